@@ -2,12 +2,13 @@
 
     python benchmarks/invariance_kernels.py record FOLDER [--case GLOB]
     python benchmarks/invariance_kernels.py truth FILE [--case GLOB]
-    python benchmarks/invariance_kernels.py device FILE [--case GLOB] [--pairs 200]
+    python benchmarks/invariance_kernels.py table FOLDER --truth FILE --write TABLE
+    python benchmarks/invariance_kernels.py device FILE [--table TABLE] [--pairs 200] [--limit 480]
 
 `record` writes a trace per case to FOLDER/LIBRARY.CASE: the same operation at each batch size of
 the case, by the library's own wrapper. `truth` runs every case in kvtrace's evaluator and compares
-the observed row bit for bit between the sizes; `device` does so on a GPU, at random pairs of
-batches.
+the observed row bit for bit between the sizes; `table` judges the recorded traces and says whether
+the verdicts agree with that; `device` compares the row on a GPU, at random pairs of batches.
 
 Packages are imported as tests/public does: from where they are installed, or from the folders that
 KVTRACE_PUBLIC_VLLM, KVTRACE_PUBLIC_SGLANG, KVTRACE_PUBLIC_FLA, KVTRACE_PUBLIC_TORCHAO and
@@ -25,7 +26,6 @@ import json
 import multiprocessing
 import os
 import platform
-import random
 import shutil
 import sys
 import time
@@ -39,12 +39,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import triton  # noqa: E402
 
 from benchmarks.invariance.batch import CASES, Batch, Case, Results, Size  # noqa: E402
+from benchmarks.invariance.device import on_device, summary  # noqa: E402
 from benchmarks.invariance.packages import load_library  # noqa: E402
+from benchmarks.invariance.table import agreement, judged, table_lines  # noqa: E402
 
 LIBRARIES = ("vllm", "vllm_sequences", "sglang", "fla", "liger", "others", "tutorials")
 TARGET = "cuda:90"
@@ -127,64 +128,18 @@ def bits(value: torch.Tensor) -> bytes:
 
 
 def ordered_evaluation() -> list[str]:
-    """Make the evaluator's sums independent of shapes; return a list that fills with launches."""
+    """Have launches evaluated in a fixed order; return a list that fills with launches."""
     import kvtrace.backends.triton.evaluating_launcher as launcher
-    from kvtrace.evaluate.dialects import tt_dot, tt_reduce
+    from kvtrace.addons.invariance.ordered import evaluate_ordered
 
     launches: list[str] = []
-    evaluate = launcher.evaluate
 
     def alone(module: Any, arguments: Any, grid: Any, **named: Any) -> None:
         launches.append(f"{named.get('kernel')}{tuple(grid)}")
-        evaluate(module, arguments, grid, **named, planned=False, chunk_bytes=1)
+        evaluate_ordered(module, arguments, grid, **named)
 
     launcher.evaluate = alone
-    tt_dot.product = ordered_product
-    plain = tt_reduce.reduced
-
-    def reduced(function: Any, array: Any, axis: int, type_: Any) -> Any:
-        if function not in (np.add, np.multiply) or type_.element.kind != "f":
-            return plain(function, array, axis, type_)
-        wide = np.moveaxis(array, axis, 0)
-        wide = wide.astype(np.float32) if wide.dtype == np.float16 else wide
-        while len(wide) > 1:
-            wide = function(wide[: len(wide) // 2], wide[len(wide) // 2 :])
-        return plain(np.maximum, wide.astype(type_.element.value), 0, type_)
-
-    tt_reduce.reduced = reduced
     return launches
-
-
-def ordered_product(left: Any, right: Any, working: Any, *, tf32: bool) -> Any:
-    """Multiply matrices, adding the products in order of K, each sum rounded."""
-    from kvtrace.evaluate.rounding import truncated_to_tf32
-
-    if tf32:
-        left, right = truncated_to_tf32(left), truncated_to_tf32(right)
-    left, right = left.astype(working, copy=False), right.astype(working, copy=False)
-    total = left[..., :, :1] * right[..., :1, :]
-    for k in range(1, left.shape[-1]):
-        total = total + left[..., :, k : k + 1] * right[..., k : k + 1, :]
-    return total
-
-
-def on_device(one: Case, pairs: int) -> Row:
-    """Run a case on the GPU at random pairs of batches, and count those whose bits differ."""
-    draw = random.Random(one.title)
-    largest = max(rows for rows, _ in one.sizes)
-    differing: list[Any] = []
-    for _ in range(pairs):
-        pair = [(rows, draw.randrange(rows)) for rows in draw.choices(range(1, largest + 1), k=2)]
-        results = [on_cuda(one, size) for size in pair]
-        differing += [(key, pair) for key in results[0]
-                      if bits(results[0][key]) != bits(results[1][key])]  # fmt: skip
-    witness = [on_cuda(one, size) for size in one.sizes]
-    return {
-        "library": one.library, "kernel": one.name, "invariant": one.invariant, "pairs": pairs,
-        "differing": len(differing), "first": differing[:1],
-        "sizes_differ": any(bits(each[key]) != bits(witness[0][key])
-                            for each in witness for key in each),
-    }  # fmt: skip
 
 
 def in_process(work: Callable[..., Row], *given: Any) -> Row:
@@ -214,29 +169,70 @@ def in_process(work: Callable[..., Row], *given: Any) -> Row:
     return row
 
 
+def tabled(folder: Path, truths: Path, out: Path, globs: list[str] | None) -> int:
+    """Judge recorded cases; 1 where a verdict is wrong."""
+    truth = json.loads(truths.read_text())
+    rows: dict[str, Row] = {}
+    for name in sorted(each.name for each in folder.iterdir()):
+        if globs is None or any(fnmatchcase(name, glob) for glob in globs):
+            rows[name] = in_process(judged, folder / name)
+            out.write_text(json.dumps(rows, indent=1))
+    print("\n".join(table_lines(rows, truth)))
+    return int(any(agreement(row, truth.get(name)) == "WRONG" for name, row in rows.items()))
+
+
+def ran(out: Path, table: Path | None, chosen: dict[str, Case], options: argparse.Namespace) -> int:
+    """Run cases on the device; 1 where one differs that the table has as proven."""
+    verdicts = {} if table is None else json.loads(table.read_text())
+    rows: dict[str, Row] = {}
+    wrong = 0
+    for name, row in on_device(chosen, on_cuda, options.pairs, options.limit, options.workers):
+        row["verdict"] = verdicts.get(name, {}).get("verdict", "not judged")
+        rows[name] = row
+        out.write_text(json.dumps(rows, indent=1))
+        told = row.get("failed") or (
+            f"{row['equal']} of {row['pairs']} pairs equal, recorded sizes "
+            f"{'equal' if row['sizes_equal'] else 'differ'}, "
+            f"again {'equal' if row['again_equal'] else 'differs'} {row['first'] or ''}"
+        )
+        differs = "failed" not in row and (row["equal"] < row["pairs"] or not row["sizes_equal"])
+        bad = differs and row["verdict"] == "proven"
+        wrong += bad
+        print(f"{name:46} {row['verdict']:9} {'WRONG ' if bad else ''}{told}", flush=True)
+    print("\n".join(summary(rows)))
+    return int(wrong > 0)
+
+
 def main() -> int:
     """Do what was asked for; 1 where a case failed or differs from what reading says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("record", "truth", "device"))
+    parser.add_argument("what", choices=("record", "truth", "table", "device"))
     parser.add_argument("out", type=Path)
     parser.add_argument("--case", action="append", metavar="GLOB")
+    parser.add_argument("--truth", type=Path, help="what `truth` wrote, for `table`")
+    parser.add_argument("--table", type=Path, help="what `table` wrote, for `device`")
+    parser.add_argument("--write", type=Path, help="where `table` writes")
     parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--limit", type=float, default=480, help="seconds for all cases")
+    parser.add_argument("--workers", type=int, default=8, help="processes that share the device")
     options = parser.parse_args()
     print(f"{platform.platform()}, torch {torch.__version__}, Triton {triton.__version__}")
     options.out.parent.mkdir(parents=True, exist_ok=True)
+    if options.what == "table":
+        return tabled(options.out, options.truth, options.write, options.case)
     rows: dict[str, Row] = {}
     if options.what != "record" and options.out.is_file():
         rows = json.loads(options.out.read_text())
     failed = 0
     os.environ.setdefault("TRITON_CACHE_DIR", str(options.out.absolute().parent / "triton-cache"))
+    if options.what == "device":
+        return ran(options.out, options.table, cases(options.case), options)
     for name, one in cases(options.case).items():
         begin = time.perf_counter()
         if options.what == "record":
             row = in_process(recorded, one, options.out)
-        elif options.what == "truth":
-            row = in_process(truth, one, options.out.with_suffix(".traces"))
         else:
-            row = in_process(on_device, one, options.pairs)
+            row = in_process(truth, one, options.out.with_suffix(".traces"))
         rows[name] = row
         wrong = "failed" in row or any(
             each["same"] != one.invariant for each in row.get("outputs", {}).values())  # fmt: skip

@@ -19,6 +19,7 @@ from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import headline
 from kvtrace.converters.diff.marks import launch_changes, order_note
 from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
+from kvtrace.converters.diff.meanings import meaning_sources, meanings_of_changed
 from kvtrace.converters.diff.model import (
     Difference,
     KernelDifference,
@@ -63,6 +64,7 @@ def compare(
     gate: Gate | None = None,
     conditions: tuple[Conditions, Conditions] | None = None,
     disassemble: bool = True,
+    meaning: bool = False,
 ) -> Difference:
     """Compare the runs of two selections.
 
@@ -76,11 +78,14 @@ def compare(
         gate: Rules that are judged on all that AFTER has; it keeps what breaks them.
         conditions: Those for all sizes of both sides, as `kvtrace sizes` works them out.
         disassemble: Whether SASS is compared, which takes a tenth of a second a variant.
+        meaning: Whether add-ons say what each changed kernel means.
 
     Raises:
+        BadSetting: `meaning` without an add-on that compares meanings.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
+    sources = meaning_sources() if meaning else None
     sides = zip((before, after), labels, strict=True)
     a, b = in_order(partial(take_snapshot, side, label) for side, label in sides)
     options = compiler_options(a, b)
@@ -134,6 +139,7 @@ def compare(
         bounds_unjudged=unjudged,
         launches=launch_changes(a, b, matched),
         results=results,
+        meanings=None if sources is None else meanings_of_changed(sources, before, after, kernels),
     )
     return replace(difference, headline=headline(difference))
 

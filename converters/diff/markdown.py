@@ -18,6 +18,7 @@ from kvtrace.converters.diff.words import (
     call_counts,
     finding_lines,
     kernel_heading,
+    meaning_lines,
     other_figures,
     results_lines,
     share_text,
@@ -50,6 +51,8 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
     ]
     if told := results_lines(d):
         lines += ["", "#### Results", "", *(f"- {_escaped(line)}" for line in told)]
+    if told := meaning_lines(d):
+        lines += ["", "#### Meaning", "", *(f"- {_escaped(line)}" for line in told)]
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", _escaped(unjudged)]
     written = sum(map(len, lines))

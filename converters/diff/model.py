@@ -237,6 +237,20 @@ class LaunchChange:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelMeaning:
+    """What is known of an output of a changed kernel: whether it means the same as before.
+
+    `answer` is a word for programs, `text` the answer with its reason or witness. No `output` is
+    the whole kernel.
+    """
+
+    kernel: str
+    output: str | None
+    answer: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class DifferentResult:
     """The first launch of which two sides have other results.
 
@@ -350,7 +364,8 @@ class Difference:
     `still` are those that both have. `context` (versions, machine, settings) and `notes` inform and
     are not a difference; `times` are the measured times of every kernel that both sides launched.
     `bounds` are conditions for all sizes; they were judged if `bounds_unjudged` is empty, which
-    else says why not. `results` are there where both sides have digests.
+    else says why not. `results` are there where both sides have digests; `meanings` are those of
+    changed kernels, None where they were not asked for.
     """
 
     before: Side
@@ -367,6 +382,7 @@ class Difference:
     launches: tuple[LaunchChange, ...] = ()
     headline: tuple[HeadlineRow, ...] = ()
     results: Results | None = None
+    meanings: tuple[KernelMeaning, ...] | None = None
 
     @property
     def empty(self) -> bool:

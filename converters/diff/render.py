@@ -24,6 +24,7 @@ from kvtrace.converters.diff.words import (
     call_counts,
     finding_lines,
     kernel_heading,
+    meaning_lines,
     other_figures,
     results_lines,
     side_line,
@@ -102,6 +103,8 @@ def headline_text(difference: Difference, *, width: int = 80, full: bool = False
         lines += ["", *table]
     if told := results_lines(d):
         lines += ["", "results", *(line for one in told for line in wrapped(one, width, 2))]
+    if told := meaning_lines(d):
+        lines += ["", "meaning", *(line for one in told for line in wrapped(one, width, 2))]
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", *wrapped(unjudged, width)]
     if facts := [str(change) for change in d.context if _is_telling(change)]:

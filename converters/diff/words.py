@@ -73,6 +73,16 @@ def results_lines(d: Difference) -> list[str]:
     return [*lines, *results.unlike]
 
 
+def meaning_lines(d: Difference) -> list[str]:
+    """Return what changed kernels mean, in sentences; none where that was not asked for."""
+    if d.meanings is None:
+        return []
+    return [
+        f"{each.kernel}{'' if each.output is None else f', {each.output}'}: {each.text}"
+        for each in d.meanings
+    ] or ["no kernel changed that both sides have"]
+
+
 def unjudged_sides(d: Difference) -> str:
     """Say which sides were not judged, so that their findings are not known; "" if both were."""
     sides = [side for side in (d.before, d.after) if side.judged_by is None]

@@ -107,14 +107,8 @@ def ignores_in(file: str, lines: Sequence[str], first_line: int = 1) -> list[Ign
     Text that is not a whole Python (a function that was cut out of its file, with what is indented)
     is read line by line: a comment then counts for its own line or, alone on it, for the next.
     """
-    if not any(_MARK in line for line in lines):
-        return []
-    try:
-        comments = list(_comments(lines))
-    except (tokenize.TokenError, SyntaxError):
-        comments = list(_comments_by_line(lines))
     found = []
-    for line, first, last, text in comments:
+    for line, first, last, text in marked_comments(lines):
         match = _COMMENT.search(text)
         if match is None:
             continue
@@ -124,6 +118,20 @@ def ignores_in(file: str, lines: Sequence[str], first_line: int = 1) -> list[Ign
             Ignore(file, line + shift, first + shift, last + shift, rules, match[2].strip() or None)
         )
     return found
+
+
+def marked_comments(lines: Sequence[str]) -> list[tuple[int, int, int, str]]:
+    """Return the comments of a block of lines, if some are kvtrace's, as `ignores_in` reads them.
+
+    Each is its line, the first and last line of the statement that it counts for, and its text.
+    Lines count from 1.
+    """
+    if not any(_MARK in line for line in lines):
+        return []
+    try:
+        return list(_comments(lines))
+    except (tokenize.TokenError, SyntaxError):
+        return list(_comments_by_line(lines))
 
 
 def _comments(lines: Sequence[str]) -> Iterator[tuple[int, int, int, str]]:

@@ -25,6 +25,9 @@ Relation = Literal["same", "equal", "reassociated", "different"]
 - different: neither.
 """
 
+RELATIONS: Final[tuple[Relation, ...]] = ("same", "equal", "reassociated", "different")
+"""From the one that is nearest."""
+
 _POINTS: Final = 6
 """At so many elements trees are evaluated, the first and the last among them."""
 

@@ -48,15 +48,14 @@ class Unfollowed(KvtraceError):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of an output: it steps by `factor` bytes, and a lane's index there is `position`.
+    """One axis of an output: it steps by `factor` bytes, `step` of them in the recorded call.
 
-    `coordinate` represents the index. `is_own`: it numbers entries of a tensor of integers that
-    say where the data of an item begin, as sequences in `cu_seqlens`.
+    `coordinate` represents a lane's index along it. `is_own`: it numbers entries of a tensor of
+    integers that say where the data of an item begin, as sequences in `cu_seqlens`.
     """
 
     coordinate: Symbol
     factor: Term
-    position: Term
     step: int
     is_own: bool = False
 
@@ -87,6 +86,20 @@ def number_of_coordinate(symbol: object) -> int | None:
         case Symbol(kind="lane", key=("coordinate", int(number))):
             return number
     return None
+
+
+def is_placing(atom: object) -> bool:
+    """Whether an atom tells programs, trips or lanes of a launch apart; coordinates do not."""
+    if not isinstance(atom, Symbol) or atom.kind not in PLACING:
+        return False
+    return atom.kind != "lane" or not isinstance(atom.key, tuple)
+
+
+def strides_of(tensor: TensorArgument) -> list[int]:
+    """Return the strides of a tensor's axes of several elements, in bytes, the largest first."""
+    pairs = zip(tensor.shape, tensor.strides, strict=True)
+    strides = {stride for extent, stride in pairs if extent > 1 and stride > 0}
+    return sorted((stride * tensor.element.bytes for stride in strides), reverse=True)
 
 
 def coordinates_of(
@@ -130,21 +143,13 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
     second = coordinate(101, 0, max(divisor.high - 1, 0))
     index = old.coordinate.term
     whole = first.term * divisor + second.term
-    parts: dict[Atom, Term] = {old.coordinate: whole}
-    for floor in (False, True):
-        for atom, part in (
-            (single(quotient(index, divisor, floor=floor)), first),
-            (single(remainder(index, divisor, floor=floor)), second),
-        ):
-            if atom is not None:
-                parts[atom] = part.term
-    both = Substitution(parts)
+    both = Substitution({old.coordinate: whole, **_divided_parts(index, divisor, first, second)})
     inside = (at_least(second.term), less(second.term, divisor))
     return Output(
         output.access,
         (
-            Axis(first, old.factor * divisor, old.position, old.step * length),
-            Axis(second, old.factor, old.position, old.step),
+            Axis(first, old.factor * divisor, old.step * length),
+            Axis(second, old.factor, old.step),
             *rest,
         ),
         (*output.written, both),
@@ -176,7 +181,7 @@ class _Coordinates:
     ) -> None:
         self._here = here
         self._access = access
-        self._tensor = tensor
+        self._strides = [] if tensor is None else strides_of(tensor)
         self._ranges = ranges
         self._given = Given(access.active.conjuncts(), ranges)
         self._ranges_of_sizes = sizes
@@ -244,23 +249,23 @@ class _Coordinates:
             for pure, each in self._groups.items()
             if pure
         }
-        strides = [stride for stride in self._strides() if stride * size not in passed]
+        strides = [stride for stride in self._strides if stride not in passed]
         shares: dict[int, dict[Monomial, int]] = {}
         for monomial, number in positions.coefficients.items():
-            stride = next((each for each in strides if number % (each * size) == 0), 1)
+            stride = next((each for each in strides if number % each == 0), size)
             shares.setdefault(stride, {})[monomial] = number
         inner: Term = ZERO
         found = []
         for stride in sorted(shares):  # an inner axis must end where an outer one continues
             share = Term(shares[stride])
-            if inner.coefficients and not self._fits(inner, stride * size):
+            if inner.coefficients and not self._fits(inner, stride):
                 return self._flat(positions)
             inner = inner + share
             common = gcd(*share.coefficients.values())
             found.append((as_term(common), _divided(share, common)))
-        outer = [stride for stride in strides if stride > 1]
+        outer = [stride for stride in strides if stride > size]
         alone = len(found) == 1 and len(self._groups) == 1
-        if alone and outer and not self._fits(inner, outer[-1] * size):
+        if alone and outer and not self._fits(inner, outer[-1]):
             return self._flat(positions)
         return found
 
@@ -269,18 +274,11 @@ class _Coordinates:
         claim = conjunction((at_least(inner), less(inner, reach)))
         return claim is TRUE or prove(claim, self._given) is not None
 
-    def _strides(self) -> list[int]:
-        """Return the strides of axes of several elements, the largest first."""
-        if self._tensor is None:
-            return []
-        pairs = zip(self._tensor.shape, self._tensor.strides, strict=True)
-        return sorted({stride for extent, stride in pairs if extent > 1 and stride > 0})[::-1]
-
     def _flat(self, positions: Term) -> list[tuple[Term, Term]]:
         """Return nothing more to split: an axis for each of the tensor's, of numbered elements."""
         common = gcd(*positions.coefficients.values())
         linear = _divided(positions, common)
-        strides = [stride * self._access.element_bytes for stride in self._strides()]
+        strides = self._strides
         if len(strides) < 2 or any(stride % common for stride in strides):
             return [(as_term(common), linear)]
         atom = _solvable(linear, self._replaced)
@@ -291,7 +289,7 @@ class _Coordinates:
             most = _MOST if not before else before // stride - 1
             index = self._coordinate(0, most)
             whole = whole + index.term * (stride // common)
-            self._axes.append(Axis(index, as_term(stride), linear, stride))
+            self._axes.append(Axis(index, as_term(stride), stride))
             before = stride
         self._replace(atom, whole - (linear - atom.term), linear, whole)
         return []
@@ -311,7 +309,7 @@ class _Coordinates:
                     own = self._coordinate(symbol.low, symbol.high)
                     self._replaced[symbol] = own.term
                     step = self._step(factor)
-                    self._axes.append(Axis(own, factor, symbol.term, step, is_own=True))
+                    self._axes.append(Axis(own, factor, step, is_own=True))
         return Term(kept)
 
     def _axis(self, factor: Term, position: Term) -> None:
@@ -319,7 +317,7 @@ class _Coordinates:
         known = single(position)
         if isinstance(known, Symbol) and number_of_coordinate(known) is not None:
             if all(axis.coordinate is not known for axis in self._axes):
-                self._axes.append(Axis(known, factor, position, self._step(factor)))
+                self._axes.append(Axis(known, factor, self._step(factor)))
             return
         if not _placing(position):
             return
@@ -332,7 +330,7 @@ class _Coordinates:
             self._replace(atom, (own.term - rest) * sign, position, own.term)
         else:
             own = self._renamed(position)
-        self._axes.append(Axis(own, factor, position, self._step(factor)))
+        self._axes.append(Axis(own, factor, self._step(factor)))
 
     def _coordinate(self, low: int, high: int) -> Symbol:
         self._count += 1
@@ -343,7 +341,7 @@ class _Coordinates:
         divided = single(position)
         if isinstance(divided, Quotient | Remainder):
             index = single(divided.arguments[0])
-            if isinstance(index, Symbol) and index.kind in PLACING and index not in self._replaced:
+            if isinstance(index, Symbol) and is_placing(index) and index not in self._replaced:
                 return self._divided(divided, index)
         symbols = _placing(position)
         if len(symbols) != 1:
@@ -358,13 +356,7 @@ class _Coordinates:
         by = part.arguments[1]
         first = self._coordinate(0, _MOST)
         second = self._coordinate(0, max(by.high - 1, 0))
-        for floor in (False, True):
-            for atom, coordinate_of_it in (
-                (single(quotient(index.term, by, floor=floor)), first),
-                (single(remainder(index.term, by, floor=floor)), second),
-            ):
-                if atom is not None:
-                    self._replaced[atom] = coordinate_of_it.term
+        self._replaced |= _divided_parts(index.term, by, first, second)
         self._replace(index, first.term * by + second.term)
         self._facts += [at_least(second.term), less(second.term, by)]
         return first if isinstance(part, Quotient) else second
@@ -394,6 +386,20 @@ class _Coordinates:
             self._blocks[block] = quotient(index - constant, extent, floor=True)
 
 
+def _divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict[Atom, Term]:
+    """Return what an index's quotients and remainders are as coordinates, rounded either way."""
+    parts: dict[Atom, Term] = {}
+    for floor in (False, True):
+        for term, part in (
+            (quotient(index, by, floor=floor), first),
+            (remainder(index, by, floor=floor), second),
+        ):
+            atom = single(term)
+            if atom is not None:
+                parts[atom] = part.term
+    return parts
+
+
 def _groups(offset: Term) -> dict[Monomial, Term]:
     """Return positions by factor: by what of each monomial is the same in all lanes."""
     found: dict[Monomial, dict[Monomial, int]] = {}
@@ -408,12 +414,7 @@ def _groups(offset: Term) -> dict[Monomial, Term]:
 
 def _placing(term: Term) -> frozenset[Symbol]:
     """Return the symbols in a term that tell lanes of a launch apart, coordinates left out."""
-    return frozenset(
-        atom
-        for atom in term.atoms()
-        if (isinstance(atom, Symbol) and atom.kind in PLACING and not isinstance(atom.key, tuple))
-        or (isinstance(atom, Symbol) and atom.kind == "trip")
-    )
+    return frozenset(atom for atom in term.atoms() if isinstance(atom, Symbol) and is_placing(atom))
 
 
 def _solvable(position: Term, replaced: Iterable[Atom]) -> Symbol | None:
@@ -424,7 +425,7 @@ def _solvable(position: Term, replaced: Iterable[Atom]) -> Symbol | None:
         atom = monomial[0]
         if len(monomial) != 1 or abs(number) != 1 or not isinstance(atom, Symbol):
             continue
-        if atom.kind not in PLACING or atom in taken or number_of_coordinate(atom) is not None:
+        if not is_placing(atom) or atom in taken:
             continue
         others = Term({each: n for each, n in position.coefficients.items() if each != monomial})
         if atom not in others.atoms():

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from kvtrace.addons.invariance.coordinates import PLACING
+from kvtrace.addons.invariance.coordinates import is_placing
 from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
@@ -100,6 +100,7 @@ class Batch:
         strides: Of arguments, in bytes, the largest first.
         ranges: Of the symbols in the recorded call.
         facts: What holds where the element is written.
+        extents: How far the output's inner axes go, by the strides of the recorded call.
 
     """
 
@@ -109,6 +110,7 @@ class Batch:
     strides: Mapping[str, Sequence[int]]
     ranges: Ranges
     facts: tuple[Condition, ...]
+    extents: tuple[Condition, ...]
 
     @property
     def coordinates(self) -> frozenset[Symbol]:
@@ -167,24 +169,18 @@ class Follower:
         return formula_text(formula, self._summary)
 
     def _mentions(
-        self, formula: Term | Condition, through: Through, node: Tree, *, direct: bool = True
+        self, formula: Term | Condition, through: Through, node: Tree, tensor: str | None = None
     ) -> None:
         """Note what a formula mentions of the launch, the number of the row left out.
 
-        Not `direct`: scalars outside of functions, the strides of an address, say where data are
-        and nothing about them.
+        `tensor`: the formula is an address in this argument. Its strides say where data are, and
+        nothing about them.
         """
-        atoms = formula.atoms()
-        if not direct and isinstance(formula, Term):
-            outside = {atom for monomial in formula.coefficients for atom in monomial}
-            inside = frozenset().union(*(a.within() for a in outside if not _is_scalar(a)))
-            atoms = frozenset(a for a in atoms if not _is_scalar(a) or a in inside)
-        for atom in atoms:
+        for atom in self._mentioned(formula, tensor):
             if not isinstance(atom, Symbol):
                 continue
             if atom.kind == "content":
-                own = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
-                self._reads[Read(self._tensor(atom), own, through)] = None
+                self._content(atom, through, node)
             elif atom.kind == "scalar" and atom not in self._batch.sizes:
                 self._scalars[atom] = None
             else:
@@ -193,10 +189,53 @@ class Follower:
                     what = f"{self._text(atom.term)}, in {self._text(formula)}"
                     self._because(cause, through, what, node)
 
+    def _mentioned(self, formula: Term | Condition, tensor: str | None) -> dict[Atom, None]:
+        """Return the atoms of a formula, strides of addresses in it left out."""
+        addresses = [
+            (self._tensor(atom), term)
+            for atom in formula.atoms()
+            if isinstance(atom, Symbol) and atom.kind == "content"
+            for term in atom.at
+        ]
+        if tensor is not None and isinstance(formula, Term):
+            addresses.append((tensor, formula))
+            found: dict[Atom, None] = {}
+        else:
+            found = dict.fromkeys(without_contents(formula))
+        for name, address in addresses:
+            for monomial, number in address.coefficients.items():
+                pure = tuple(atom for atom in monomial if _is_scalar(atom))
+                others = tuple(atom for atom in monomial if not _is_scalar(atom))
+                if pure and self._is_stride(name, pure, number, others):
+                    monomial = others
+                found |= dict.fromkeys(without_contents(Term({monomial: 1})))
+        return found
+
+    def _is_stride(self, tensor: str, pure: Monomial, number: int, others: Sequence[Atom]) -> bool:
+        """Whether a factor is how far rows are apart, or in the recorded call another stride.
+
+        One that moves nothing is only where it is one stride exactly, some elements long.
+        """
+        if any(atom in self._rows for atom in others):
+            return True
+        low, high = self._batch.ranges.interval(Term({pure: number}))
+        strides = self._batch.strides.get(tensor, ())[:-1]
+        if low != high or low == 0 or not any(low % stride == 0 for stride in strides):
+            return False
+        one, _ = self._batch.ranges.interval(Term({pure: 1}))
+        return bool(others) or any(one * size in strides for size in (1, 2, 4, 8))
+
+    def _content(self, atom: Symbol, through: Through, node: Tree) -> None:
+        """Note an integer in memory that a formula mentions, as the length of a sequence."""
+        name = self._tensor(atom)
+        own = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
+        self._reads[Read(name, own, through)] = None
+        if not own and name in self._batch.batched:
+            self._because("rows", through, f"all rows of {name}", node)
+
     def _cause(self, atom: Symbol) -> Cause | None:
-        if atom.kind in PLACING:
-            own = isinstance(atom.key, tuple) and atom.kind == "lane"
-            return None if own else "position"
+        if is_placing(atom):
+            return "position"
         if atom.kind == "programs":
             return "grid"
         return "size" if atom.kind == "scalar" else None
@@ -212,7 +251,7 @@ class Follower:
         if offset is None:
             self._reads[Read("an address in memory", False, "address")] = None
             return
-        self._mentions(offset, "address", node, direct=False)
+        self._mentions(offset, "address", node, name)
         factors, rest = self._row_part(offset)
         own = bool(factors) or any(
             not self._rows.isdisjoint(content.within()) for content in _contents(offset)
@@ -250,7 +289,9 @@ class Follower:
         on, the same number for all that is read of the tensor.
         """
         masks = [part.detail[0] for part in node.parts[:1] if part.what == "condition"]
-        given = Given((*self._batch.facts, *facts, *masks), self._batch.ranges)
+        given = Given(
+            (*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges
+        )
         selecting = _contents(rest)
         self._selecting |= dict.fromkeys(self._tensor(atom) for atom in selecting)
         rest = Substitution(dict.fromkeys(selecting, ZERO))(rest)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Answer = Literal["proven", "depends", "unknown"]
 
+FREE: Final = frozenset({"fadd"})
+"""Atomic updates whose result depends on their order."""
 _EXACT: Final = frozenset({"and", "or", "xor", "add", "max", "min", "umax", "umin"})
 """Atomic updates of integers that leave the same in any order."""
 
@@ -56,7 +58,7 @@ def determinism_of(call: Call) -> Determinism:
 def _of_update(access: Access, call: Call) -> Determinism | None:
     """Return what an atomic update leaves open; None: nothing."""
     used = bool(flow_of(call.module).uses(access.op.results[0])) if access.op.results else False
-    if access.operator == "fadd":
+    if access.operator in FREE:
         text = "an atomic sum of floats, which rounds in the order in which programs come"
         return Determinism("depends", text, access.op)
     if used:

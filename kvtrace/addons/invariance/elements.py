@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +19,8 @@ from kvtrace.addons.invariance.formulas import (
     reshaped,
     source_of,
 )
-from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, level_of, tree
+from kvtrace.addons.invariance.groups import Group, bound_inside, extents_of
+from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, tree
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import (
     DenseAttribute,
@@ -58,26 +58,12 @@ class TooLarge(KvtraceError):
     slug = "too-large"
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
-    """A loop whose carried values are being built: `definitions` grows while they are.
-
-    `numbers` has the number of each definition by the carried value and its elements, in which
-    symbols bound inside the loop are numbered from `level` + 1 on.
-    """
-
-    loop: Op
-    level: int
-    trip: Symbol
-    numbers: dict[tuple[int, Coordinates], int] = field(default_factory=dict)
-    waiting: list[tuple[int, Coordinates]] = field(default_factory=list)
-
-
 class Elements:
     """Builds trees of elements of one kernel.
 
     `written` rewrites a formula of the kernel as its meaning is to be compared: numbers in place of
-    arguments, the output's coordinates in place of programs and lanes. `name` names an argument.
+    arguments, the output's coordinates in place of programs and lanes. `name` names an argument,
+    `located` rewrites a byte offset in one.
     """
 
     def __init__(
@@ -86,12 +72,14 @@ class Elements:
         written: Callable[[Term], Term],
         holds: Callable[[Condition], Condition],
         name: Callable[[int], str],
+        located: Callable[[int, Term], Term] = lambda _, offset: offset,
     ) -> None:
         self.summary = summary
         self.module = summary.module
         self._written = written
         self._holds = holds
         self._name = name
+        self._located = located
         self._loops: dict[Op, Loop] = {loop.op: loop for loop in summary.loops}
         self._accesses: dict[Op, list[Access]] = {}
         for access in summary.accesses:
@@ -348,6 +336,7 @@ class Elements:
             assert access.argument is not None
             place = reshaped(at, shape, access.shape)
             offset = self.term(access.offset, place, access.shape)
+            offset = self._located(access.argument, offset)
             return self._masked(
                 op, access, (self._name(access.argument), offset, kind, padding), place, at, level
             )
@@ -456,7 +445,7 @@ class Elements:
         group = Group(loop, level, known.trip)
         yielded = terminator(loop, 0).group("passed")
         parts = self._definitions(group, position, at, loop.group("initial"), yielded)
-        return tree("loop", (count, level, False, _extents(group)), parts, loop.index)
+        return tree("loop", (count, level, False, extents_of(group)), parts, loop.index)
 
     def _while(self, loop: Op, known: Loop, position: int, at: Coordinates, level: int) -> Tree:
         group = Group(loop, level, known.trip)
@@ -468,7 +457,7 @@ class Elements:
             )
         yielded = terminator(loop, 1).group("passed")
         parts = self._definitions(group, None, at, loop.group("initial"), yielded)
-        detail = (ZERO, level, True, _extents(group))
+        detail = (ZERO, level, True, extents_of(group))
         return tree("loop", detail, (goes_on, left, *parts), loop.index)
 
     def _definitions(
@@ -485,7 +474,7 @@ class Elements:
         parts: list[Tree] = []
         while group.waiting:
             place, elements = group.waiting.pop(0)
-            inner = group.level + 1 + sum(1 for _ in _bound_inside(elements, group.level))
+            inner = group.level + 1 + sum(1 for _ in bound_inside(elements, group.level))
             parts.append(self.of(initial[place], elements, inner))
             with self._inside(group):
                 parts.append(self.of(yielded[place], elements, inner))
@@ -493,7 +482,7 @@ class Elements:
 
     def _slots(self, group: Group, at: Coordinates) -> tuple[Coordinates, Coordinates]:
         """Return coordinates with symbols bound inside the loop renumbered, and those symbols."""
-        inside = list(_bound_inside(at, group.level))
+        inside = list(bound_inside(at, group.level))
         renumbered: dict[Any, Term] = {
             symbol: bound(group.level + 1 + number, symbol.high + 1).term
             for number, symbol in enumerate(inside)
@@ -509,18 +498,3 @@ class Elements:
             number = group.numbers[key] = len(group.numbers)
             group.waiting.append(key)
         return tree("carried", (group.level, number, given))
-
-
-def _extents(group: Group) -> tuple[tuple[int, ...], ...]:
-    """Return, for each value that a loop carries, how many elements its symbols range over."""
-    return tuple(
-        tuple(symbol.high + 1 for symbol in _bound_inside(elements, group.level))
-        for _, elements in group.numbers
-    )
-
-
-def _bound_inside(at: Coordinates, level: int) -> list[Symbol]:
-    """Return the symbols of coordinates that are bound inside a loop, in order of their levels."""
-    symbols = {atom for term in at for atom in term.atoms() if isinstance(atom, Symbol)}
-    found = [(each, symbol) for symbol in symbols if (each := level_of(symbol)) is not None]
-    return [symbol for each, symbol in sorted(found, key=lambda pair: pair[0]) if each > level]

@@ -9,6 +9,7 @@ probability of at most d / P.
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -54,6 +55,22 @@ def field_value(
     """
     found = _Evaluation(dict(coordinates), seed, ordered=ordered).of(tree)
     return int(np.broadcast_to(found, (1,) * _LEVELS).flat[0])
+
+
+def _between(array: Numbers, axis: int, places: Sequence[int]) -> list[Numbers]:
+    """Return the parts of an array between places of an axis."""
+    index = (slice(None),) * axis
+    return [array[(*index, slice(*pair))] for pair in itertools.pairwise(places)]
+
+
+def _joined(first: Numbers, second: Numbers, axis: int) -> Numbers:
+    """Return two arrays behind each other, of the larger extents along other axes."""
+    shape = list(np.broadcast_shapes(_widened(first, axis, 1), _widened(second, axis, 1)))
+    parts = []
+    for each in (first, second):
+        shape[axis] = each.shape[axis]
+        parts.append(np.broadcast_to(each, shape))
+    return np.concatenate(parts, axis)
 
 
 def _mixed(*parts: Any) -> Numbers:
@@ -201,16 +218,22 @@ class _Evaluation:
         count = len(node.parts) // 2
         elements = self._under({axis: _along(level, extent)}, node.parts[count:])
         given = [np.broadcast_to(each, _widened(each, level, extent)) for each in elements]
-        total = [np.take(each, [0], axis=level) for each in given]
         if scanned:
             raise NotEvaluated("it has a scan")
         before = self._combined
-        for index in range(1, extent):
-            right = [np.take(each, [index], axis=level) for each in given]
-            self._combined = (*total, *right)
-            total = self._under({}, node.parts[:count])
+        while extent > 1:  # by halves, as many elements at once as there are
+            half = extent // 2
+            parts = [_between(each, level, (0, half, 2 * half, extent)) for each in given]
+            self._combined = tuple(part[number] for number in (0, 1) for part in parts)
+            given = self._under({}, node.parts[:count])
+            given = [np.broadcast_to(each, _widened(each, level, half)) for each in given]
+            if extent % 2:
+                given = [
+                    _joined(each, part[2], level) for each, part in zip(given, parts, strict=True)
+                ]
+            extent -= half
         self._combined = before
-        return total[int(position)]
+        return given[int(position)]
 
     def _matrix(self, node: Tree) -> Numbers:
         types, attributes, extent, level = node.detail

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.invariance.coordinates import coordinate
+from kvtrace.addons.invariance.coordinates import coordinate, strides_of
 from kvtrace.addons.invariance.elements import Elements
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import TensorArgument
@@ -14,7 +14,7 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.summary import BlockPointer
-from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, as_term, lane
+from kvtrace.symbolic.terms import Atom, Monomial, Substitution, Symbol, Term, as_term, lane
 from kvtrace.verdicts.binding import BoundCall
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
+
+
+_INNER: Final = 20
+_OUTER: Final = 12
+"""Bits of the index along a tensor's last axis, and along each other, where strides are fixed."""
 
 
 class Kernel:
@@ -76,13 +81,7 @@ class Kernel:
     def strides(self) -> Mapping[str, Sequence[int]]:
         """The strides of arguments, in bytes, the largest first."""
         return {
-            self.names[position]: sorted(
-                {
-                    stride * given.element.bytes
-                    for extent, stride in zip(given.shape, given.strides, strict=True)
-                    if extent > 1 and stride > 0
-                }
-            )[::-1]
+            self.names[position]: strides_of(given)
             for position, given in enumerate(self.call.arguments)
             if isinstance(given, TensorArgument) and position < len(self.names)
         }
@@ -93,7 +92,9 @@ class Kernel:
         tensors = (each for each in self.call.arguments if isinstance(each, TensorArgument))
         return frozenset(extent for each in tensors for extent in each.shape if extent > 1)
 
-    def tree(self, access: Access, output: Output, *, bound: bool = False) -> Tree:
+    def tree(
+        self, access: Access, output: Output, *, bound: bool = False, indexed: bool = False
+    ) -> Tree:
         """Return the tree of an element that an access writes.
 
         Args:
@@ -101,6 +102,8 @@ class Kernel:
             output: Its coordinates.
             bound: Whether the numbers of the call are in place of arguments and grid, so that trees
                 of several variants of a kernel can be compared.
+            indexed: Whether bound addresses are those of tensors whose strides are the same at any
+                size of the batch, so that an element is compared by its indices.
 
         Raises:
             TooLarge: it has too many nodes.
@@ -115,11 +118,39 @@ class Kernel:
                 lambda each: named(self._as_bound(term(each))),
                 lambda each: self._as_bound_condition(condition(each)).substitute(named),
                 self.name,
+                self._by_indices if indexed else lambda _, offset: offset,
             )
         else:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         return elements.of(access.op.operand("value"), at, 0)
+
+    def _by_indices(self, argument: int, offset: Term) -> Term:
+        """Return an offset as it is where strides do not change with the size of the batch.
+
+        As it is where it is not a sum of strides.
+        """
+        tensor = self.tensor(argument)
+        if tensor is None:
+            return offset
+        size = tensor.element.bytes
+        axes = [
+            (stride * size, size << (_INNER + _OUTER * (len(tensor.shape) - 2 - axis)))
+            for axis, (extent, stride) in enumerate(zip(tensor.shape, tensor.strides, strict=True))
+            if extent > 1 and stride > 0 and axis < len(tensor.shape) - 1
+        ]
+        axes.sort(reverse=True)
+        found: dict[Monomial, int] = {}
+        for monomial, number in offset.coefficients.items():
+            sign, rest = (1, number) if number > 0 else (-1, -number)
+            total = 0
+            for stride, canonical in axes:
+                count, rest = divmod(rest, stride)
+                total += count * canonical
+            if tensor.shape and tensor.strides[-1] not in (0, 1):
+                return offset
+            found[monomial] = sign * (total + rest)
+        return Term(found)
 
     def _as_bound_condition(self, condition: Condition) -> Condition:
         return condition.substitute(self._numbers(condition.atoms()))

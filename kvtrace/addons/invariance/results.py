@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kvtrace.addons.invariance.compared import Comparison, compared
+from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
 from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, pin
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.elements import TooLarge
@@ -71,7 +71,8 @@ class Batch:
 class Across:
     """Whether launches at several sizes of the batch compute a row the same way.
 
-    `trees` has the batches of each tree that occurs; `comparison` is of the first two.
+    `trees` has the batches of each tree that occurs; `comparison` is of the first and the one that
+    differs the most from it.
     """
 
     trees: tuple[tuple[Batch, ...], ...]
@@ -111,6 +112,8 @@ class OutputResult:
         across: Recorded launches at several sizes of the batch; None: there is one size.
         witness: Two values of one row, shown by the evaluator; None: none was found or sought.
         row_axes: Which axes of the tensor number the rows.
+        unseen: Numbers of rows that other kernels were launched for and this one was not: there the
+            program may use another kernel.
         uncompared: Sizes of the batch at which other extents differ, too, so that nothing compares.
         calls: How many distinct calls were judged.
 
@@ -133,6 +136,7 @@ class OutputResult:
     witness: Witness | None = None
     row_axes: frozenset[int] = frozenset()
     uncompared: int = 0
+    unseen: tuple[int, ...] = ()
     calls: int = 1
     kept: dict[tuple[Any, ...], list[_Kept]] = field(default_factory=dict, repr=False)
 
@@ -175,7 +179,20 @@ def invariance_of(
             if progress is not None:
                 progress(number, len(called))
             outputs += _of_kernel([_spread(calls) for calls in variants.values()], failures)
+    _note_unseen(outputs)
     return Invariance(tuple(outputs), tuple(failures))
+
+
+def _note_unseen(outputs: Sequence[OutputResult]) -> None:
+    """Note which sizes of the batch a kernel was not launched for, and others were."""
+    sizes: dict[str, set[int]] = {}
+    for each in outputs:
+        rows = {one.batch.rows for kept in each.kept.values() for one in kept}
+        sizes.setdefault(each.kernel, set()).update(rows)
+    everywhere = set().union(*sizes.values())
+    for each in outputs:
+        if sizes[each.kernel]:
+            each.unseen = tuple(sorted(everywhere - sizes[each.kernel]))
 
 
 def _spread(calls: Sequence[Call]) -> list[Call]:
@@ -211,7 +228,7 @@ def _add(call: Call, found: dict[tuple[str, int], OutputResult], variant: int) -
     determinism = determinism_of(call)
     kernel = Kernel(call)
     numbered: dict[str, int] = {}
-    for verdict in rows_of(call):
+    for verdict in rows_of(kernel):
         number = numbered[verdict.argument] = numbered.get(verdict.argument, -1) + 1
         known = found.get((verdict.argument, number))
         batch = None if known is None else _batch(known, verdict, kernel, variant)
@@ -307,9 +324,9 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
         return
     try:
         several = has_rows and batch.rows > 1
-        whole = kernel.tree(verdict.access, output, bound=True) if several else None
+        whole = kernel.tree(verdict.access, output, bound=True, indexed=True) if several else None
         pinned = pin(output) if has_rows else output
-        first = kernel.tree(verdict.access, pinned, bound=True)
+        first = kernel.tree(verdict.access, pinned, bound=True, indexed=True)
     except (TooLarge, Unfollowed):
         return
     inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
@@ -340,24 +357,44 @@ def _compare(result: OutputResult) -> None:
         for each in sorted(kept, key=lambda one: one.batch.rows):
             tree = each.whole if whole and each.whole is not None else each.first
             by_tree.setdefault(tree, {})[each.batch] = each
-        trees = list(by_tree)
-        comparison = Comparison("same")
-        if len(trees) > 1:
-            comparison = compared(trees[0], trees[1], kept[0].extents)
+        comparison = _worst_comparison(by_tree)
         result.across = Across(tuple(tuple(batches) for batches in by_tree.values()), comparison)
         result.why = (*result.why, *_differing_scalars(result, kept))
         if comparison.relation not in ("same", "equal"):
             result.why = (*result.why, _other_tree(result, comparison))
         if result.why and result.verdict == "proven":
             result.verdict = "depends"
-        if result.verdict == "depends":
+        if result.verdict in ("depends", "unknown"):
             result.witness = _witness(
                 [next(iter(each.values())) for each in by_tree.values()],
                 kept,
-                differ=comparison.evaluated and comparison.relation != "equal",
+                differ=comparison.relation not in ("same", "equal"),
+                any_row=all(why.cause != "row" for why in result.why),
             )
     if result.witness is not None:
         result.verdict = "violation"
+    elif result.verdict == "depends" and not _is_seen(result):
+        result.verdict = "unknown"
+
+
+def _is_seen(result: OutputResult) -> bool:
+    """Whether trees were seen to differ, or what a value depends on is no matter of proof."""
+    across = None if result.across is None else result.across.comparison
+    unlike = across is not None and across.evaluated and across.relation not in ("same", "equal")
+    return unlike or any(why.cause in ("update", "size") for why in result.why)
+
+
+def _worst_comparison(by_tree: Mapping[Tree, Mapping[Batch, _Kept]]) -> Comparison:
+    """Compare the first tree with each other one, at elements that both sizes have."""
+    worst = Comparison("same")
+    (first, own), *others = by_tree.items()
+    for tree, batches in others:
+        both = [next(iter(each.values())).extents for each in (own, batches)]
+        extents = {key: min(both[0][key], both[1].get(key, 1)) for key in both[0]}
+        each = compared(first, tree, {**both[1], **extents})
+        if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
+            worst = each
+    return worst
 
 
 def _sizes(kept: Sequence[_Kept]) -> int:
@@ -384,7 +421,9 @@ def _differing_scalars(result: OutputResult, kept: Sequence[_Kept]) -> tuple[Why
     return tuple(found)
 
 
-def _witness(different: Sequence[_Kept], kept: Sequence[_Kept], *, differ: bool) -> Witness | None:
+def _witness(
+    different: Sequence[_Kept], kept: Sequence[_Kept], *, differ: bool, any_row: bool
+) -> Witness | None:
     """Look for a row with two values: in two launches, or beside other rows."""
     ordered = sorted(kept, key=lambda each: each.batch.rows)
     first, last = different[:2] if len(different) > 1 else (ordered[0], ordered[-1])
@@ -392,5 +431,5 @@ def _witness(different: Sequence[_Kept], kept: Sequence[_Kept], *, differ: bool)
     one, other = (Batched(each.call, axes) for each in (first, last))
     if not axes.get(last.position):
         return None
-    found = between(one, other, first.position) if differ else None
+    found = between(one, other, first.position, any_row=any_row) if differ or any_row else None
     return found or with_other_rows(other, last.position)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from kvtrace.addons.invariance.coordinates import (
-    PLACING,
     Axis,
     Output,
     Unfollowed,
     coordinates_of,
+    is_placing,
     split_axis,
 )
 from kvtrace.addons.invariance.dependence import (
@@ -23,18 +24,18 @@ from kvtrace.addons.invariance.dependence import (
     sizes_of_batch,
     without_contents,
 )
+from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
-from kvtrace.symbolic.conditions import AtLeast, Condition
+from kvtrace.symbolic.conditions import AtLeast, Condition, less
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.terms import Symbol, Term
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
-    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
 Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
@@ -45,9 +46,6 @@ Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
 - whole: the output has one value for the whole batch, so no row has its own value.
 - unknown: something is not followed.
 """
-
-_FREE: Final = frozenset({"fadd"})
-"""Atomic updates whose result depends on their order."""
 
 
 @dataclass(frozen=True)
@@ -78,22 +76,26 @@ class RowVerdict:
         return self.access.op
 
 
-def rows_of(call: Call) -> tuple[RowVerdict, ...]:
+def rows_of(kernel: Kernel) -> tuple[RowVerdict, ...]:
     """Return a verdict for each store of a kernel: is a row's value the same in every batch?
 
     Args:
-        call: A recorded call of the kernel. What is proven holds for all sizes, except that reads
-            of a row's own part are compared with the strides of this call.
+        kernel: The kernel and a recorded call. What is proven holds for all sizes, except that
+            reads of a row's own part are compared with the strides of this call.
 
     """
-    kernel = Kernel(call)
     stores = [access for access in kernel.summary.accesses if access.kind != "load"]
     verdicts = tuple(_verdict(access, kernel) for access in stores)
-    return tuple(with_own_writes(verdict, verdicts, kernel) for verdict in verdicts)
+    unsteady = [
+        each
+        for each in verdicts
+        if each.verdict != "proven" or not is_made_in_any_batch(each, kernel)
+    ]
+    return tuple(with_own_writes(verdict, unsteady, kernel) for verdict in verdicts)
 
 
 def with_own_writes(
-    verdict: RowVerdict, verdicts: Sequence[RowVerdict], kernel: Kernel
+    verdict: RowVerdict, unsteady: Sequence[RowVerdict], kernel: Kernel
 ) -> RowVerdict:
     """Return a verdict with what the launch's own writes say against it.
 
@@ -102,18 +104,15 @@ def with_own_writes(
     over the program's steps. That no other program writes it is what the rule `race` is about.
 
     Args:
-        verdict: One of `verdicts`, which takes what it reads for what the launch began with.
-        verdicts: Those of all stores of the kernel.
+        verdict: What takes what it reads for what the launch began with.
+        unsteady: Stores of the kernel of which that is not proven.
         kernel: The kernel.
 
     """
     if verdict.tree is None or verdict.verdict == "whole":
         return verdict
     found: dict[Reason, None] = {}
-    for store in verdicts:
-        steady = store.verdict == "proven" and is_made_in_any_batch(store, kernel)
-        if steady:
-            continue
+    for store in unsteady:
         name = kernel.name(store.access.argument)
         for load in read_after_write(verdict.tree, store.access, kernel):
             text = f"{name}, which the kernel writes, too"
@@ -135,10 +134,7 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     for part in active.substitute(verdict.output.blocks).conjuncts():
         symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
         telling = symbols & own or symbols & sizes
-        placing = any(
-            atom.kind == "programs" or (atom.kind in PLACING and not isinstance(atom.key, tuple))
-            for atom in symbols
-        )
+        placing = any(atom.kind == "programs" or is_placing(atom) for atom in symbols)
         if placing or (telling and not _is_bound(part, own)):
             return False
     return True
@@ -209,7 +205,7 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     sizes = sizes_of_batch(simplifier.active, rows)
     batch = Batch(
         rows, sizes, kernel.batched(rows, access.argument), kernel.strides, kernel.bound.ranges,
-        simplifier.given.exact,
+        simplifier.given.exact, _extents(output.axes),
     )  # fmt: skip
     found = Follower(batch, kernel.summary).follow(tree)
     scalars = tuple(
@@ -221,6 +217,15 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
         tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
         tuple(sorted(map(kernel.scalar, scalars))), found.selecting,
     )  # fmt: skip
+
+
+def _extents(axes: Sequence[Axis]) -> tuple[Condition, ...]:
+    """Return that an index along an inner axis ends where the axis outside of it takes a step."""
+    steps = [axis for axis in axes if not axis.is_own and axis.step > 0]
+    return tuple(
+        less(inner.coordinate.term, -(-outer.step // inner.step))
+        for outer, inner in itertools.pairwise(steps)
+    )
 
 
 def _choosing(
@@ -274,7 +279,7 @@ def _updates(access: Access) -> tuple[Reason, ...]:
     """Return why an atomic update has no value of a row's own."""
     if access.kind != "atomic":
         return ()
-    if access.operator in _FREE:
+    if access.operator in FREE:
         text = "an atomic sum of floats, whose order is free"
         return (Reason("update", "data", text, access.op.index),)
     text = f"an atomic {access.operator}, which may collect what several programs add"

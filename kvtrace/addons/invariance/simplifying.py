@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.invariance.coordinates import PLACING, number_of_coordinate
+from kvtrace.addons.invariance.coordinates import is_placing, number_of_coordinate
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Or, at_least, conjunction, less
 from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder, multiples
-from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
+from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Term
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Output
@@ -133,9 +133,4 @@ class Simplifier:
 
 def _is_placed(atoms: frozenset[Atom]) -> bool:
     """Whether what is written where has a say in a formula."""
-    return any(
-        isinstance(atom, Symbol)
-        and (atom.kind in PLACING or number_of_coordinate(atom) is not None)
-        and not (isinstance(atom.key, tuple) and atom.key[0] == "bound")
-        for atom in atoms
-    )
+    return any(is_placing(atom) or number_of_coordinate(atom) is not None for atom in atoms)

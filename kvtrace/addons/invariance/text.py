@@ -10,9 +10,10 @@ from kvtrace.text import columns, plural, wrapped
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kvtrace.addons.invariance.results import Across, Invariance, OutputResult, Place
+    from kvtrace.addons.invariance.results import Across, Invariance, OutputResult, Place, Why
     from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
+    from kvtrace.addons.invariance.witness import Witness
 
 _VERDICTS: Final[Mapping[Outcome, str]] = {
     "proven": "invariant",
@@ -30,7 +31,7 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
         return ["No kernel with IR was launched, so there is nothing to judge."]
     rows = [
         (
-            each.kernel, each.output, _VERDICTS[each.verdict], each.determinism.answer,
+            each.kernel, each.output, _verdict_text(each), each.determinism.answer,
             _across_text(each), _reads_text(each),
         )
         for each in found.outputs
@@ -46,11 +47,14 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
 
 
 _COVERS: Final = (
-    "Invariant: by its TTIR, a row's value is made of the row's own data, of what is shared and of "
-    "the numbers named, by the same operations in the same order, for every size of the batch, "
-    "grid and position. Assumed: no race between programs, no integer overflow, sizes of at least "
-    "1. Sums across lanes and products of matrices are ordered by the compiled variant, the same "
-    "for all its launches. Not covered: what a tensor core does with rows of one tile."
+    "Invariant: by its TTIR as written, a row's value is made of the row's own data, of what is "
+    "shared and of the numbers named, by the same operations in the same order, for every size of "
+    "the batch, grid and position. Assumed: no race between programs, no integer overflow, sizes "
+    "of at least 1. Each kernel is judged alone: which kernel, sizes and grid the host chooses at "
+    "sizes of the batch that were not recorded is not known. Sums across lanes and products of "
+    "matrices are ordered by the compiled variant, the same for all its launches. What is behind "
+    "TTIR is not analyzed: FMA contraction, ptxas, and what a tensor core does with rows of one "
+    "tile."
 )
 
 
@@ -65,6 +69,14 @@ def _summary(found: Invariance) -> str:
     ]
     total = plural(len(found.outputs), "output")
     return f"{total} of {plural(kernels, 'kernel')}: {', '.join(parts)}."
+
+
+def _verdict_text(each: OutputResult) -> str:
+    """Return a verdict; what is proven of a kernel that was not seen at some sizes says so."""
+    if each.verdict != "proven" or not each.unseen:
+        return _VERDICTS[each.verdict]
+    sizes = ", ".join(map(str, each.unseen[:3])) + (", …" if len(each.unseen) > 3 else "")
+    return f"invariant; not launched at {sizes} rows"
 
 
 def _reads_text(each: OutputResult) -> str:
@@ -93,8 +105,7 @@ def _across_text(each: OutputResult) -> str:
 def _details(each: OutputResult, width: int) -> list[str]:
     lines: list[str] = []
     for why in each.why[:_MOST_REASONS]:
-        text = f"{each.kernel}, {each.output}: {_CAUSES[why.cause]}: {why.what} (through the "
-        lines += wrapped(f"{text}{why.through}; {_place(why.place)})", width, 2)
+        lines += wrapped(f"{each.kernel}, {each.output}: {reason_text(why)}", width, 2)
     if len(each.why) > _MOST_REASONS:
         lines.append(f"  and {plural(len(each.why) - _MOST_REASONS, 'further reason')}")
     if each.determinism.answer != "proven" and each.determinism.reason:
@@ -102,13 +113,28 @@ def _details(each: OutputResult, width: int) -> list[str]:
     if each.across is not None and each.across.comparison.relation not in ("same", "equal"):
         lines += _trees(each, each.across, width)
     if each.witness is not None:
-        witness = each.witness
-        lines += wrapped(
-            f"{each.kernel}, {each.output}: for the same data, element {witness.element} of a row "
-            f"is {witness.values[0]} ({witness.first}) and {witness.values[1]} ({witness.second}), "
-            "by the evaluator", width, 2,
-        )  # fmt: skip
+        text = witness_text(each.witness)
+        lines += wrapped(f"{each.kernel}, {each.output}: {text}", width, 2)
     return ["", *lines] if lines else []
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """Return a verdict as the table has it."""
+    return _VERDICTS[outcome]
+
+
+def reason_text(why: Why, *, through: bool = True) -> str:
+    """Return a reason against a proof as a sentence without its subject."""
+    way = f"through the {why.through}; " if through else ""
+    return f"{_CAUSES[why.cause]}: {why.what} ({way}{_place(why.place)})"
+
+
+def witness_text(witness: Witness) -> str:
+    """Return two values of one row as a sentence."""
+    return (
+        f"for the same data, element {witness.element} of a row is {witness.values[0]} "
+        f"({witness.first}) and {witness.values[1]} ({witness.second}), by the evaluator"
+    )
 
 
 def _trees(each: OutputResult, across: Across, width: int) -> list[str]:
@@ -173,6 +199,7 @@ def _object(each: OutputResult) -> dict[str, Any]:
         "deterministic_reason": each.determinism.reason,
         "calls": each.calls,
         "uncompared": each.uncompared,
+        "unseen": list(each.unseen),
         "witness": None if each.witness is None else {
             "element": each.witness.element,
             "launches": [each.witness.first, each.witness.second],
@@ -207,21 +234,25 @@ def meaning_lines(found: Sequence[OutputMeaning], width: int) -> list[str]:
     rows = [(each.kernel, each.output, _MEANINGS[each.meaning]) for each in found]
     lines = columns(("kernel", "output", "by TTIR"), rows, width=width, texts=(0, 1, 2))
     for each in found:
-        if each.first is None and each.witness is None:
-            continue
-        lines.append("")
-        if each.second is None:
-            lines += wrapped(f"{each.kernel}, {each.output}: {each.first}", width, 2)
-        else:
-            lines += wrapped(f"{each.kernel}, {each.output}: before: {each.first}", width, 2)
-            lines += wrapped(f"{each.kernel}, {each.output}: after: {each.second}", width, 2)
-        if each.witness is not None:
-            witness = each.witness
-            lines += wrapped(
-                f"{each.kernel}, {each.output}: for the same data, element {witness.element} is "
-                f"{witness.values[0]} by {witness.first} and {witness.values[1]} by "
-                f"{witness.second}, by the evaluator", width, 2,
-            )  # fmt: skip
+        said = [f"{each.kernel}, {each.output}: {text}" for text in versions_text(each)]
+        if said:
+            lines += ["", *(line for text in said for line in wrapped(text, width, 2))]
+    return lines
+
+
+def versions_text(each: OutputMeaning) -> list[str]:
+    """Return where two versions part, and two values of an element, as sentences."""
+    lines = []
+    if each.second is not None:
+        lines += [f"before: {each.first}", f"after: {each.second}"]
+    elif each.first is not None:
+        lines.append(each.first)
+    if each.witness is not None:
+        witness = each.witness
+        lines.append(
+            f"for the same data, element {witness.element} is {witness.values[0]} by "
+            f"{witness.first} and {witness.values[1]} by {witness.second}, by the evaluator"
+        )
     return lines
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.addons.invariance.compared import Comparison, compared
+from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
 from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
@@ -26,14 +26,19 @@ Meaning = Literal["same", "equal", "reassociated", "violation", "different", "un
 - same: the same expression, so the same bits by TTIR, for the same elements.
 - equal: the same operations in the same order at these sizes.
 - reassociated: the same up to the order of sums, at these sizes.
-- violation: the expressions differ, and the evaluator gives an element two values, or one version
-  leaves elements out that the other writes.
-- different: the expressions differ, and no element was seen that does.
+- violation: the expressions differ by more than the order of sums, and the evaluator gives an
+  element two values farther apart than rounding explains; or one version leaves elements out that
+  the other writes.
+- different: the expressions differ, and no element was seen that differs by so much.
 - unknown: an output is not followed, or could not be evaluated.
+
+Of the last three and of `reassociated`, a witness shows an element whose bits differ.
 """
 
 
-_RELATIONS: Final = ("same", "equal", "reassociated", "different")
+_ULPS: Final = 16
+"""Beyond so many units in the last place of the output's type, at its largest element, two values
+differ by more than sums in another order explain, where trees differ by more than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +53,32 @@ class OutputMeaning:
     witness: Witness | None = None
 
 
-def meanings_of(before: Selection, after: Selection) -> tuple[OutputMeaning, ...]:
+def meanings_of(
+    before: Selection, after: Selection, kernels: Container[str] | None = None
+) -> tuple[OutputMeaning, ...]:
     """Compare the kernels that two traces called with the same arguments.
 
     Args:
         before: Runs of the one version.
         after: Runs of the other.
+        kernels: Names of those to compare; None: all.
 
     """
     known: dict[tuple[object, ...], Call] = {}
-    for call in _calls(before):
+    for call in _calls(before, kernels):
         known.setdefault(_key(call), call)
     found: dict[OutputMeaning, None] = {}
-    for call in _calls(after):
+    for call in _calls(after, kernels):
         other = known.pop(_key(call), None)
         if other is not None:
             found |= dict.fromkeys(same_meaning(other, call))
     return tuple(found)
 
 
-def _calls(selection: Selection) -> Iterator[Call]:
+def _calls(selection: Selection, kernels: Container[str] | None) -> Iterator[Call]:
     for run in selection.runs:
         for call in calls_of(selection.trace, run):
-            if not isinstance(call, UnreadyCall):
+            if not isinstance(call, UnreadyCall) and (kernels is None or call.kernel in kernels):
                 yield call
 
 
@@ -123,22 +131,20 @@ def _compared(
     seen = versions_differ(first, second, one.names.index(name))
     if isinstance(seen, str):
         return OutputMeaning(first.kernel, name, "violation", seen)
+    witness = seen if isinstance(seen, Witness) else None
     if None in mine or None in theirs or len(mine) != len(theirs) or seen is None:
-        meaning: Meaning = "unknown" if not isinstance(seen, Witness) else "violation"
-        witness = seen if isinstance(seen, Witness) else None
-        return OutputMeaning(first.kernel, name, meaning, witness=witness)
+        return OutputMeaning(first.kernel, name, "unknown", witness=witness)
     comparison = Comparison("same")
     for ours, other in zip(mine, theirs, strict=True):
         assert ours is not None
         assert other is not None
         each = compared(ours[0], other[0], {**ours[1], **other[1]})
-        if _RELATIONS.index(each.relation) > _RELATIONS.index(comparison.relation):
+        if RELATIONS.index(each.relation) > RELATIONS.index(comparison.relation):
             comparison = each
-    witness = (
-        seen if isinstance(seen, Witness) and comparison.relation not in ("same", "equal") else None
-    )
-    meaning = comparison.relation
-    if meaning == "different" and witness is not None:
+    meaning: Meaning = comparison.relation
+    if meaning in ("same", "equal"):
+        witness = None
+    elif meaning == "different" and comparison.evaluated and witness and witness.ulps > _ULPS:
         meaning = "violation"
     return OutputMeaning(first.kernel, name, meaning, comparison.first, comparison.second, witness)
 

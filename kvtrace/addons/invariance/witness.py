@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate import evaluate
-from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
+from kvtrace.addons.invariance.ordered import evaluate_ordered
+from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.schema.errors import KvtraceError
 
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 _MOST_BYTES: Final = 1 << 26
-_MOST_STEPS: Final = 200_000
-_SEEDS: Final = 4
-_ROUNDING: Final = 1e-4
-"""What sums in another order may differ by here, relative to the largest element of the row."""
-_MOST_PROGRAMS: Final = 256
+_MOST_STEPS: Final = 50_000
+_SEEDS: Final = 2
 
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
@@ -34,13 +31,15 @@ Dims = frozenset[int]
 class Witness:
     """An element of a row that has two values, by the evaluator, for the same data in the row.
 
-    `first` and `second` say in which launch and row, as "100 rows, row 0".
+    `first` and `second` say in which launch and row, as "100 rows, row 0". `ulps` is how far apart
+    the values are: units in the last place of the output's type, at the row's largest element.
     """
 
     element: int
     first: str
     second: str
     values: tuple[str, str]
+    ulps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,8 @@ class Batched:
 
     call: Call
     axes: Mapping[int, Dims]
+    extents: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """How large tensors are in the launch that pads them the most, where they differ."""
 
     def rows(self, output: int) -> int:
         """Return how many rows an output has."""
@@ -76,55 +77,109 @@ def batch_axes(first: Call, second: Call, rows: tuple[int, int]) -> Mapping[int,
     return found
 
 
-def between(first: Batched, second: Batched, output: int) -> Witness | None:
-    """Return an element of row 0 that two launches of different batches give two values.
+def between(
+    first: Batched, second: Batched, output: int, *, any_row: bool = False
+) -> Witness | None:
+    """Return an element of a row that two launches of different batches give two values.
 
-    All rows hold the same data in both. Row 0 alone is compared: what other rows lead to through
-    integers in memory may be other data.
+    All rows hold the same data in both.
+
+    Args:
+        first: A launch, of which row 0 is compared.
+        second: A launch of another batch.
+        output: The position of the output among the arguments.
+        any_row: Whether all rows of the second are compared, as none is made of its number. Else
+            row 0 alone is, and so it is where integers in memory may lead rows to other data.
+
     """
-    if _first_integers(first) != _first_integers(second) or not _share_shapes(first, second):
+    if _first_integers(first) != _first_integers(second):
         return None  # then the row does not hold the same data
+    if _numbers(first.call) != _numbers(second.call):
+        return None
+    padded = _padded(first, second)
+    if padded is None:
+        return None
+    first, second = replace(first, extents=padded), replace(second, extents=padded)
+    compared = None if any_row and not _reads_integers(second.call) else 1
     names = [f"{each.rows(output)} rows" for each in (first, second)]
     for seed in range(_SEEDS):
         one, other = (_rows_of(each, output, _same_rows, seed) for each in (first, second))
         if one is None or other is None or one.shape[1:] != other.shape[1:]:
             return None
-        found = _differing(one[:1], other[:1], f"{names[0]}, row 0", f"{names[1]}, row 0")
+        found = _differing(one[:1], other[:compared], f"{names[0]}, row 0", f"{names[1]}, row")
         if found is not None:
             return found
     return None
 
 
-def with_other_rows(batched: Batched, output: int) -> Witness | None:
-    """Return an element of row 0 that changes with what the other rows hold.
+def _numbers(call: Call) -> list[float]:
+    """Return the floats that are passed to a call."""
+    given = (each.value for each in call.arguments if isinstance(each, ScalarArgument))
+    return [value for value in given if isinstance(value, float)]
 
-    Not where the kernel reads integers: other rows may be part of row 0's own data, as the tokens
+
+def _reads_integers(call: Call) -> bool:
+    tensors = (each for each in call.arguments if isinstance(each, TensorArgument))
+    return any(each.element.kind != "f" for each in tensors)
+
+
+def with_other_rows(batched: Batched, output: int) -> Witness | None:
+    """Return an element of the first or last row that changes with what rows between hold.
+
+    Not where the kernel reads integers: other rows may be part of a row's own data, as the tokens
     of its sequence are.
     """
-    tensors = (each for each in batched.call.arguments if isinstance(each, TensorArgument))
-    if any(each.element.kind != "f" for each in tensors):
+    if _reads_integers(batched.call):
         return None
     alike, unlike = (_rows_of(batched, output, fill, 0) for fill in (_same_rows, _own_rows))
     if alike is None or unlike is None:
         return None
-    name = f"{batched.rows(output)} rows, row 0, the others"
-    return _differing(alike[:1], unlike[:1], f"{name} alike", f"{name} not")
+    count = batched.rows(output)
+    for row in (0, count - 1):
+        name = f"{count} rows, row {row}, the others"
+        one, other = alike[row : row + 1], unlike[row : row + 1]
+        found = _differing(one, other, f"{name} alike", f"{name} not")
+        if found is not None:
+            return found
+    return None
 
 
-def _share_shapes(first: Batched, second: Batched) -> bool:
-    """Whether tensors differ in nothing but how many rows they have."""
-    shapes = []
-    for each in (first, second):
-        tensors = [
-            (n, a) for n, a in enumerate(each.call.arguments) if isinstance(a, TensorArgument)
-        ]
-        shapes.append(
-            [
-                [extent for axis, extent in enumerate(a.shape) if axis not in each.axes.get(n, ())]
-                for n, a in tensors
-            ]
-        )
-    return shapes[0] == shapes[1]
+def _padded(first: Batched, second: Batched) -> dict[int, tuple[int, ...]] | None:
+    """Return the larger extents of tensors that differ in how far their rows are padded.
+
+    None where tensors differ in something else than that and how many rows they have. An extent
+    of a tensor of rows is one of padding if it is, in both calls, the largest of a tensor's
+    integers, as of lengths.
+    """
+    pairs = list(enumerate(zip(first.call.arguments, second.call.arguments, strict=False)))
+    longest = {
+        (_largest(one), _largest(other))
+        for _, (one, other) in pairs
+        if isinstance(one, TensorArgument) and isinstance(other, TensorArgument)
+    }
+    found: dict[int, tuple[int, ...]] = {}
+    for position, (one, other) in pairs:
+        if not isinstance(one, TensorArgument) or not isinstance(other, TensorArgument):
+            if isinstance(one, TensorArgument) or isinstance(other, TensorArgument):
+                return None
+            continue
+        if len(one.shape) != len(other.shape):
+            return None
+        sizes = list(zip(one.shape, other.shape, strict=True))
+        rows = first.axes.get(position, frozenset())
+        unlike = {pair for n, pair in enumerate(sizes) if n not in rows and pair[0] != pair[1]}
+        if unlike and (not rows or not unlike <= longest):
+            return None
+        if unlike:
+            found[position] = tuple(max(pair) for pair in sizes)
+    return found
+
+
+def _largest(tensor: TensorArgument) -> int | None:
+    """Return the largest recorded integer of a tensor; None: none was recorded."""
+    if tensor.element.kind == "f" or tensor.storage.data is None or 0 in tensor.shape:
+        return None
+    return int(_view(tensor).max())
 
 
 def _first_integers(batched: Batched) -> list[bytes]:
@@ -134,8 +189,7 @@ def _first_integers(batched: Batched) -> list[bytes]:
         tensor = batched.call.arguments[position]
         assert isinstance(tensor, TensorArgument)
         if axes and tensor.element.kind != "f" and tensor.storage.data is not None:
-            kept = [slice(0, 1) if n in axes else slice(None) for n in range(len(tensor.shape))]
-            found.append(_view(tensor)[tuple(kept)].tobytes())
+            found.append(_view(tensor)[_first_row(tensor, axes)].tobytes())
     return found
 
 
@@ -200,23 +254,40 @@ def _bits(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _differing(one: Any, others: Any, first: str, second: str) -> Witness | None:
-    """Return the first element of a row that has another value in one of some rows.
+    """Return the element that is farthest apart between a row and others; None: all bits agree.
 
-    The evaluator's own sums go in an order that depends on the shapes of arrays. So only what is
-    farther apart than another order of sums would bring it counts.
+    A second name that ends in "row" is given the row's number. All NaNs are one value.
     """
     first_row, rows = (each.reshape(len(each), -1) for each in (one, others))
+    unlike = _bits_of(first_row) != _bits_of(rows)
     with np.errstate(invalid="ignore"):
         values = [each.astype(np.float64) for each in (first_row, rows)]
-        scale = np.maximum(np.abs(values[0]).max(initial=0.0), 1e-30)
-        apart = np.abs(values[0] - values[1]) > _ROUNDING * scale
-    apart |= np.isnan(values[0]) != np.isnan(values[1])
-    if not apart.any():
+        nans = [np.isnan(each) for each in values]
+        apart = np.abs(values[0] - values[1])
+    unlike &= ~(nans[0] & nans[1])
+    if not unlike.any():
         return None
-    row, element = (int(index) for index in np.argwhere(apart)[0])
+    apart = np.where(unlike, np.where(np.isnan(apart), np.inf, apart), -1.0)
+    row, element = (int(index) for index in np.unravel_index(np.argmax(apart), apart.shape))
+    largest = np.abs(values[0][np.isfinite(values[0])]).max(initial=1e-30)
     return Witness(
-        element, first, second, (_shown(first_row[0, element]), _shown(rows[row, element]))
-    )
+        element, first, f"{second} {row}" if second.endswith(" row") else second,
+        (_shown(first_row[0, element]), _shown(rows[row, element])),
+        float(apart[row, element]) / (_epsilon(first_row.dtype) * float(largest)),
+    )  # fmt: skip
+
+
+def _bits_of(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the elements of a matrix as unsigned integers of their width."""
+    whole = np.ascontiguousarray(array)
+    return whole.view(f"u{whole.dtype.itemsize}")
+
+
+def _epsilon(dtype: np.dtype[Any]) -> float:
+    """Return the distance from 1 to the next number of a type; 1 for integers."""
+    if dtype.kind in "iub":
+        return 1.0
+    return float(ml_dtypes.finfo(dtype).eps)
 
 
 def _shown(value: Any) -> str:
@@ -233,15 +304,19 @@ Fill = Callable[[TensorArgument, int], NDArray[Any]]
 def _rows_of(
     batched: Batched,
     output: int,
-    filled: Callable[[TensorArgument, Dims, int], NDArray[Any]],
+    filled: Callable[[TensorArgument, Dims, int, Sequence[int]], NDArray[Any]],
     seed: int,
 ) -> NDArray[Any] | None:
     """Return the rows of an output of a launch, (rows, …); None where it cannot be evaluated."""
     left = _left_by(
         batched.call,
         output,
-        lambda tensor, n: filled(tensor, batched.axes.get(n, frozenset()), n + 10_000 * seed),
-        batched.axes,
+        lambda tensor, n: filled(
+            tensor,
+            batched.axes.get(n, frozenset()),
+            n + 10_000 * seed,
+            batched.extents.get(n, tensor.shape),
+        ),
     )
     if left is None:
         return None
@@ -250,16 +325,14 @@ def _rows_of(
     return rows.reshape(batched.rows(output), *rows.shape[len(axes) :])
 
 
-def _left_by(
-    call: Call, output: int, fill: Fill, axes: Mapping[int, Dims] = MappingProxyType({})
-) -> NDArray[Any] | None:
+def _left_by(call: Call, output: int, fill: Fill) -> NDArray[Any] | None:
     """Return what a launch leaves in a tensor; None where it cannot be evaluated.
 
-    Floats are filled. Integers are those that were recorded, else 0; along `axes`, which number
-    rows, all are as the first row's.
+    Floats are filled, integers that the kernel reads are those that were recorded.
     """
     if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
         return None
+    read = _read_positions(call)
     storages: dict[int, Storage] = {}
     arguments: list[Argument] = []
     for position, given in enumerate(call.arguments):
@@ -271,25 +344,33 @@ def _left_by(
             data = np.zeros(own.nbytes, np.uint8)
             if own.data is not None and given.element.kind != "f":
                 data[:] = own.data
+            elif own.data is None and position in read and given.element.kind != "f":
+                return None  # any integers would lead rows to each other's data
             storages[id(own)] = Storage(own.nbytes, data, own.address)
         tensor = replace(given, storage=storages[id(own)])
         if given.element.kind == "f":
             _view(tensor)[...] = fill(tensor, position)
-        elif axes.get(position):
-            kept = [
-                slice(0, 1) if n in axes[position] else slice(None)
-                for n in range(len(tensor.shape))
-            ]
-            _view(tensor)[...] = _view(tensor)[tuple(kept)].copy()
         arguments.append(tensor)
     try:
         with np.errstate(all="ignore"):
-            evaluate(call.module, arguments, call.grid, kernel=call.kernel, most_steps=_MOST_STEPS)
+            evaluate_ordered(
+                call.module, arguments, call.grid, kernel=call.kernel, most_steps=_MOST_STEPS
+            )
     except (KvtraceError, *UNFIT):
         return None
     left = arguments[output]
     assert isinstance(left, TensorArgument)
     return _view(left).copy()
+
+
+def _read_positions(call: Call) -> frozenset[int]:
+    """Return the positions of the arguments that a kernel may read."""
+    from kvtrace.symbolic.walk import summarise
+
+    loads = [access for access in summarise(call.module).accesses if access.kind != "store"]
+    if any(access.argument is None for access in loads):
+        return frozenset(range(len(call.arguments)))
+    return frozenset(access.argument for access in loads if access.argument is not None)
 
 
 def _nbytes(argument: Argument) -> int:
@@ -307,23 +388,33 @@ def _view(tensor: TensorArgument) -> NDArray[Any]:
     )
 
 
+def _first_row(tensor: TensorArgument, axes: Dims) -> tuple[slice, ...]:
+    """Return what picks the first row of a tensor, whose axes stay."""
+    return tuple(slice(0, 1) if n in axes else slice(None) for n in range(len(tensor.shape)))
+
+
 def _random(shape: Sequence[int], seed: int, tensor: TensorArgument) -> NDArray[Any]:
     numbers = np.random.default_rng(seed).standard_normal(shape)
     return numbers.astype(tensor.element.memory)
 
 
-def _same_rows(tensor: TensorArgument, axes: Dims, seed: int) -> NDArray[Any]:
+def _same_rows(
+    tensor: TensorArgument, axes: Dims, seed: int, extents: Sequence[int]
+) -> NDArray[Any]:
     """Return the same random numbers for every row: those of a tensor without its batch axes."""
-    inner = [1 if axis in axes else extent for axis, extent in enumerate(tensor.shape)]
-    return np.broadcast_to(_random(inner, seed, tensor), tensor.shape)
+    inner = [1 if axis in axes else extent for axis, extent in enumerate(extents)]
+    within = tuple(slice(extent) for extent in tensor.shape)
+    return np.broadcast_to(_random(inner, seed, tensor)[within], tensor.shape)
 
 
-def _own_rows(tensor: TensorArgument, axes: Dims, seed: int) -> NDArray[Any]:
-    """Return rows of which the first is as `_same_rows` has it, and the others are not."""
-    found = _same_rows(tensor, axes, seed).copy()
+def _own_rows(
+    tensor: TensorArgument, axes: Dims, seed: int, extents: Sequence[int]
+) -> NDArray[Any]:
+    """Return rows of which the first and last are as `_same_rows` has them, others are not."""
+    found = _same_rows(tensor, axes, seed, extents).copy()
     others = _random(tensor.shape, seed + 1000, tensor) * 4  # so that maxima change, too
     for axis in axes:
         kept = [slice(None)] * len(tensor.shape)
-        kept[axis] = slice(1, None)
+        kept[axis] = slice(1, -1)
         found[tuple(kept)] = others[tuple(kept)]
     return found

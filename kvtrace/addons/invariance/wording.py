@@ -18,8 +18,6 @@ _OWN: Final = re.compile(
     r"lane\('(coordinate|bound)', (\d+)\)|lane\[\('(coordinate|bound)', (\d+)\)\]"
 )
 _LONGEST: Final = 120
-_DEEPEST: Final = 12
-_MOST_LINES: Final = 60
 
 
 def formula_text(formula: Term | Condition, summary: Summary) -> str:
@@ -68,28 +66,3 @@ def node_text(node: Tree) -> str:
         case "combined":
             return f"what is combined ({detail[0]})"
     return f"{detail[0]}"
-
-
-def tree_lines(tree: Tree) -> list[str]:
-    """Return a tree as indented lines, each subtree once; what is too deep is left out."""
-    lines: list[str] = []
-    seen: set[Tree] = set()
-
-    def add(node: Tree, depth: int) -> None:
-        if len(lines) >= _MOST_LINES:
-            return
-        again = node in seen and bool(node.parts)
-        lines.append(f"{'  ' * depth}{node_text(node)}{' (above)' if again else ''}")
-        if again:
-            return
-        seen.add(node)
-        if depth >= _DEEPEST and node.parts:
-            lines.append(f"{'  ' * (depth + 1)}…")
-            return
-        for part in node.parts:
-            add(part, depth + 1)
-
-    add(tree, 0)
-    if len(lines) >= _MOST_LINES:
-        lines.append("…")
-    return lines

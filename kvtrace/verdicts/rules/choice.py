@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, nearest
+from kvtrace.verdicts.rules.run_judges import run_rules
 
 
 def watched_rules() -> tuple[str, ...]:
@@ -21,8 +22,9 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
         names: rule ids, `default` and `all`; one that begins with `-` is left out, whatever names
             it. Where all of them begin so, they are left out of the default ones. One text may have
             several, separated by commas.
-        observed: further rules that can be named besides `watched_rules`, by which recorded calls
-            were judged while they ran. All of these are default ones, and they come last.
+        observed: further rules that can be named besides `watched_rules` and `run_rules`, by which
+            recorded calls were judged while they ran. All of these are default ones, and they come
+            last.
 
     Raises:
         BadSetting: there is no rule of a name, or none is left.
@@ -31,7 +33,8 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
     from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, default_rules
 
     ours = (*RULES, *KERNEL_RULES)
-    known = (*ours, *(rule for rule in (*watched_rules(), *observed) if rule not in ours))
+    added = dict.fromkeys((*watched_rules(), *run_rules(), *observed))
+    known = (*ours, *(rule for rule in added if rule not in ours))
     usual = {*default_rules(), *known[len(RULES) :]}
     wanted, unwanted = set[str](), set[str]()
     parts = [part.strip() for name in names for part in name.split(",") if part.strip()]

@@ -146,12 +146,12 @@ def violation(
 def _others(defect: OutOfBounds, lanes: int | None) -> str:
     """Say how many lanes leave the tensor, and how far the farthest does."""
     farthest = abs(defect.farthest_bytes)
-    by = f"by {plural(farthest, 'byte')}" if farthest > abs(defect.past_end_bytes) else ""
+    by = plural(farthest, "byte") if farthest > abs(defect.past_end_bytes) else ""
     if lanes is None:
-        return f"; the farthest lane does {by}" if by else ""
+        return f"; the farthest lane leaves it by {by}" if by else ""
     if lanes < 2:
         return ""
-    return f"; {lanes:,} lanes over the grid do" + (f", the farthest {by}" if by else "")
+    return f"; {lanes:,} lanes of the grid leave it" + (f", by up to {by}" if by else "")
 
 
 def where_it_goes(defect: OutOfBounds, name: str) -> str:

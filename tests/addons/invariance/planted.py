@@ -1,8 +1,8 @@
 """Pairs of kernels: one whose row is independent of the batch, and one with a planted fault.
 
-Most faults are those of serving: a heuristic that looks at the number of rows, a split sum, a tail
-of its own, a padded row that takes part. `launch(kernel, rows, position)` launches either kernel of
-a pair on a batch whose row `position` is always the same, and returns the output.
+Most faults are those of serving: a heuristic that looks at the number of rows, a split sum, another
+path for the tail, a padded row that takes part. `launch(kernel, rows, position)` launches either
+kernel of a pair on a batch whose row `position` is always the same, and returns the output.
 """
 
 from collections.abc import Callable

@@ -25,6 +25,16 @@ def command(
             show_default=False,
         ),
     ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            "--over",
+            metavar="WHAT",
+            help="What must not change a row's result: rows, grid or an argument  [default: what "
+            "contracts in the source name]",
+            show_default=False,
+        ),
+    ] = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -36,49 +46,67 @@ def command(
     ] = None,
     as_json: JsonOption = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail unless every output is proven invariant")
+        bool,
+        typer.Option(
+            "--strict", help="Exit with 1 unless every output is proven invariant and deterministic"
+        ),
     ] = False,
 ) -> int:
     """Prove from the IR whether a row's result depends on the batch that it is in.
 
-    For each output of each kernel: which data a row's value is made of, by which operations in
-    which order, and whether any of it changes with the size of the batch, the grid or the row's
-    position; whether launches at several sizes of the batch compute a row the same way; and whether
-    the kernel leaves the same bits when it runs again. Exit code 1 with --strict where an output is
-    not proven invariant and deterministic.
+    For each output of each kernel it shows whether a row's value changes with the size of the
+    batch, the grid or the row's position; whether launches at several batch sizes compute a row the
+    same way; and whether the kernel writes the same bits when it runs again. Exit code 1 with
+    --strict where an output is not proven invariant and deterministic.
 
-    With --against, for each output of each kernel that both traces called with the same tensors:
-    whether it is the same expression, so the same bits by TTIR; the same up to the order of sums;
-    or another. Exit code 1 where two versions are seen to differ.
+    With --over M, or a comment `# kvtrace: invariant over M` in the source: whether the argument M
+    may have any value. --over grid asks about the grid and the row's program.
+
+    With --against it compares each output of each kernel that both traces called with the same
+    tensors: the same expression (so the same bits by TTIR), the same except for the order of sums,
+    or another one. Exit code 1 where the evaluator shows that two versions differ.
 
     Example:
         kvtrace invariance out/
         kvtrace invariance out/ --kernel matmul_kernel --strict
+        kvtrace invariance out/ --over M
         kvtrace invariance out/ --against before/
 
     """
+    from kvtrace.addons.invariance.over import answer_lines, answer_objects, answers_over
     from kvtrace.addons.invariance.results import invariance_of
     from kvtrace.addons.invariance.text import invariance_lines, invariance_objects
+    from kvtrace.addons.invariance.variants import variant_lines, variant_objects, variants_of
     from kvtrace.cli.progress import calls_progress
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
     selection = select(trace, run)
+    if over is not None and against is not None:
+        raise BadSetting("--over and --against are two questions; ask one at a time.")
     if against is not None:
         return _compare(select(Path(against), None), selection, as_json)
     found = invariance_of(selection, kernel or (), calls_progress)
     if kernel and not found.outputs and not found.failures:
         raise BadSetting(f"No kernel of this trace is called {' or '.join(kernel)}.")
+    answers = answers_over(selection, found.outputs, over)
+    ran = variants_of(selection, found.outputs)
     if as_json:
-        print(json.dumps(invariance_objects(found), indent=2))
+        form = {**invariance_objects(found), "over": answer_objects(answers)}
+        form["variants"] = variant_objects(ran)
+        print(json.dumps(form, indent=2))
     else:
-        print_lines(invariance_lines(found, terminal_width()))
+        width = terminal_width()
+        more = [*variant_lines(ran, width), *answer_lines(answers, width)]
+        print_lines([*invariance_lines(found, width), *more])
     for failure in found.failures:
         complain(failure)
     complain_of(selection.trace)
     failed = any(
         each.verdict != "proven" or each.determinism.answer != "proven" for each in found.outputs
     )
+    if over is not None:
+        failed = any(each.answer.verdict != "proven" for each in answers)
     return int(strict and failed)
 
 

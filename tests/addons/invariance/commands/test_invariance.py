@@ -1,6 +1,7 @@
 """`kvtrace invariance`: what it prints, and its exit codes."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import kvtrace
 from kvtrace.cli import main
+from tests.addons.invariance.contracted import broken, kept, launch
 from tests.addons.invariance.planted import PLANTED
 from tests.support.free_driver import free_driver
 
@@ -77,3 +79,44 @@ def test_a_kernel_that_is_not_there_is_one_sentence(
     assert main(["invariance", str(trace_of(TILE, "right")), "--kernel", "nobody"]) == 2
 
     assert capsys.readouterr().err == "kvtrace: No kernel of this trace is called nobody.\n"
+
+
+def test_over_asks_about_an_argument(
+    tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with kvtrace.capture(tmp_path / "out"):
+        launch(kept, 3, 5)
+        launch(broken, 3, 5)
+    asked = ["invariance", str(tmp_path / "out"), "--strict"]
+
+    assert main([*asked, "--kernel", "kept", "--over", "M"]) == 0
+    assert "kept, y: over M: proven, by TTIR as written" in capsys.readouterr().out
+    assert main([*asked, "--kernel", "kept", "--over", "N"]) == 1
+    assert "kept, y: over N: unknown" in capsys.readouterr().out
+    assert main([*asked, "--kernel", "kept", "--over", "grid"]) == 0
+    assert main([*asked, "--kernel", "kept", "--over", "x"]) == 1
+    assert "x is a tensor" in capsys.readouterr().out
+    assert main([*asked, "--json"]) == 1
+    answers = json.loads(capsys.readouterr().out)["over"]
+    assert {(each["kernel"], each["verdict"]) for each in answers} == {
+        ("kept", "proven"),
+        ("broken", "violation"),
+    }
+
+
+def test_what_ran_at_each_size_is_listed(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = str(trace_of("prefix sum, chunk by M", "wrong"))
+
+    assert main(["invariance", trace, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["variants"]
+    assert set(found["changed"]) == {"grid", "CHUNK", "M"}  # an M of 1 is compiled in
+    assert found["same_tree"] is False
+    chunks = {size["rows"]: size["settings"]["CHUNK"] for size in found["sizes"]}
+    assert chunks == {1: "128", 40: "32"}
+    assert {size["tree"] for size in found["sizes"]} == {1, 2}
+    assert main(["invariance", trace]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert re.search("with the batch change grid, [CHUNKM, ]+; the tree changes; TTGIR:", told)
+    assert "What is behind TTIR is not analyzed: FMA contraction, ptxas" in told

@@ -1,0 +1,62 @@
+"""Contracts in kernels' source: `# kvtrace: invariant over M`, in a kernel or right above it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.converters.findings.suppressions import marked_comments
+from kvtrace.converters.source_lines import SourceLines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kvtrace.schema.trace import Run, Trace
+
+_CONTRACT: Final = re.compile(r"#\s*kvtrace:\s*invariant\s+over\s+(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What the results of a kernel's rows must not change with, and the line that says so.
+
+    `over` is `rows`, `grid` or the name of an argument.
+    """
+
+    over: str
+    file: str
+    line: int
+
+
+def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
+    """Return the contracts of the kernels of runs by the kernels' names.
+
+    Of several in one kernel the first counts. Without recorded source there are none.
+    """
+    lines = SourceLines(trace, runs)
+    kernels = trace.table("kernels", runs, ["name", "file", "line"]).to_pylist()
+    found: dict[str, Contract] = {}
+    for file in dict.fromkeys(row["file"] for row in kernels if row["file"]):
+        contracts = list(_contracts_in(file, lines))
+        if not contracts:
+            continue
+        for path, first, last in lines.definitions():
+            own = [
+                contract
+                for contract, counts_to in contracts
+                if path == file and contract.line <= last and first <= counts_to
+            ]
+            for row in kernels if own else ():
+                if row["file"] == file and first <= (row["line"] or 0) <= last:
+                    found.setdefault(row["name"], own[0])
+    return found
+
+
+def _contracts_in(file: str, lines: SourceLines) -> Iterator[tuple[Contract, int]]:
+    """Return each contract in a file, and the last line of the statement that it is at."""
+    for first_line, block in lines.blocks(file):
+        for line, _, last, text in marked_comments(block):
+            match = _CONTRACT.search(text)
+            if match is not None:
+                yield Contract(match[1], file, line + first_line - 1), last + first_line - 1

@@ -1,0 +1,141 @@
+"""Is a row's value the same whatever one thing is: the number of rows, an argument, the grid?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from kvtrace.addons.invariance.contracts import contracts_of
+from kvtrace.addons.invariance.text import outcome_text, reason_text, witness_text
+from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
+from kvtrace.text import wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kvtrace.addons.invariance.contracts import Contract
+    from kvtrace.addons.invariance.results import OutputResult
+    from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.schema.trace import Selection
+
+ROWS: Final = "rows"
+GRID: Final = "grid"
+_OF_THE_GRID: Final = frozenset({"position", "grid", "update"})
+_MOST_REASONS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether the results of an output's rows are the same over something; else, why not."""
+
+    verdict: Literal["proven", "violation", "unknown"]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAnswer:
+    """The answer for an output of a kernel, over what was asked, by a contract if there is one."""
+
+    kernel: str
+    output: str
+    over: str
+    answer: Answer
+    contract: Contract | None
+
+
+def answers_over(
+    selection: Selection, outputs: Sequence[OutputResult], over: str | None
+) -> tuple[OutputAnswer, ...]:
+    """Return answers for outputs over one thing; None: over what the kernels' contracts name."""
+    contracts = contracts_of(selection.trace, selection.runs) if over is None else {}
+    if over is None and not contracts:
+        return ()
+    calls: dict[str, Call] = {}
+    for call in _calls(selection):
+        calls.setdefault(call.kernel, call)
+    found = []
+    for each in outputs:
+        contract = contracts.get(each.kernel)
+        asked = over or (contract and contract.over)
+        if asked:
+            answer = answer_over(each, asked, calls.get(each.kernel))
+            found.append(OutputAnswer(each.kernel, each.output, asked, answer, contract))
+    return tuple(found)
+
+
+def _calls(selection: Selection) -> Iterator[Call]:
+    for run in selection.runs:
+        for call in calls_of(selection.trace, run):
+            if not isinstance(call, UnreadyCall):
+                yield call
+
+
+def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
+    """Return whether an output's rows have the same results over `rows`, `grid` or an argument.
+
+    An argument need not count the rows: over it an output is invariant whose rows are, and whose
+    values are made of no number of that name.
+
+    Args:
+        result: What was found of the output.
+        over: `rows`, `grid` or an argument's name.
+        call: A recorded call of the kernel, for the names of its arguments; None: there is none.
+
+    """
+    unnamed = None if over in (ROWS, GRID) else _not_a_number(over, call)
+    if unnamed is not None:
+        return Answer("unknown", unnamed)
+    if result.verdict == "proven" and result.determinism.answer != "proven":
+        return Answer("unknown", f"when run again: {result.determinism.reason}")
+    if result.verdict == "proven" and over not in result.scalars:
+        return Answer("proven")
+    if result.verdict == "proven":
+        return Answer("unknown", f"a row's value is made of {over}, too; no two values were seen")
+    if over == GRID and not any(why.cause in _OF_THE_GRID for why in result.why):
+        return Answer("unknown", "rows are not proven invariant, so the grid is not judged apart")
+    reasons = "; ".join(reason_text(why, through=False) for why in result.why[:_MOST_REASONS])
+    if result.witness is not None:
+        shown = witness_text(result.witness)
+        return Answer("violation", f"{reasons}; {shown}" if reasons else shown)
+    if result.verdict == "depends":
+        return Answer("unknown", f"{reasons}; no two values were seen")
+    return Answer("unknown", reasons or outcome_text(result.verdict))
+
+
+def _not_a_number(over: str, call: Call | None) -> str | None:
+    """Return why an argument cannot be what results are invariant over; None: it can."""
+    if call is None:
+        return None
+    parameters: Mapping[str, object] = {each.name: each for each in call.arguments}
+    if over not in parameters:
+        return (
+            f"{over} is not an argument at run time; each value of a constexpr is another variant, "
+            "and only recorded sizes of the batch are compared"
+        )
+    if isinstance(parameters[over], TensorArgument):
+        return f"{over} is a tensor, which is the size of no batch"
+    return None
+
+
+def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
+    """Return answers for a terminal."""
+    lines: list[str] = []
+    for each in found:
+        by = "" if each.contract is None else f" (as line {each.contract.line} asks)"
+        why = f": {each.answer.text}" if each.answer.text else ", by TTIR as written"
+        text = f"{each.kernel}, {each.output}: over {each.over}{by}: {each.answer.verdict}{why}"
+        lines += wrapped(text, width)
+    return ["", *lines] if lines else []
+
+
+def answer_objects(found: Sequence[OutputAnswer]) -> list[dict[str, object]]:
+    """Return the same for JSON."""
+    return [
+        {
+            "kernel": each.kernel, "output": each.output, "over": each.over,
+            "verdict": each.answer.verdict, "text": each.answer.text or None,
+            "contract_line": None if each.contract is None else each.contract.line,
+        }
+        for each in found
+    ]  # fmt: skip

@@ -1,0 +1,55 @@
+"""Sums in an order that the IR alone decides, whatever the shapes and strides of arrays.
+
+np.sum, np.matmul and BLAS choose their order by shapes, which change with the programs that are
+evaluated together and with the launch. Inside `in_fixed_order`, a sum or product along an axis
+combines its first half with its second until one element is left, and a matrix product adds its
+terms in order of K, each sum rounded. A device's order is another, but as these it is a function of
+what the IR says: which elements one op combines. A launch is so evaluated without a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.values import Array
+
+_active: ContextVar[bool] = ContextVar("fixed_order", default=False)
+
+
+@contextmanager
+def in_fixed_order() -> Iterator[None]:
+    """Have the evaluator's sums in a fixed order inside, where no plan is used."""
+    token = _active.set(True)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def is_order_fixed() -> bool:
+    """Whether sums are to be taken in a fixed order."""
+    return _active.get()
+
+
+def by_halves(function: Any, array: Array, axis: int) -> Array:
+    """Combine an axis by a NumPy function, first half with second half; the axis is left out."""
+    parts = np.moveaxis(array, axis, 0)
+    while len(parts) > 1:
+        half = len(parts) // 2
+        combined = function(parts[:half], parts[half : 2 * half])
+        parts = np.concatenate((combined, parts[2 * half :])) if len(parts) % 2 else combined
+    whole: Array = parts[0]
+    return whole
+
+
+def product_by_terms(left: Array, right: Array) -> Array:
+    """Multiply matrices on the last two axes, adding the terms in order of K."""
+    total: Array = left[..., :, :1] * right[..., :1, :]
+    for k in range(1, left.shape[-1]):
+        total = total + left[..., :, k : k + 1] * right[..., k : k + 1, :]
+    return total

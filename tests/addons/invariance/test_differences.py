@@ -1,0 +1,101 @@
+"""`kvtrace diff --meaning`: what it says of changed kernels."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import triton
+import triton.language as tl
+
+import kvtrace
+from kvtrace.cli import main
+from tests.addons.invariance.inputs import tensor
+
+
+def _first() -> Any:
+    @triton.jit
+    def changed(x, y, N, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        values = tl.load(x + tl.program_id(0) * N + at, mask=at < N, other=0.0)
+        tl.store(y + tl.program_id(0) * N + at, values * 2.0, mask=at < N)
+
+    return changed
+
+
+def _refactored() -> Any:
+    @triton.jit
+    def changed(x, y, N, BLOCK: tl.constexpr):
+        base = tl.program_id(0) * N
+        at = base + tl.arange(0, BLOCK)
+        inside = tl.arange(0, BLOCK) < N
+        tl.store(y + at, tl.load(x + at, mask=inside, other=0.0) * 2.0, mask=inside)
+
+    return changed
+
+
+def _different() -> Any:
+    @triton.jit
+    def changed(x, y, N, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        values = tl.load(x + tl.program_id(0) * N + at, mask=at < N, other=0.0)
+        tl.store(y + tl.program_id(0) * N + at, values * 3.0, mask=at < N)
+
+    return changed
+
+
+Make = Callable[[Any, int], str]
+
+
+@pytest.fixture
+def trace_of(tmp_path: Path, free_driver: object) -> Make:
+    def make(kernel: Any, columns: int = 20) -> str:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        x = tensor(4, columns, seed=1)
+        with kvtrace.capture(folder):
+            kernel[(4,)](x, x.clone(), columns, BLOCK=64)
+        return str(folder)
+
+    return make
+
+
+def told_of(before: str, after: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    assert main(["diff", before, after, "--no-replay", "--meaning", *more]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_refactoring_is_proven_to_be_one(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = told_of(trace_of(_first(), 20), trace_of(_refactored(), 20), capsys)
+
+    assert "changed, y: bit for bit the same by TTIR" in told
+
+
+def test_another_value_is_shown(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = trace_of(_first(), 20), trace_of(_different(), 20)
+
+    assert "by the evaluator" in told_of(*sides, capsys)
+    (meaning,) = json.loads(told_of(*sides, capsys, "--json", "-"))["meanings"]
+    assert (meaning["kernel"], meaning["output"], meaning["answer"]) == (
+        "changed",
+        "y",
+        "violation",
+    )
+    assert "Meaning" in told_of(*sides, capsys, "--markdown", "-")
+
+
+def test_what_cannot_be_compared_says_why(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = told_of(trace_of(_first(), 20), trace_of(_different(), 30), capsys)
+
+    assert "changed: unknown: both sides have no call of it with the same tensors" in told
+
+
+def test_it_is_not_said_unasked(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = trace_of(_first(), 20), trace_of(_refactored(), 20)
+
+    assert main(["diff", *sides, "--no-replay"]) == 0
+    assert "meaning" not in capsys.readouterr().out
