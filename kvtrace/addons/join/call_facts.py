@@ -1,0 +1,99 @@
+"""What torch.profiler's traces say of an operator, of kernels: shapes, types, strides, FLOPs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kvtrace.converters.timeline.call_work import derived_calls
+from kvtrace.schema.runs import Run, plain_rows
+from kvtrace.schema.trace import Trace
+
+#: Element types as PyTorch's profiler writes them (c10's ScalarType to C++ types).
+_TYPES: Final = {
+    "fp64": "double",
+    "fp32": "float",
+    "fp16": "c10::Half",
+    "bf16": "c10::BFloat16",
+    "i64": "long int",
+    "i32": "int",
+    "i16": "short int",
+    "i8": "signed char",
+    "u8": "unsigned char",
+    "i1": "bool",
+    "fp8e4nv": "c10::Float8_e4m3fn",
+    "fp8e5": "c10::Float8_e5m2",
+}
+_FRAMES: Final = 12
+
+
+class CallFacts:
+    """Facts of a run's calls, as arguments of events; each call's are made once."""
+
+    def __init__(self, trace: Trace, run: Run) -> None:
+        columns = ["call_id", "kernel_id", "args", "stack_id"]
+        self._calls = {
+            row["call_id"]: row for row in plain_rows(trace.table("calls", [run], columns))
+        }
+        names = ["kernel_id", "name", "file", "line", "num_warps", "num_stages"]
+        kernels = trace.table("kernels", [run], names)
+        self._kernels = {row["kernel_id"]: row for row in plain_rows(kernels)}
+        frames = trace.table("stacks", [run], ["stack_id", "frames"])
+        self._stacks = {row["stack_id"]: row["frames"] for row in plain_rows(frames)}
+        self._derived = derived_calls(trace, run)
+        self._known: dict[int, dict[str, Any]] = {}
+
+    @property
+    def derived(self) -> bool:
+        """Whether bytes and FLOPs are known, of any call."""
+        return bool(self._derived.work)
+
+    def of(self, call_id: int) -> dict[str, Any]:
+        """Return the arguments of events of a call; nothing of one that is not recorded."""
+        if call_id not in self._known:
+            row = self._calls.get(call_id)
+            self._known[call_id] = {} if row is None else self._made(call_id, row)
+        return self._known[call_id]
+
+    def _made(self, call_id: int, row: Mapping[str, Any]) -> dict[str, Any]:
+        kernel = self._kernels.get(row["kernel_id"], {})
+        done = self._derived.work.get(call_id)
+        work = {} if done is None else {"bytes": done.bytes, "FLOPs": done.flops}
+        if done is not None and done.unique_bytes is not None:
+            work["distinct bytes"] = done.unique_bytes
+        facts = {
+            **_inputs(row["args"] or ()),
+            **work,
+            "kernel_backend": "triton",
+            "kernel_name": kernel.get("name"),
+            "kernel_file": kernel.get("file"),
+            "kernel_line": kernel.get("line"),
+            "num_warps": kernel.get("num_warps"),
+            "num_stages": kernel.get("num_stages"),
+            "Python stack": _stack(self._stacks.get(row["stack_id"]) or ()),
+            "kvtrace call": call_id,
+        }
+        return {key: value for key, value in facts.items() if value not in (None, [])}
+
+
+def _inputs(args: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return arguments that are known when the kernel is launched, and constants by name."""
+    given = [arg for arg in args if arg["kind"] != "constexpr"]
+    constants = [f"{a['name']}={a['scalar']}" for a in args if a["kind"] == "constexpr"]
+    return {
+        "Input Dims": [arg["shape"] or [] for arg in given],
+        "Input Strides": [arg["strides"] or [] for arg in given],
+        "Input type": [_type(arg) for arg in given],
+        "Concrete Inputs": [arg["scalar"] or "" for arg in given],
+        "Input names": [arg["name"] for arg in given],
+        "kernel_kwargs": ",".join(constants),
+    }
+
+
+def _type(arg: Mapping[str, Any]) -> str:
+    if arg["kind"] == "scalar":
+        return "Scalar"
+    return _TYPES.get(arg["dtype"], arg["dtype"] or "")
+
+
+def _stack(frames: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return lines of a stack, the innermost first."""
+    return [f"{each['file']}({each['line']}): {each['function']}" for each in frames[:_FRAMES]]

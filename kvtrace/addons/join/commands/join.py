@@ -1,0 +1,63 @@
+"""`kvtrace join`: device times that another profiler took, in a recording."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvtrace.cli.options import JsonOption, RunOption, TracePath, complain_of, print_lines, select
+
+
+def command(
+    trace: TracePath,
+    times: Annotated[
+        list[Path],
+        typer.Option(
+            "--times",
+            metavar="TIMES",
+            help="A trace as kvtrace import makes it, or files that it reads; repeat for ranks",
+        ),
+    ],
+    run: RunOption = None,
+    by_order: Annotated[
+        bool,
+        typer.Option("--by-order", help="Find launches by their order even where clocks agree"),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be joined, and write nothing")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Add device times that another profiler took to a recording of the same program.
+
+    The recording knows each launch's arguments and IR, the other trace when kernels ran. Executions
+    are joined by host times where both are of one process, else by the order on their streams;
+    replays of CUDA graphs by the kernels that were captured. Each pair has its grade of certainty;
+    what is not joined is counted by reason. Afterwards profile, report, diff and convert show the
+    times as they show kvtrace's own. Calling it again replaces what it wrote.
+
+    Example:
+        kvtrace join out/ --times rank0.pt.trace.json
+        kvtrace join out/ --times imported/ --dry-run --json
+
+    """
+    from kvtrace.addons.join.results import join, opened_times, write
+    from kvtrace.addons.join.text import lines
+
+    recording = select(trace, run)
+    source = ", ".join(path.name for path in times)
+    with opened_times(times) as theirs:
+        done = join(recording, theirs, by_order=by_order)
+        if not dry_run:
+            write(recording, theirs, done, source)
+    if as_json:
+        found = [
+            {"run": each.run.run_id, "written": not dry_run, **each.settings(source)}
+            for each in done
+        ]
+        print(json.dumps(found, indent=2))
+    else:
+        print_lines(line for each in done for line in lines(each.counts, each.run.run_id))
+    complain_of(recording.trace)
+    complain_of(theirs.trace)

@@ -1,0 +1,103 @@
+"""`kvtrace convert kineto`: torch.profiler's JSON, with shapes, bytes and FLOPs of Triton kernels.
+
+With `--set trace=FILE` it is that file, and what the recording knows is added: arguments to events
+of kernels, and to the operators that PyTorch's compiler writes for its kernels; kernels without one
+get an operator around the driver's call, as PyTorch does it. Without, the events are made of the
+tables. Fields: https://github.com/pytorch/kineto/blob/main/libkineto/src/output_json.cpp
+"""
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from kvtrace.addons.join.annotating import Annotations, annotated_file
+from kvtrace.addons.join.call_facts import CallFacts
+from kvtrace.addons.join.events import events_of
+from kvtrace.converters.output import whole_file
+from kvtrace.converters.registry import Conversion, reject_unknown_settings
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.runs import Run
+from kvtrace.schema.trace import Selection, Trace
+from kvtrace.text import plural
+
+_SECOND: Final = 1_000_000_000
+_REPLAY: Final = "bytes and FLOPs are not known: kvtrace replay derives them first"
+
+
+class KinetoConverter:
+    """Writes torch.profiler's JSON, for tools that read it, such as HTA."""
+
+    summary = "torch.profiler's JSON, with shapes, bytes and FLOPs of Triton kernels"
+    default_output = "kvtrace.pt.trace.json"
+
+    def convert(
+        self, selection: Selection, output: Path, settings: Mapping[str, str]
+    ) -> Conversion:
+        """Write the events of one run, or with the setting `trace` that file with more in it."""
+        reject_unknown_settings("kineto", settings, ("trace",))
+        trace, run = selection.trace, _one_run(selection)
+        facts = CallFacts(trace, run)
+        if "trace" in settings:
+            known = Annotations(trace, run, facts)
+            parts = annotated_file(Path(settings["trace"]), known)
+            _write(output, parts)
+            notes = known.sentences()
+        else:
+            _write(output, _document(trace, run, facts))
+            notes = ()
+        return Conversion((output,), (*notes, *(() if facts.derived else (_REPLAY,))))
+
+
+CONVERTER: Final = KinetoConverter()
+
+
+def _one_run(selection: Selection) -> Run:
+    """Return the run with launches; torch.profiler writes a file a process."""
+    runs = [
+        run
+        for run in selection.runs
+        if any(each.num_rows for each in selection.trace.pieces("launches", [run], ["seq"]))
+    ]
+    if len(runs) != 1:
+        raise BadSetting(
+            f"{plural(len(runs), 'run')} of {selection.trace.path} have launches, and a file of "
+            "torch.profiler is of one process; name one with --run."
+        )
+    return runs[0]
+
+
+def _document(trace: Trace, run: Run, facts: CallFacts) -> Iterator[str]:
+    base = (run.started or 0) // _SECOND * _SECOND  # µs since 1970 have more digits than a float
+    head: dict[str, Any] = {"schemaVersion": 1, "displayTimeUnit": "ms"}
+    head["baseTimeNanoseconds"] = base
+    if run.rank is not None:
+        head["distributedInfo"] = {"rank": run.rank, "world_size": run.world_size}
+    head["deviceProperties"] = [
+        {"id": device["index"], "name": device["name"], "totalGlobalMem": device["memory_bytes"]}
+        for device in run.devices
+    ]
+    yield json.dumps(head)[:-1] + ', "traceEvents": [\n'
+    separator = ""
+    for event in events_of(trace, run, facts, base):
+        yield separator + json.dumps(event)
+        separator = ",\n"
+    yield "\n]}\n"
+
+
+def _write(output: Path, parts: Iterable[str]) -> None:
+    with whole_file(output) as file, _packed(output, file) as target:
+        for part in parts:
+            target.write(part.encode())
+
+
+@contextmanager
+def _packed(output: Path, file: BinaryIO) -> Iterator[Any]:
+    """Pack what is written where the file's name asks for it."""
+    if output.suffix != ".gz":
+        yield file
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        yield packed

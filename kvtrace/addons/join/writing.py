@@ -1,0 +1,122 @@
+"""What a join found as tables of the pass `join`: executions as kvtrace's own timeline has them."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.addons.join.found import REASONS, Grade, Reason
+from kvtrace.addons.join.joining import Joined
+from kvtrace.addons.join.sides import NONE
+from kvtrace.addons.join.text import sentence
+from kvtrace.figures.columns import Integers, integers
+from kvtrace.schema.reading import captured_rows, quietly
+from kvtrace.schema.runs import Run
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Trace
+
+_TIMES = ("start", "end", "requested")
+
+
+def tables(
+    trace: Trace, run: Run, times: Trace, joined: Joined, source: str
+) -> dict[str, pa.Table]:
+    """Return the tables that the pass writes: executions, host events, stacks, and a message.
+
+    Args:
+        trace: The recording.
+        run: The run of it whose launches were looked for.
+        times: The trace that the executions are of.
+        joined: What was found.
+        source: What the message calls the times.
+
+    Raises:
+        DamagedFile, NewerFormat: a file cannot be read.
+
+    """
+    theirs = pc.unique(joined.rows["run"].cast(pa.string())).to_pylist()
+    executions = _executions(joined, _next_record(trace, run, "gpu_kernels"))
+    events = times.table("host_events", theirs).drop_columns(["run"])
+    first = _next_record(trace, run, "host_events")
+    events = _set(events, "record", pa.array(np.arange(first, first + events.num_rows)))
+    for name in ("begin", "end"):
+        events = _set(events, name, _later(events[name], joined.shift_ns))
+    used = pa.chunked_array([*executions["stack_id"].chunks, *events["stack_id"].chunks])
+    stacks = times.table("stacks", theirs).drop_columns(["run"])
+    stacks = stacks.filter(pc.is_in(stacks["stack_id"], pc.unique(used)))
+    found = {"gpu_kernels": executions, "host_events": events, "stacks": stacks}
+    said = pa.Table.from_pylist([_message(run, joined, source)], TABLES["messages"].schema)
+    return {**found, "messages": said}
+
+
+def counts(joined: Joined) -> dict[str, int]:
+    """Return how many executions have a launch or a call, by grade, and how many not, by reason.
+
+    Those are counted that look like a launch; the others are `foreign`.
+    """
+    found, looks = joined.found, joined.launched
+    kernels = np.asarray(joined.rows["kind"].is_null())
+    grades = Counter(found.grade[looks].tolist())
+    reasons = Counter(found.reason[looks].tolist())
+    return {
+        "launched": int(looks.sum()),
+        "with_launch": int((found.seq[looks] != NONE).sum()),
+        "with_call": int((found.call[looks] != NONE).sum()),
+        **{grade.name.lower(): grades[grade] for grade in Grade},
+        **{REASONS[reason]: reasons[reason] for reason in Reason if reasons[reason]},
+        "foreign": int((kernels & ~looks).sum()),
+    }
+
+
+def _executions(joined: Joined, first: int) -> pa.Table:
+    rows, found = joined.rows.drop_columns(["run"]), joined.found
+    for name in _TIMES:
+        rows = _set(rows, name, _later(rows[name], joined.shift_ns))
+    direct = (found.seq != NONE) & (found.graph == NONE)
+    graph = np.where(found.graph == NONE, integers(rows["graph_id"], NONE), found.graph)
+    names = pa.array([grade.name.lower() for grade in Grade])
+    indices = pa.array(found.grade.astype(np.int32), mask=found.grade == NONE)
+    columns: dict[str, pa.Array] = {
+        "record": pa.array(np.arange(first, first + rows.num_rows)),
+        "launch_seq": _known(found.seq),
+        "call_id": _known(found.call),
+        "graph_id": _known(graph),
+        "grade": pa.DictionaryArray.from_arrays(indices, names),
+    }
+    # As kvtrace's own timeline has it: a launch says when it was asked for, and by which line.
+    for name in ("requested", "stack_id"):
+        columns[name] = pc.if_else(pa.array(direct), pa.scalar(None, rows[name].type), rows[name])
+    for name, values in columns.items():
+        rows = _set(rows, name, values)
+    return rows
+
+
+def _set(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return rows.set_column(rows.column_names.index(name), name, values)
+
+
+def _later(column: pa.ChunkedArray, shift_ns: int) -> pa.ChunkedArray:
+    return pc.add(column.cast(pa.int64()), shift_ns).cast(column.type)
+
+
+def _known(values: Integers) -> pa.Array:
+    return pa.array(values, mask=values == NONE)
+
+
+def _next_record(trace: Trace, run: Run, table: str) -> int:
+    """Return a number above those of the rows that the run itself recorded."""
+    rows = captured_rows(trace.path, TABLES[table], run.run_id, ["record"], quietly)
+    highest = pc.max(rows["record"]).as_py()
+    return 0 if highest is None else highest + 1
+
+
+def _message(run: Run, joined: Joined, source: str) -> dict[str, Any]:
+    return {
+        "time": run.ended or run.started or 0,
+        "level": "info",
+        "code": "device-times-joined",
+        "text": f"device times are from {source}: {sentence(counts(joined))}",
+        "count": joined.rows.num_rows,
+    }

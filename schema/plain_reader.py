@@ -1,0 +1,199 @@
+"""Read a trace with pyarrow alone: a whole reader in one file, which may be copied.
+
+    from kvtrace.schema.plain_reader import read_runs, read_table
+
+    for run in read_runs("out"):
+        print(run["run_id"], read_table("out", "launches", run["run_id"]).num_rows)
+
+It reads what docs/format.md describes, sealed or not: Parquet parts, those of passes, and the whole
+batches of journals. It checks no checksums of files, repairs nothing, and does not look for
+artifacts in other runs' parts but by their hash; kvtrace's own reader does.
+"""
+
+import json
+import re
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+#: The major version that this file reads.
+MAJOR: Final = 1
+_SCHEMA: Final = Path(__file__).with_name("schema.json")
+_KEYS: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+_PART: Final = re.compile(r"part-(?:[a-z][a-z0-9_-]*-)?(\d{5,})\.parquet")
+_HEAD: Final = struct.Struct("<8sIIQQII")
+_MAGIC: Final = b"\x8bkvt\r\n\x1a\x93"
+_PLAIN: Final = {
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "bool": pa.bool_(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "double": pa.float64(),
+    "float": pa.float32(),
+    "timestamp[ns, UTC]": pa.timestamp("ns", tz="UTC"),
+    "name": pa.dictionary(pa.int32(), pa.string()),
+    "facts": pa.map_(pa.string(), pa.string()),
+}
+
+
+@cache
+def schemas(path: Path = _SCHEMA) -> dict[str, pa.Schema]:
+    """Return the Arrow schema of each table, from schema.json."""
+    tables = json.loads(path.read_text(encoding="utf-8"))["tables"]
+    return {
+        table["name"]: pa.schema(
+            pa.field(column["name"], _type(column["type"]), nullable=not column["key"])
+            for column in table["columns"]
+        )
+        for table in tables
+    }
+
+
+def read_runs(out: str | Path) -> list[dict[str, Any]]:
+    """Return a row of `runs` for each run, oldest first; times are ns since 1970.
+
+    Raises:
+        ValueError: a file has a newer major version.
+        pyarrow.ArrowException, OSError: a file cannot be read.
+
+    """
+    found = {}
+    for run in _run_ids(Path(out)):
+        rows = read_table(out, "runs", run)
+        times = pa.schema([pa.field(f.name, _as_integer(f.type)) for f in rows.schema])
+        last = rows.cast(times).slice(max(rows.num_rows - 1, 0)).to_pylist()
+        found[run] = {**(last[0] if last else {}), "run_id": run}
+    return list(found.values())
+
+
+def read_table(
+    out: str | Path, name: str, run: str | None = None, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """Return the rows of a table, of one run or of all, with a column `run`.
+
+    Columns that a file lacks are null. Rows of `stacks` and `artifacts` that several parts of a run
+    hold are given once. Errors as `read_runs`.
+    """
+    schema = schemas()[name]
+    names = [*(columns or schema.names)]
+    key = [_KEYS[name]] if name in _KEYS and _KEYS[name] not in names else []
+    wanted = pa.schema([schema.field(each).with_nullable(True) for each in names + key])
+    pieces = []
+    for each in [run] if run is not None else _run_ids(Path(out)):
+        rows = [_filled(piece, wanted) for piece in _pieces(Path(out), name, each)]
+        whole = _once(name, pa.concat_tables([wanted.empty_table(), *rows])).select(names)
+        pieces.append(whole.append_column("run", pa.array([each] * whole.num_rows, pa.string())))
+    if not pieces:
+        return wanted.empty_table().append_column("run", pa.array([], pa.string()))
+    return pa.concat_tables(pieces).unify_dictionaries()
+
+
+def read_artifact(out: str | Path, sha256: str) -> bytes | None:
+    """Return the content with that hash, of whichever run has it, or None; errors as above."""
+    for run in _run_ids(Path(out)):
+        for piece in _pieces(Path(out), "artifacts", run):
+            hashes = piece["sha256"].to_pylist()
+            if sha256 in hashes:
+                packed = piece["bytes"][hashes.index(sha256)].as_buffer()
+                with pa.input_stream(packed, compression="zstd") as stream:
+                    content: bytes = stream.read()
+                return content
+    return None
+
+
+def _run_ids(out: Path) -> list[str]:
+    folders = (*out.glob("runs/run=*"), *out.glob(".journal/run=*"))
+    return sorted({folder.name.removeprefix("run=") for folder in folders})
+
+
+def _pieces(out: Path, name: str, run: str) -> Iterator[pa.Table]:
+    """Give the rows of parts, of journal segments that are not sealed yet, and of passes."""
+    segments = sorted((out / ".journal" / f"run={run}").glob(f"{name}-*.arrows"))
+    parts = sorted((out / name / f"run={run}").glob("part-*.parquet"))
+    matches = {path: _PART.fullmatch(path.name) for path in parts}
+    captured = {match[1] for path, match in matches.items() if match and _is_captured(path)}
+    for path in sorted(filter(matches.get, parts), key=_is_captured, reverse=True):
+        with pq.ParquetFile(path) as file:
+            _check(file.schema_arrow.metadata, path)
+            yield file.read()
+    for path in segments:
+        if path.stem.rpartition("-")[2] not in captured:
+            yield from _segment(path)
+
+
+def _is_captured(path: Path) -> bool:
+    return path.name.count("-") == 1
+
+
+def _segment(path: Path) -> Iterator[pa.Table]:
+    """Give the batches of a journal segment, up to the first that is not whole."""
+    data = path.read_bytes()
+    if data[:4] == b"\xff" * 4:  # of an older version: one stream
+        with pa.ipc.open_stream(data) as stream:
+            while True:
+                try:
+                    yield pa.Table.from_batches([stream.read_next_batch()])
+                except (StopIteration, pa.ArrowException, OSError):
+                    return
+    at, schema = 0, b""
+    while at + _HEAD.size <= len(data):
+        magic, number, _, _, size, crc, head_crc = _HEAD.unpack_from(data, at)
+        payload = data[at + _HEAD.size : at + _HEAD.size + size]
+        whole = zlib.crc32(data[at : at + _HEAD.size - 4]) == head_crc
+        if magic != _MAGIC or not whole or zlib.crc32(payload) != crc:
+            return
+        at += _HEAD.size + size
+        if number == 0:
+            schema = payload
+            continue
+        table = pa.ipc.open_stream(schema + payload).read_all()
+        _check(table.schema.metadata, path)
+        yield table
+
+
+def _check(metadata: dict[bytes, bytes] | None, path: Path) -> None:
+    version = (metadata or {}).get(b"kvtrace.format_version", b"").decode()
+    if version.partition(".")[0] != str(MAJOR):
+        raise ValueError(f"{path} has format version {version or 'none'}, and this reads {MAJOR}.x")
+
+
+def _filled(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
+    columns = []
+    for field in wanted:
+        if field.name not in rows.column_names:
+            columns.append(pa.nulls(rows.num_rows, field.type))
+            continue
+        column = rows[field.name]
+        encode = pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(column.type)
+        columns.append((column.dictionary_encode() if encode else column).cast(field.type))
+    return pa.table(columns, schema=wanted)
+
+
+def _once(name: str, rows: pa.Table) -> pa.Table:
+    if name not in _KEYS:
+        return rows
+    first = {key: index for index, key in reversed(list(enumerate(rows[_KEYS[name]].to_pylist())))}
+    return rows.take(pa.array(sorted(first.values()), pa.int64()))
+
+
+def _as_integer(kind: pa.DataType) -> pa.DataType:
+    """Return int64 for times, for Python's have no nanoseconds."""
+    return pa.int64() if pa.types.is_timestamp(kind) else kind
+
+
+def _type(text: str) -> pa.DataType:
+    """Return the Arrow type that schema.json names."""
+    if text in _PLAIN:
+        return _PLAIN[text]
+    outer, _, inner = text.partition("<")
+    if outer == "list":
+        return pa.list_(_type(inner[:-1]))
+    fields = re.split(r", (?=\w+: )", inner[:-1])
+    return pa.struct([(name, _type(kind)) for name, _, kind in (f.partition(": ") for f in fields)])

@@ -1,0 +1,133 @@
+"""torch.profiler's JSON with what a recording knows: nothing else is changed, nothing is lost."""
+
+import gzip
+import json
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvtrace.addons.join.kineto import CONVERTER
+from kvtrace.addons.join.results import join, write
+from kvtrace.figures.columns import integers
+from kvtrace.schema.errors import BadSetting, KvtraceError
+from kvtrace.schema.trace import open_trace, select_runs
+from tests.addons.join.times import Known, known
+
+BASE = 1_795_000_000_000_000_000
+
+
+def events_of(made: Known) -> list[dict[str, Any]]:
+    """Return the times as torch.profiler writes them: an operator or none, the call, the kernel."""
+    rows = open_trace(made.times).table("gpu_kernels")
+    start, end, asked = (integers(rows[name]) for name in ("start", "end", "requested"))
+    found = []
+    for at, row in enumerate(rows.select(["name", "correlation_id", "kind"]).to_pylist()):
+        category = {"copy": "gpu_memcpy", "fill": "gpu_memset"}.get(row["kind"], "kernel")
+        args = {"External id": at, "correlation": row["correlation_id"]}
+        call = {"cat": "cuda_driver", "name": "cuLaunchKernelEx", "pid": 1, "tid": 2, "args": args}
+        ran = {"cat": category, "name": row["name"], "pid": 0, "tid": 7, "args": args}
+        found += [
+            {"ph": "X", **call, "ts": float(asked[at] - BASE) / 1000, "dur": 5.25},
+            {"ph": "X", **ran, "ts": float(start[at] - BASE) / 1000,
+             "dur": float(end[at] - start[at]) / 1000},
+        ]  # fmt: skip
+    operator = {"External id": 0, "kernel_backend": "triton", "stream": 0}
+    found[0:0] = [{"ph": "X", "cat": "cpu_op", "name": found[1]["name"], "ts": 1, "args": operator}]
+    return found
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Known:
+    """A recording that was joined, whose first execution is of a recorded kernel."""
+    made = known("decoding", tmp_path)
+    recording, times = select_runs(made.recording), select_runs(made.times)
+    write(recording, times, join(recording, times), "times.json")
+    return made
+
+
+def converted(made: Known, output: Path, **settings: str) -> dict[str, Any]:
+    """Return what the converter wrote."""
+    CONVERTER.convert(select_runs(made.recording), output, settings)
+    packed = output.suffix == ".gz"
+    content = gzip.decompress(output.read_bytes()) if packed else output.read_bytes()
+    found: dict[str, Any] = json.loads(content)
+    return found
+
+
+def test_a_file_keeps_its_events_and_gets_arguments(made: Known, tmp_path: Path) -> None:
+    before = {"baseTimeNanoseconds": BASE, "traceEvents": events_of(made), "traceName": "x"}
+    source = tmp_path / "before.json"
+    source.write_text(json.dumps(before))
+    after = converted(made, tmp_path / "after.json.gz", trace=str(source))
+    assert {k: v for k, v in after.items() if k != "traceEvents"} == {
+        k: v for k, v in before.items() if k != "traceEvents"
+    }
+    inserted = [
+        e for e in after["traceEvents"] if e["cat"] == "cpu_op" and "ts" in e and e["ts"] != 1
+    ]
+    kept = [e for e in after["traceEvents"] if e not in inserted]
+    assert len(kept) == len(before["traceEvents"])
+    for old, new in zip(before["traceEvents"], kept, strict=True):
+        assert {k: v for k, v in new.items() if k != "args"} == {
+            k: v for k, v in old.items() if k != "args"
+        }
+        assert new["args"].items() >= old["args"].items() or old["cat"] == "cpu_op"
+    shaped = [e for e in kept if e["cat"] == "kernel" and "Input Dims" in e["args"]]
+    assert len(shaped) == int((made.call >= 0).sum())
+    # Of each direct launch an operator is around the driver's call, as PyTorch writes it.
+    for each in inserted:
+        assert each["args"]["kernel_backend"] == "triton"
+        assert len(each["args"]["Input Dims"]) == len(each["args"]["Input type"])
+    assert len(inserted) in (len(shaped), len(shaped) - 1)
+
+
+def test_an_inserted_operator_contains_the_call(made: Known, tmp_path: Path) -> None:
+    source = tmp_path / "before.json"
+    source.write_text(json.dumps({"baseTimeNanoseconds": BASE, "traceEvents": events_of(made)}))
+    events = converted(made, tmp_path / "after.json", trace=str(source))["traceEvents"]
+    pairs = [
+        (one, two)
+        for one, two in pairwise(events)
+        if one["cat"] == "cpu_op" and two["cat"] == "cuda_driver" and one["ts"] != 1
+    ]
+    assert pairs
+    for operator, call in pairs:
+        begin, end = (Decimal(str(operator[key])) for key in ("ts", "dur"))
+        inner, length = (Decimal(str(call[key])) for key in ("ts", "dur"))
+        assert begin < inner
+        assert inner + length < begin + end
+
+
+def test_tables_alone_have_all_executions(made: Known, tmp_path: Path) -> None:
+    found = converted(made, tmp_path / "tables.json")
+    kernels = [e for e in found["traceEvents"] if e["cat"] == "kernel"]
+    rows = open_trace(made.recording).table("gpu_kernels", columns=["start", "kind"])
+    assert len(kernels) == rows["kind"].null_count
+    times = sorted(
+        found["baseTimeNanoseconds"] + round(Decimal(repr(e["ts"])) * 1000) for e in kernels
+    )
+    assert times == sorted(integers(rows.filter(rows["kind"].is_null())["start"]).tolist())
+    named = {e["args"]["correlation"] for e in kernels if "Input Dims" in e["args"]}
+    launched = {e["args"]["correlation"] for e in found["traceEvents"] if e["cat"] == "cuda_driver"}
+    assert launched == named
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2", '{"traceEvents": [{]}', '{"traceEvents": []}'])
+def test_a_file_that_is_none_leaves_nothing(made: Known, tmp_path: Path, text: str) -> None:
+    source = tmp_path / "before.json"
+    source.write_text(text)
+    with pytest.raises(KvtraceError):
+        converted(made, tmp_path / "after.json", trace=str(source))
+    assert not (tmp_path / "after.json").exists()
+
+
+def test_times_of_another_run_are_refused(made: Known, tmp_path: Path) -> None:
+    events = [{**event, "ts": event["ts"] + 1000} for event in events_of(made)]
+    source = tmp_path / "before.json"
+    source.write_text(json.dumps({"baseTimeNanoseconds": BASE, "traceEvents": events}))
+    with pytest.raises(BadSetting, match="join its times first"):
+        converted(made, tmp_path / "after.json", trace=str(source))
+    assert not (tmp_path / "after.json").exists()

@@ -1,0 +1,47 @@
+"""Launches that are found by the time of the request."""
+
+import numpy as np
+
+from kvtrace.addons.join.found import Found, Grade, Reason
+from kvtrace.addons.join.moments import containing, join_by_time
+from kvtrace.addons.join.sides import NONE, Executed, Launched
+from tests.addons.join.arrays import executed, launched
+
+
+def rows(own: Launched, theirs: Executed) -> list[int]:
+    """Return the row of the launch of each execution."""
+    return containing(own, theirs, np.ones(theirs.look.size, bool)).tolist()
+
+
+def test_of_nested_launches_it_is_the_innermost() -> None:
+    # An autotuner's launch, 0, tries two configurations and then launches itself.
+    own = launched([5, 5, 5], enter=[0, 10, 30], leave=[100, 20, 40])
+    theirs = executed([5, 5, 5, 5], requested=[15, 35, 90, 101])
+    assert rows(own, theirs) == [1, 2, 0, NONE]
+
+
+def test_another_kernel_in_a_launch_is_not_its_own() -> None:
+    own = launched([5, 5], enter=[0, 10], leave=[100, 20])
+    assert rows(own, executed([6], requested=[15])) == [NONE]
+
+
+def test_threads_are_told_apart_and_without_them_one_moment_has_one_launch() -> None:
+    own = launched([5, 5], enter=[0, 5], leave=[100, 50], thread=[1, 2])
+    assert rows(own, executed([5, 5], requested=[20, 20], thread=[1, 2])) == [0, 1]
+    assert rows(own, executed([5, 5], requested=[20, 70])) == [NONE, 0]
+
+
+def test_launches_into_graphs_run_nothing() -> None:
+    own = launched([5], enter=[0], leave=[100], graph=[3])
+    assert rows(own, executed([5], requested=[20])) == [NONE]
+
+
+def test_two_executions_of_one_launch_are_both_uncertain() -> None:
+    own = launched([5, 5], enter=[0, 200], leave=[100, 300])
+    theirs = executed([5, 5, 5, 5], requested=[20, 30, 250, 400])
+    found = Found.nothing(4)
+    join_by_time(own, theirs, np.ones(4, bool), found)
+    assert found.seq.tolist() == [NONE, NONE, 1, NONE]
+    assert found.grade.tolist() == [NONE, NONE, Grade.EXACT, NONE]
+    shared, none = Reason.SHARED_LAUNCH, Reason.NOT_LAUNCHED
+    assert found.reason.tolist() == [shared, shared, NONE, none]

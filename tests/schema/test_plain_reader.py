@@ -1,0 +1,100 @@
+"""The reader of one file reads what kvtrace's own reads, of every version, with pyarrow alone."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvtrace.schema import plain_reader
+from kvtrace.schema.plain_reader import read_artifact, read_runs, read_table, schemas
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
+from tests.schema.make_golden import GOLDEN
+from tests.schema.rows import plain
+from tests.support.tree import ROOT
+
+SOURCE = Path(plain_reader.__file__)
+TRACES = [
+    *sorted(GOLDEN.glob("v*/trace")),
+    ROOT / "tests" / "fixtures" / "h200" / "device",
+    ROOT / "tests" / "fixtures" / "h200" / "llama_ranks",
+]
+
+
+def test_it_is_short_and_needs_pyarrow_alone() -> None:
+    text = SOURCE.read_text(encoding="utf-8")
+    imported = {
+        name.name if isinstance(node, ast.Import) else node.module
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    }
+    assert len(text.splitlines()) < 200
+    assert {str(name).partition(".")[0] for name in imported} <= {
+        "pyarrow",
+        *sys.stdlib_module_names,
+    }
+
+
+@pytest.mark.process
+def test_importing_it_imports_nothing_else_of_kvtrace() -> None:
+    program = (
+        "import sys; from kvtrace.schema.plain_reader import read_runs; "
+        "print(sorted(name for name in sys.modules if name.startswith('kvtrace')), "
+        "'zstandard' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    expected = ["kvtrace", "kvtrace.schema", "kvtrace.schema.plain_reader"]
+    assert done.stdout.strip() == f"{expected} False"
+
+
+@pytest.mark.parametrize("name", list(TABLES))
+def test_its_schemas_are_those_of_the_format(name: str) -> None:
+    assert schemas()[name].equals(TABLES[name].schema)
+
+
+@pytest.mark.parametrize("out", TRACES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_it_reads_every_table_as_kvtrace_does(out: Path) -> None:
+    trace = open_trace(out)
+    assert [run["run_id"] for run in read_runs(out)] == list(trace.run_ids)
+    for name in TABLES:
+        assert plain(read_table(out, name)) == plain(trace.table(name)), name
+
+
+def test_it_reads_contents_by_their_hash() -> None:
+    out = TRACES[-1]
+    hashes = read_table(out, "artifacts", columns=["sha256"])["sha256"].to_pylist()[:5]
+    assert hashes
+    for sha256 in hashes:
+        assert read_artifact(out, sha256) == open_trace(out).artifact(sha256)
+    assert read_artifact(out, "0" * 64) is None
+
+
+def test_it_reads_what_a_killed_process_left(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path, "20260102-030405-000-0000000b")
+    for number in range(3):
+        rows = {"mark_id": [number], "name": ["step"], "begin": [number], "end": [number + 1]}
+        writer.append("marks", rows)
+        writer.flush()
+    writer.close()
+    (segment,) = (tmp_path / ".journal").rglob("marks-*.arrows")
+    segment.write_bytes(segment.read_bytes()[:-3])
+    assert read_table(tmp_path, "marks")["mark_id"].to_pylist() == [0, 1]
+
+
+def test_a_newer_major_version_is_refused(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    (part,) = (GOLDEN / "v1.0" / "trace" / "marks").rglob("*.parquet")
+    rows = pq.read_table(part, partitioning=None)
+    metadata = {**rows.schema.metadata, b"kvtrace.format_version": b"2.0"}
+    folder = tmp_path / "marks" / part.parent.name
+    folder.mkdir(parents=True)
+    pq.write_table(rows.replace_schema_metadata(metadata), folder / part.name)
+    with pytest.raises(ValueError, match=r"2\.0"):
+        read_table(tmp_path, "marks", part.parent.name.removeprefix("run="))
