@@ -4,7 +4,8 @@
 `derived_tables.py` alone. Writing: `writer.py` (over `journal.py`, `parts.py`, `columns.py`,
 `layout.py`). Reading: `trace.py` (over `reading.py`, `artifacts.py`, `runs.py`); what passes add:
 `derived.py`. Care: `recovery.py`, `validation.py`. `document.py` makes docs/format.md and
-schema.json; `golden/` holds one trace for each released version.
+schema.json; `golden/` holds one trace for each released version. `plain_reader.py` is for others: a
+reader in one file, with pyarrow alone.
 
 Imports numpy, pyarrow and zstandard only, and of kvtrace only its version. Everything else may
 import it.

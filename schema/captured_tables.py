@@ -132,6 +132,14 @@ CAPTURED: Final = (
                 "ns",
                 since="1.8",
             ),
+            _C(
+                "source",
+                NAME,
+                "the tool whose files it was imported from: kineto, nsys, tritonparse, proton or "
+                "rocprofv3; null: kvtrace recorded it",
+                since="1.10",
+                private=OPEN,
+            ),
         ),
     ),
     Table(
@@ -352,6 +360,24 @@ CAPTURED: Final = (
                 "or none was",
                 since="1.9",
                 private=STACK,
+            ),
+            _C("block_x", I32, "threads of one block along x", since="1.10"),
+            _C("block_y", I32, "threads of one block along y", since="1.10"),
+            _C("block_z", I32, "threads of one block along z", since="1.10"),
+            _C(
+                "request_thread",
+                I64,
+                "native id of the thread that asked for it, or for the graph",
+                since="1.10",
+            ),
+            _C(
+                "grade",
+                NAME,
+                "how certain its launch or call is, where another tool took its time and "
+                "kvtrace join found them: exact, by host times; ordered, by order; inferred; null "
+                "elsewhere",
+                since="1.10",
+                private=OPEN,
             ),
         ),
         sort=("start",),

@@ -12,6 +12,7 @@ from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.layout import (
+    JOIN,
     client_folders,
     discard,
     part_path,
@@ -29,6 +30,8 @@ from kvtrace.schema.versions import derived_facts
 
 #: Captured tables that a pass may add to, and their keys: content has the same id everywhere.
 _SHARED: Final = {"stacks": "stack_id", "artifacts": "sha256"}
+#: Captured tables that the pass `JOIN` may add to: the run recorded nothing of what it adds.
+_JOINED: Final = ("gpu_kernels", "host_events", "messages")
 
 
 def replace_parts(
@@ -53,7 +56,9 @@ def replace_parts(
     refuse_links(out)
     own = {table.name: table for table in definitions if is_client_table(table.name)}
     known = {name: own.get(name) or table_named(name) for name in tables}
-    rows = {name: _rows(out, run_id, known[name], given) for name, given in tables.items()}
+    rows = {
+        name: _rows(out, run_id, pass_name, known[name], given) for name, given in tables.items()
+    }
     try:
         for path in unfinished(out):
             carry_out(out, path)
@@ -104,8 +109,9 @@ def _committed(out: Path, run_id: str, pass_name: str, fresh: Mapping[str, Path]
         raise
 
 
-def _rows(out: Path, run_id: str, table: Table, given: pa.Table) -> pa.Table:
-    if table.origin != "derived" and table.name not in _SHARED:
+def _rows(out: Path, run_id: str, pass_name: str, table: Table, given: pa.Table) -> pa.Table:
+    allowed = (*_SHARED, *(_JOINED if pass_name == JOIN else ()))
+    if table.origin != "derived" and table.name not in allowed:
         raise SchemaMismatch(f"{table.name} is captured, and no pass may add to it")
     rows = sorted_rows(conformed(table, given), table)
     key = _SHARED.get(table.name)

@@ -144,6 +144,30 @@ pyarrow:
 {pyarrow}
 ```
 
+`kvtrace.schema.plain_reader` reads all of it, journals included, in one file of less than 200 lines
+that imports pyarrow alone. It may be copied, with `schema.json` beside it:
+
+```python
+from kvtrace.schema.plain_reader import read_artifact, read_runs, read_table
+
+for run in read_runs("out"):
+    print(run["run_id"], read_table("out", "launches", run["run_id"]).num_rows)
+```
+
+## Writing it from another program
+
+A recorder for another library (CuPy, Numba) writes Parquet files to
+`TABLE/run=RUN/part-00000.parquet`, `runs` last, each with the metadata above and every column of
+the version that it names; what it does not know is null. `runs`, `kernels`, `calls` and `launches`
+are enough for `kvtrace info`, `profile`, `diff`, `fleet`, `convert` and SQL; what needs Triton's IR
+is left out. `examples/launch_recorder.py` does it for Numba's
+kernels in 60 lines, with `schemas()` of the plain reader and nothing else of kvtrace.
+
+- Producers check what they write with `kvtrace trace validate out/`: exit code 0, or what is wrong
+  and where.
+- Readers check themselves on the traces in `schema/golden/`, one for each version, with every
+  table, parts of a pass and a journal: `rows.json` beside each has the rows that are to be read.
+
 ## Tables
 """
 

@@ -22,10 +22,18 @@ OBSERVED: Final = "observed"
 CHECK: Final = "check"
 #: The pass of findings about kernels' TTGIR; it judges no accesses.
 ORDER: Final = "order"
+#: So begin the names of passes of findings about whole runs, which add-ons judge.
+OF_RUNS: Final = "run-"
+#: The pass that adds device times which another tool took to a run that has none of them.
+JOIN: Final = "join"
 #: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
 EXCERPT: Final = "excerpt"
 #: The setting of a run that says that other runs of its directory hold its artifacts.
 SHARED: Final = "shared_artifacts"
+#: The setting of a run that says what is known of when its executions ran: with `SUMS` only how
+#: long they took together.
+TIMES: Final = "times"
+SUMS: Final = "sums"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
 _DAMAGED: Final = "damaged"
@@ -74,7 +82,8 @@ def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
 def replayed_parts(folder: Path) -> frozenset[Path]:
     """The derived parts in a run's folder by passes that went through all its calls."""
     others = (part for name in (OBSERVED, CHECK, ORDER) for part in pass_parts(folder, name))
-    return frozenset(pass_parts(folder)).difference(others)
+    of_runs = (part for part in pass_parts(folder) if part.name.startswith(f"part-{OF_RUNS}"))
+    return frozenset(pass_parts(folder)).difference(others, of_runs)
 
 
 def journal_folder(out: Path, run_id: str) -> Path:

@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from kvtrace.schema.layout import SUMS, TIMES
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -35,7 +37,13 @@ class Run:
     self_overhead_ns: int | None = None
     dropped_rows: int | None = None
     overhead: Mapping[str, int | None] | None = field(default=None, hash=False)
+    source: str | None = None
     sealed: bool = False
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether nothing else ran between two executions that follow each other in its rows."""
+        return not self.settings.get("sample") and self.settings.get(TIMES) != SUMS
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], sealed: bool) -> Self:

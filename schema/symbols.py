@@ -2,6 +2,7 @@
 
 Only the name itself is read (`at::native::reduce_kernel`); template arguments and parameters, which
 make up most of such a symbol, are left out. Format: Itanium C++ ABI, section 5.1 "External Names".
+Other tools write such names out, which are read, too: `void at::native::reduce_kernel<512>(int)`.
 """
 
 import re
@@ -10,6 +11,10 @@ from typing import Final
 
 _LENGTH: Final = re.compile(r"L?([1-9]\d{0,4})")
 _ANONYMOUS: Final = "_GLOBAL__N_"
+#: Where parameters begin in a name that is written out; "Memcpy HtoD (Pageable)" has none.
+_PARAMETERS: Final = re.compile(r"[\w>}]\(")
+#: Instead of "(anonymous namespace)", which has a parenthesis.
+_UNNAMED: Final = "\0"
 #: Template arguments that say what a general kernel does: `FillFunctor`, `direct_copy_kernel_cuda`.
 _TELLING: Final = re.compile(r"\w*Functor\w*|\w+_functor|\w+Ops|\w+_kernel(_cuda|_impl)?")
 #: A literal, a reference to what was named before, a lambda's number; or the length of a name.
@@ -24,7 +29,7 @@ def readable(symbol: str) -> str:
     'at::native::reduce_kernel'
     """
     if not symbol.startswith("_Z"):
-        return symbol
+        return _written(symbol)
     nested = symbol.startswith("_ZN")
     place = 3 if nested else 2
     while nested and symbol[place : place + 1] in ("r", "V", "K"):  # a method's qualifiers
@@ -45,6 +50,23 @@ def readable(symbol: str) -> str:
     return "::".join(parts) if parts and parts != ["std"] else symbol
 
 
+def _written(name: str) -> str:
+    """Return the qualified name of a C++ function that is written out; others as they are."""
+    if not name.endswith(")") or not _PARAMETERS.search(name):
+        return name
+    plain = name.replace("(anonymous namespace)", _UNNAMED)
+    own, depth = "", 0
+    for character in plain:
+        if depth == 0 and character == "(":
+            break
+        depth += (character in "<({[") - (character in ">)}]")
+        if depth == 0 and character == " ":
+            own = ""  # what it returns
+        elif depth == 0 and character != ">":
+            own += character
+    return own.replace(_UNNAMED, "(anonymous)").strip("&*:") or name
+
+
 def titled(symbol: str) -> str:
     """Return a short name: the function's own, and the template arguments that say what it does.
 
@@ -54,9 +76,10 @@ def titled(symbol: str) -> str:
     own = readable(symbol).rpartition("::")[2]
     if own == symbol:
         return symbol
+    rest = symbol.partition(own)[2]
     told = [
         name
-        for name in _identifiers(symbol.partition(own)[2])
+        for name in (_identifiers(rest) if symbol.startswith("_Z") else re.findall(r"\w+", rest))
         if _TELLING.fullmatch(name) and not _GENERAL.fullmatch(name)
     ]
     return f"{own}<{', '.join(dict.fromkeys(told))}>" if told else own

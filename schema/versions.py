@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kvtrace.schema.errors import DamagedFile, NewerFormat, OlderFormat, SchemaMismatch
 
-FORMAT_VERSION: Final = "1.9"
+FORMAT_VERSION: Final = "1.10"
 
 #: Turns a table of one major version into the next: ``migration(table name, rows) -> rows``.
 Migration = Callable[[str, pa.Table], pa.Table]

@@ -87,8 +87,10 @@ class RunWriter:
         run_id: str,
         segment_rows: int = SEGMENT_ROWS,
         segment_bytes: int = SEGMENT_BYTES,
+        *,
+        of_this_process: bool = True,
     ) -> None:
-        """Create the run's journal with a provisional row of `runs`.
+        """Create the run's journal with a provisional row of `runs`, be it `of_this_process`.
 
         Raises:
             TraceWriteError: the directory cannot be written to, has this run already, or has a
@@ -112,10 +114,10 @@ class RunWriter:
         self._run: dict[str, Any] = {
             "run_id": run_id,
             "started": time.time_ns(),
-            "host": platform.node(),
-            "pid": self._process,
             "schema_version": FORMAT_VERSION,
         }
+        if of_this_process:
+            self._run |= {"host": platform.node(), "pid": self._process}
         refuse_links(self.out, runs=False)
         try:
             journal_folder(self.out, run_id).mkdir(parents=True)

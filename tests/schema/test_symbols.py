@@ -18,6 +18,15 @@ from kvtrace.schema.symbols import readable, titled
         ("_ZN12_GLOBAL__N_14fillEv", "(anonymous)::fill"),
         ("_ZSt4fillIiEvv", "std::fill"),
         ("_ZL6hiddenv", "hidden"),
+        # given a name that another tool wrote out
+        (
+            "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >(at::R<float>)",
+            "at::native::reduce_kernel",
+        ),
+        ("void (anonymous namespace)::fill<int>(int*)", "(anonymous)::fill"),
+        ("ncclDevKernel_Sum(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_Sum"),
+        ("std::enable_if<!(false), void>::type internal::gemvx<int>(int)", "internal::gemvx"),
+        ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"),
         # given nothing that can be read, then the symbol itself
         ("_Z", "_Z"),
         ("_ZN", "_ZN"),
@@ -34,6 +43,7 @@ def test_a_symbol_is_read_as_its_name(symbol, name):
 @given(st.text("_ZNStLI019abE", max_size=40))
 def test_whatever_the_symbol_there_is_a_name(rest):
     assert readable("_Z" + rest)
+    assert readable(rest + "()") and titled(rest + "<f(int)>()")
     assert titled("_Z" + rest)
 
 
@@ -53,6 +63,8 @@ def test_whatever_the_symbol_there_is_a_name(rest):
             "elementwise_kernel<direct_copy_kernel_cuda>",
         ),
         ("_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_7MeanOpsIffffEE",
+         "reduce_kernel<MeanOps>"),
+        ("void at::native::reduce_kernel<512, at::ReduceOp<float, at::MeanOps<float> > >(int)",
          "reduce_kernel<MeanOps>"),
     ],
 )  # fmt: skip

@@ -1,0 +1,202 @@
+"""Importing: files of other tools as runs of a trace, which appear whole or not at all."""
+
+import gzip
+import os
+import secrets
+import shutil
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import pyarrow as pa
+
+from kvtrace.converters.importers.registry import (
+    BadSource,
+    ImportedRun,
+    importer_names,
+    importer_of,
+    load_importer,
+)
+from kvtrace.converters.importers.rows import RunRows, ToGeneric
+from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
+from kvtrace.schema.layout import JOURNAL, refuse_links
+from kvtrace.schema.writer import RunWriter, new_run_id
+
+#: Bytes of a file by which its tool is recognized.
+_HEAD: Final = 1 << 16
+_GZIP: Final = b"\x1f\x8b"
+#: What a run that was imported has in `settings`.
+FILE: Final = "imported_from"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One run that was imported: its file, its tool, and the messages that were noted of it."""
+
+    run_id: str
+    source: str
+    file: str
+    lacks: tuple[str, ...]
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading, through gzip where it is packed.
+
+    Raises:
+        BadSource: it cannot be read, or its packed content is damaged.
+
+    """
+    try:
+        with path.open("rb") as plain:
+            packed = plain.peek(2)[:2] == _GZIP
+            if not packed:
+                yield plain
+                return
+            with gzip.open(plain) as content:
+                yield content  # type: ignore[misc]  # GzipFile reads as a BinaryIO does
+    except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
+        raise BadSource(
+            f"{path} is damaged or was not written to its end ({problem}); copy it again."
+        ) from problem
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise BadSource(f"{path} cannot be read ({reason}); name a file of the tool.") from problem
+
+
+def head_of(path: Path) -> bytes:
+    """Return the beginning of a file's content; nothing for a folder. Errors as `unpacked`."""
+    if path.is_dir():
+        return b""
+    with unpacked(path) as file:
+        return file.read(_HEAD)
+
+
+def import_files(
+    paths: Sequence[Path],
+    out: Path,
+    source: str | None = None,
+    *,
+    group: str | None = None,
+    to_generic: ToGeneric | None = None,
+) -> list[Imported]:
+    """Add the runs of files to the trace `out`, which is made if there is none.
+
+    Either all appear or none does. They have one group, for they are taken to be ranks of one job.
+
+    Args:
+        paths: Files, or folders where the tool writes such.
+        out: The trace.
+        source: The tool, or None to recognize it by each file's content.
+        group: Their `group_id`, or None for a new one.
+        to_generic: Turns Triton's IR into MLIR's generic form, where Triton is installed.
+
+    Raises:
+        BadSource: a file is of no known tool, or damaged.
+        BadSetting: there is no such tool, `out` is a file, or a file says nothing of any process.
+        TraceNotFound: there is no such file.
+        TraceWriteError: the disk is full, or the like.
+
+    """
+    for path in paths:
+        if not path.exists():
+            raise TraceNotFound(f"{path} does not exist; name a file to import.")
+    if out.exists() and not out.is_dir():
+        raise BadSetting(f"{out} is a file; name a folder for the trace.")
+    named = [(path, source or importer_of(path, head_of(path))) for path in paths]
+    for _, name in named:
+        load_importer(name)
+    group = group or f"imported-{secrets.token_hex(6)}"
+    work = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
+    try:
+        found = [
+            each for path, name in named for each in _read(path, name, work, group, to_generic)
+        ]
+        if not found:
+            raise BadSource(f"{paths[0]} says nothing of any process; was anything traced?")
+        _publish(work, out)
+    except OSError as problem:
+        raise TraceWriteError(
+            f"the trace {out} cannot be written ({problem.strerror or problem})"
+        ) from problem
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return found
+
+
+def _read(
+    path: Path, name: str, work: Path, group: str | None, to_generic: ToGeneric | None
+) -> Iterator[Imported]:
+    """Write the runs of one file into the folder `work`."""
+    importer = load_importer(name)
+    writer = RunWriter(work, new_run_id(), of_this_process=False)
+    rows = RunRows(writer, to_generic)
+    try:
+        for run in importer.read(path, rows):
+            yield _sealed(run, writer, rows, name, path, group)
+            writer = RunWriter(work, new_run_id(), of_this_process=False)
+            rows.begin(writer)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as problem:
+        raise _not_as_written(path, name, problem) from problem
+    except (OverflowError, pa.ArrowException) as problem:
+        raise _not_as_written(path, name, problem) from problem
+    finally:
+        writer.close()
+        shutil.rmtree(work / JOURNAL, ignore_errors=True)
+
+
+def _not_as_written(path: Path, name: str, problem: BaseException) -> BadSource:
+    said = " ".join(str(problem).split())[:120]
+    return BadSource(
+        f"{path} is not as {name} writes it ({type(problem).__name__}: {said}); is it damaged, or "
+        f"of another tool ({', '.join(importer_names())})?"
+    )
+
+
+def _sealed(
+    run: ImportedRun, writer: RunWriter, rows: RunRows, name: str, path: Path, group: str | None
+) -> Imported:
+    """Write the run's last rows, and what it lacks as messages."""
+    begin = run.row.get("started") or time.time_ns()
+    for text in run.lacks:
+        rows.message(f"import-{name}", text)
+    rows.write_messages(begin)
+    settings = {**run.row.get("settings", {}), FILE: path.name}
+    writer.seal(
+        {
+            "started": begin,
+            "mode": "timeline",
+            "ending": "stopped",
+            **run.row,
+            "group_id": group or run.row.get("group_id"),
+            "settings": settings,
+            "source": name,
+        }
+    )
+    return Imported(writer.run_id, name, path.name, run.lacks)
+
+
+def _publish(work: Path, out: Path) -> None:
+    """Move the runs to their place: those of `runs`, which make them complete, last."""
+    shutil.rmtree(work / JOURNAL, ignore_errors=True)
+    if not out.exists():
+        out.parent.mkdir(parents=True, exist_ok=True)
+        work.rename(out)
+        return
+    refuse_links(out)
+    moved: list[Path] = []
+    try:
+        for table in sorted(work.iterdir(), key=lambda folder: folder.name == "runs"):
+            (out / table.name).mkdir(exist_ok=True)
+            for folder in table.iterdir():
+                target = out / table.name / folder.name
+                os.rename(folder, target)  # noqa: PTH104 - a rename, never a replacement
+                moved.append(target)
+    except OSError:
+        for target in moved:
+            shutil.rmtree(target, ignore_errors=True)
+        raise

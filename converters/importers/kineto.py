@@ -1,0 +1,212 @@
+"""torch.profiler's traces: Kineto's JSON, one file a rank, plain or packed with gzip.
+
+Categories, arguments and units as Kineto writes them: libkineto/src/output_json.cpp and
+CuptiActivity.cpp of https://github.com/pytorch/kineto.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
+from kvtrace.converters.importers.importing import unpacked
+from kvtrace.converters.importers.json_stream import JsonFile
+from kvtrace.converters.importers.json_values import (
+    entries,
+    integer,
+    mapping,
+    nanoseconds,
+    text,
+    three,
+)
+from kvtrace.converters.importers.registry import BadSource, ImportedRun
+from kvtrace.converters.importers.rows import NONE, RunRows
+
+_KINDS: Final = {"kernel": KERNEL, "gpu_memcpy": COPY, "gpu_memset": FILL}
+_CALLS: Final = frozenset({"cuda_runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime"})
+_HOST: Final = frozenset({"cpu_op", "user_annotation"})
+#: What torch.profiler calls a step of its schedule, before the step's number.
+_STEP: Final = "ProfilerStep#"
+#: Traces without a base have times since 1970, which are above this many ns.
+_EPOCH_NS: Final = 10**18
+_FACTS: Final = ("cuda_driver_version", "cuda_runtime_version", "cupti_version", "hip_version")
+
+
+class Kineto:
+    """Reads torch.profiler's JSON."""
+
+    summary = "torch.profiler: .pt.trace.json, also .gz; one file a rank"
+
+    def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
+        """Whether the file begins as Kineto's do."""
+        return b'"traceEvents"' in head and any(
+            word in head
+            for word in (b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"cpu_op"', b'"Ev Idx"')
+        )
+
+    def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
+        """Add the rows of one rank. Errors as `Importer.read`."""
+        reading = _Reading(path)
+        with unpacked(path) as file:
+            source = JsonFile(path, file)
+            for key in source.members():
+                # Since 2024 times count from a base; before, they have more digits than a float.
+                source.exact = "baseTimeNanoseconds" not in reading.facts
+                if key == "traceEvents":
+                    reading.add_events(source)
+                else:
+                    reading.facts[key] = source.value()
+        yield reading.finished(rows)
+
+
+class _Reading:
+    """One file while it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.facts: dict[str, Any] = {}
+        self._path = path
+        self._device = Executions()
+        self._marks: list[tuple[str, int, int, int]] = []
+        self._steps: list[tuple[str, int, int, int]] = []
+        self._process = NONE
+        self._functions = 0
+        self._calls = 0
+        self._events = 0
+
+    def add_events(self, source: JsonFile) -> None:
+        """Add all events."""
+        for number, event in enumerate(source.entries()):
+            try:
+                self._add(event)
+            except (ValueError, TypeError, AttributeError, OverflowError) as problem:
+                said = " ".join(str(problem).split())[:100]
+                raise BadSource(
+                    f"{self._path} has an event (number {number:,}) that is not as Kineto writes "
+                    f"it: {said}; record it again, or take the event out."
+                ) from problem
+            self._events = number + 1
+
+    def _add(self, event: Mapping[str, Any]) -> None:
+        if event.get("ph") != "X":
+            return
+        kind = event.get("cat")
+        if kind == "python_function":  # nearly all events, where there are some
+            begin, end = self._times(event)
+            self._functions += 1
+            name = text(event.get("name")) or "?"
+            self._device.host.add(integer(event.get("tid")), begin, end, name)
+        elif kind in _HOST:
+            self._add_host(kind, event)
+        elif kind in _KINDS:
+            self._add_execution(_KINDS[kind], event)
+        elif kind in _CALLS:
+            begin, end = self._times(event)
+            self._calls += 1
+            correlation = integer(mapping(event.get("args")).get("correlation"))
+            name = text(event.get("name")) or "?"
+            self._device.call(name, begin, end, integer(event.get("tid")), correlation)
+            self._of_process(event)
+
+    def _times(self, event: Mapping[str, Any]) -> tuple[int, int]:
+        begin = nanoseconds(event.get("ts"))
+        return begin, begin + nanoseconds(event.get("dur", 0))
+
+    def _add_host(self, kind: str, event: Mapping[str, Any]) -> None:
+        begin, end = self._times(event)
+        thread, name = integer(event.get("tid")), text(event.get("name")) or "?"
+        if kind != "user_annotation":
+            self._device.host.add(thread, begin, end, name)
+            self._of_process(event)
+        elif name.startswith(_STEP):
+            self._steps.append((name, begin, end, thread))
+        else:
+            self._marks.append((name, begin, end, thread))
+
+    def _of_process(self, event: Mapping[str, Any]) -> None:
+        if self._process == NONE:
+            self._process = integer(event.get("pid"))
+
+    def _add_execution(self, kind: int, event: Mapping[str, Any]) -> None:
+        start, end = self._times(event)
+        args = mapping(event.get("args"))
+        self._device.add(
+            text(event.get("name")) or "?",
+            start,
+            end,
+            device=integer(args.get("device", event.get("pid"))),
+            stream=integer(args.get("stream", event.get("tid"))),
+            correlation=integer(args.get("correlation")),
+            graph=integer(args.get("graph id")),
+            node=integer(args.get("graph node id")),
+            grid=three(args.get("grid")),
+            block=three(args.get("block")),
+            registers=integer(args.get("registers per thread")),
+            shared=integer(args.get("shared memory")),
+            kind=kind,
+            size=integer(args.get("bytes")),
+        )
+
+    def finished(self, rows: RunRows) -> ImportedRun:
+        """Write what was collected, and return what is known of the process."""
+        if "traceEvents" not in self.facts and not self._events:
+            raise BadSource(
+                f"{self._path} has no events of torch.profiler; import a file that "
+                "export_chrome_trace or tensorboard_trace_handler wrote."
+            )
+        base = integer(self.facts.get("baseTimeNanoseconds"))
+        shift = 0 if base == NONE else base
+        marks(rows, self._marks, shift)
+        for name, begin, end, thread in self._steps:  # one name, so that they are seen to repeat
+            marks(rows, [(_STEP[:-1], begin, end, thread)], shift, step=name[len(_STEP) :])
+        times = self._device.finish(rows, "kineto", shift)
+        job = mapping(self.facts.get("distributedInfo"))
+        return ImportedRun(
+            {
+                "started": times and times[0],
+                "ended": times and times[1],
+                "pid": _or_none(self._process),
+                "rank": _or_none(integer(job.get("rank"))),
+                "world_size": _or_none(integer(job.get("world_size"))),
+                "devices": [_device(each) for each in entries(self.facts.get("deviceProperties"))],
+                "versions": {name: str(self.facts[name]) for name in _FACTS if name in self.facts},
+            },
+            tuple(self._lacks(times)),
+        )
+
+    def _lacks(self, times: tuple[int, int] | None) -> Iterator[str]:
+        yield (
+            "torch.profiler's trace has no arguments of Triton's launches and no IR: what needs "
+            "them is left out; kvtrace join adds these times to a recording that has both"
+        )
+        if not self._calls:
+            yield (
+                "the trace has no calls of the driver, so it is not known when kernels were "
+                "asked for"
+            )
+        if not self._functions:
+            yield (
+                "the trace has no Python stacks (with_stack=True records them); stacks are of "
+                "operators alone"
+            )
+        if times and times[0] < _EPOCH_NS:
+            yield "the trace has no time of day; its times count from an unknown moment"
+
+
+def _or_none(value: int) -> int | None:
+    return None if not -(2**31) <= value < 2**31 else value
+
+
+def _device(found: Any) -> dict[str, Any]:
+    """Return a device's entry of `runs.devices`."""
+    known = mapping(found)
+    major, minor = integer(known.get("computeMajor")), integer(known.get("computeMinor"))
+    memory = integer(known.get("totalGlobalMem"))
+    return {
+        "index": _or_none(integer(known.get("id"))),
+        "name": text(known.get("name")),
+        "capability": None if NONE in (major, minor) else f"{major}.{minor}",
+        "memory_bytes": None if memory == NONE else memory,
+    }
+
+
+IMPORTER = Kineto()

@@ -1,0 +1,294 @@
+"""rocprofv3's results on AMD's GPUs: JSON, CSV of kernels and copies, and its Perfetto trace.
+
+The JSON's structure is that of rocprofiler-sdk (source/lib/output/generateJSON.cpp and the records
+of rocprofiler-sdk/buffer_tracing.h, https://github.com/ROCm/rocprofiler-sdk); the CSV's columns are
+those of its documentation's "Using rocprofv3". Grids count threads there, and blocks here.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kvtrace.converters.importers.executions import COPY, Executions, marks
+from kvtrace.converters.importers.importing import unpacked
+from kvtrace.converters.importers.json_values import entries, integer, mapping, text
+from kvtrace.converters.importers.registry import BadSource, ImportedRun
+from kvtrace.converters.importers.rocprofv3_perfetto import read_perfetto
+from kvtrace.converters.importers.rows import NONE, RunRows
+
+_TOOL: Final = "rocprofiler-sdk-tool"
+#: Values of an agent's `type`: a processor, a GPU.
+_GPU: Final = 2
+_APIS: Final = ("hip_api", "hsa_api")
+_KERNEL_COLUMNS: Final = ("Kernel_Name", "Start_Timestamp", "End_Timestamp")
+_AXES: Final = "XYZ"
+_LACKS: Final = (
+    "rocprofv3 has no arguments of Triton's launches and no IR: what needs them is left out",
+    "rocprofv3 has no Python stacks and no ranks",
+    "rocprofv3's times count from the start of the machine, not from 1970",
+)
+
+
+class Rocprofv3:
+    """Reads rocprofv3's JSON, CSV and Perfetto trace."""
+
+    summary = "rocprofv3: _results.json, _kernel_trace.csv, _memory_copy_trace.csv, .pftrace"
+
+    def recognizes(self, path: Path, head: bytes) -> bool:
+        """Whether it begins as one of the three does."""
+        first = head.partition(b"\n")[0]
+        return (
+            f'"{_TOOL}"'.encode() in head[:256]
+            or (b"Kind" in first and b"Start_Timestamp" in first and b"End_Timestamp" in first)
+            or path.suffix == ".pftrace"
+        )
+
+    def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
+        """Add the rows of each process. Errors as `Importer.read`."""
+        if path.suffix == ".pftrace":
+            device = Executions()
+            read_perfetto(path, device)
+            yield _finished(path, device, rows, {}, [])
+            return
+        with unpacked(path) as file:
+            if file.read(1) == b"{":
+                try:
+                    found = json.loads(b"{" + file.read())
+                except (ValueError, RecursionError) as problem:
+                    raise BadSource(
+                        f"{path} is not JSON, or ends too early ({problem}); import a file that "
+                        "was written to its end."
+                    ) from problem
+                tools = found.get(_TOOL)
+                for tool in tools if isinstance(tools, list) else [tools]:
+                    yield _process(path, mapping(tool), rows)
+                return
+        with unpacked(path) as file:
+            lines = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
+            yield _csv(path, csv.DictReader(lines), rows)
+
+
+def _process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> ImportedRun:
+    """Add what one process's JSON has."""
+    records = mapping(tool.get("buffer_records"))
+    agents = [mapping(each) for each in entries(tool.get("agents"))]
+    gpus = sorted(
+        (each for each in agents if each.get("type") == _GPU),
+        key=lambda each: integer(each.get("logical_node_id", each.get("node_id"))),
+    )
+    numbers = {_handle(agent.get("id")): place for place, agent in enumerate(gpus)}
+    symbols = {
+        integer(symbol.get("kernel_id")): symbol
+        for symbol in map(mapping, entries(tool.get("kernel_symbols")))
+    }
+    operations = _operations(tool)
+    device = Executions()
+    for record in entries(records.get("kernel_dispatch")):
+        info = record["dispatch_info"]
+        symbol = symbols.get(integer(info.get("kernel_id")), {})
+        start, end = _span(record)
+        block = _sizes(info.get("workgroup_size"))
+        device.add(
+            _symbol(symbol),
+            start,
+            end,
+            device=numbers.get(_handle(info.get("agent_id")), NONE),
+            stream=_stream(record, info),
+            correlation=integer(mapping(record.get("correlation_id")).get("internal")),
+            graph=integer(record.get("graph_exec_id")) or NONE,
+            node=integer(record.get("graph_node_id")) or NONE,
+            grid=_blocks(_sizes(info.get("grid_size")), block),
+            block=block,
+            registers=integer(symbol.get("arch_vgpr_count")),
+            shared=integer(info.get("group_segment_size")),
+        )
+    for record in entries(records.get("memory_copy")):
+        start, end = _span(record)
+        source = numbers.get(_handle(record.get("src_agent_id")), NONE)
+        target = numbers.get(_handle(record.get("dst_agent_id")), NONE)
+        device.add(
+            operations(record) or "memory copy",
+            start,
+            end,
+            device=source if target == NONE else target,
+            stream=_stream(record, {}),
+            correlation=integer(mapping(record.get("correlation_id")).get("internal")),
+            kind=COPY,
+            size=integer(record.get("bytes")),
+        )
+    for api in _APIS:
+        for record in entries(records.get(api)):
+            start, end = _span(record)
+            correlation = integer(mapping(record.get("correlation_id")).get("internal"))
+            thread = integer(record.get("thread_id"))
+            device.call(operations(record) or "?", start, end, thread, correlation)
+    marks(rows, list(_ranges(tool, records)), 0)
+    facts = mapping(tool.get("metadata"))
+    pid = integer(facts.get("pid"))
+    command = [text(word) or "" for word in entries(facts.get("command"))]
+    row = {"pid": None if pid == NONE else pid, "command": " ".join(command) or None}
+    return _finished(path, device, rows, row, [_agent(n, gpu) for n, gpu in enumerate(gpus)])
+
+
+def _csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> ImportedRun:
+    """Add the rows of a table of kernels or of copies."""
+    device = Executions()
+    columns = lines.fieldnames or ()
+    kernels = all(name in columns for name in _KERNEL_COLUMNS)
+    if not kernels and "Direction" not in columns:
+        raise BadSource(
+            f"{path} is neither rocprofv3's table of kernels nor that of memory copies; import "
+            "_kernel_trace.csv or _memory_copy_trace.csv."
+        )
+    for number, row in enumerate(lines, 2):
+        start, end = integer(row.get("Start_Timestamp")), integer(row.get("End_Timestamp"))
+        if NONE in (start, end):
+            raise BadSource(f"{path}, line {number:,} has no times; was it written to its end?")
+        stream = integer(row.get("Stream_Id") or row.get("Queue_Id"))
+        correlation = integer(row.get("Correlation_Id"))
+        if not kernels:
+            agent = row.get("Destination_Agent_Id")
+            name = text(row.get("Direction")) or "memory copy"
+            device.add(
+                name,
+                start,
+                end,
+                device=_number(agent),
+                stream=stream,
+                correlation=correlation,
+                kind=COPY,
+            )
+            continue
+        block = _columns(row, "Workgroup_Size")
+        device.add(
+            text(row.get("Kernel_Name")) or "?",
+            start,
+            end,
+            device=_number(row.get("Agent_Id")),
+            grid=_blocks(_columns(row, "Grid_Size"), block),
+            block=block,
+            registers=integer(row.get("VGPR_Count")),
+            shared=integer(row.get("LDS_Block_Size")),
+            stream=stream,
+            correlation=correlation,
+        )
+    return _finished(path, device, rows, {}, [])
+
+
+def _finished(
+    path: Path,
+    device: Executions,
+    rows: RunRows,
+    row: Mapping[str, Any],
+    devices: list[dict[str, Any]],
+) -> ImportedRun:
+    if not len(device):
+        raise BadSource(f"{path} has no kernel and no copy; trace with --kernel-trace.")
+    times = device.finish(rows, "rocprofv3")
+    return ImportedRun(
+        {**row, "started": times and times[0], "ended": times and times[1], "devices": devices},
+        _LACKS,
+    )
+
+
+def _agent(number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a GPU's entry of `runs.devices`; its capability is AMD's name of the architecture."""
+    memory = sum(
+        integer(bank.get("size_in_bytes"))
+        for bank in map(mapping, entries(agent.get("mem_banks")))
+        if integer(bank.get("size_in_bytes")) > 0
+    )
+    return {
+        "index": number,
+        "name": text(agent.get("product_name")) or text(agent.get("name")),
+        "capability": text(agent.get("name")),
+        "memory_bytes": memory or None,
+    }
+
+
+def _operations(tool: Mapping[str, Any]) -> Any:
+    """Return a function that names what a record did."""
+    kinds = entries(mapping(tool.get("strings")).get("buffer_records"))
+    named = [
+        [text(name) or "" for name in entries(mapping(kind).get("operations"))] for kind in kinds
+    ]
+
+    def operation(record: Mapping[str, Any]) -> str | None:
+        kind, number = integer(record.get("kind")), integer(record.get("operation"))
+        known = 0 <= kind < len(named) and 0 <= number < len(named[kind])
+        return named[kind][number] or None if known else None
+
+    return operation
+
+
+def _ranges(
+    tool: Mapping[str, Any], records: Mapping[str, Any]
+) -> Iterator[tuple[str, int, int, int]]:
+    """Return the ranges of roctx: their messages are by correlation."""
+    strings = mapping(tool.get("strings"))
+    messages = {
+        integer(mapping(each).get("key")): text(mapping(each).get("value"))
+        for each in entries(strings.get("marker_api"))
+    }
+    for record in entries(records.get("marker_api")):
+        start, end = _span(record)
+        own = integer(mapping(record.get("correlation_id")).get("internal"))
+        name = messages.get(own)
+        if name:
+            yield name, start, end, integer(record.get("thread_id"))
+
+
+def _handle(value: Any) -> int:
+    return integer(mapping(value).get("handle"))
+
+
+def _stream(record: Mapping[str, Any], info: Mapping[str, Any]) -> int:
+    """Return the stream, or where the tool is older than that, the queue."""
+    for found in (record.get("stream_id"), info.get("queue_id")):
+        if _handle(found) != NONE:
+            return _handle(found)
+    return NONE
+
+
+def _span(record: Mapping[str, Any]) -> tuple[int, int]:
+    start, end = integer(record.get("start_timestamp")), integer(record.get("end_timestamp"))
+    if not 0 <= start <= end <= 2**62:
+        raise ValueError(f"a record has the times {start} and {end}")
+    return start, end
+
+
+def _symbol(symbol: Mapping[str, Any]) -> str:
+    """Return a kernel's name, without the suffix of its descriptor."""
+    names = ("formatted_kernel_name", "demangled_kernel_name", "kernel_name")
+    found = next((each for name in names if (each := text(symbol.get(name)))), "?")
+    return found.removesuffix(".kd")
+
+
+def _sizes(value: Any) -> tuple[int, int, int]:
+    sizes = mapping(value)
+    return integer(sizes.get("x")), integer(sizes.get("y")), integer(sizes.get("z"))
+
+
+def _columns(row: Mapping[str, Any], name: str) -> tuple[int, int, int]:
+    x, y, z = (integer(row.get(f"{name}_{axis}")) for axis in _AXES)
+    return x, y, z
+
+
+def _blocks(threads: tuple[int, int, int], block: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Return a grid in blocks of one in threads; NONE where it is not known."""
+    x, y, z = (
+        -(-grid // size) if grid != NONE and size > 0 else NONE
+        for grid, size in zip(threads, block, strict=True)
+    )
+    return x, y, z
+
+
+def _number(agent: Any) -> int:
+    """Return the number at the end of `Agent 4`, or a number."""
+    return integer((text(agent) or "").rpartition(" ")[2])
+
+
+IMPORTER = Rocprofv3()

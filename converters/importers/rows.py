@@ -1,0 +1,165 @@
+"""Rows of one imported run: integers packed while they are read, written as columns."""
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kvtrace.schema.content import artifact_row, stack_row
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.writer import RunWriter
+from kvtrace.text import plural
+
+#: TTIR as Triton prints it to MLIR's generic form; raises KvtraceError.
+ToGeneric = Callable[[str], str]
+Integers = npt.NDArray[np.int64]
+
+#: An integer that is not known: null in the table.
+NONE: Final = -(2**63)
+#: Rows that are written at once.
+_AT_ONCE: Final = 1 << 17
+
+
+class Names:
+    """Texts by number, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        """Return the number of a text."""
+        found = self._numbers.get(text)
+        if found is None:
+            found = self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return found
+
+
+class Packed:
+    """Rows of integers, 8 bytes each: millions of them fit in memory.
+
+    `add` takes a row's values in the order of the columns, NONE where one is not known. It raises
+    OverflowError where one has more than 64 bits, and TypeError where one is not an integer; what
+    was added before stays in place after either.
+    """
+
+    def __init__(self, *columns: str) -> None:
+        self.columns = columns
+        self._values = array("q")
+
+    def __len__(self) -> int:
+        return len(self._values) // len(self.columns)
+
+    def add(self, *row: int) -> None:
+        """Add a row."""
+        self._values.extend(array("q", row))
+
+    def arrays(self) -> dict[str, Integers]:
+        """Return the columns by name, as views of the rows; nothing can be added any more."""
+        table = np.frombuffer(self._values, np.int64).reshape(-1, len(self.columns))
+        return {name: table[:, place] for place, name in enumerate(self.columns)}
+
+
+class RunRows:
+    """Where an importer puts the rows of a run; after each run it begins the next."""
+
+    def __init__(self, writer: RunWriter, to_generic: ToGeneric | None = None) -> None:
+        self._to_generic = to_generic
+        self.begin(writer)
+
+    def begin(self, writer: RunWriter) -> None:
+        """Write to another run from now on."""
+        self._writer = writer
+        self._unread = 0
+        self._stacks: set[int] = set()
+        self._artifacts: set[str] = set()
+        self._messages: dict[tuple[str, str], list[Any]] = {}
+        self._next: dict[str, int] = {}
+
+    def columns(
+        self, table: str, columns: Mapping[str, Integers], texts: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Add rows as columns of integers; of those in `texts` the integers are positions there."""
+        kinds = {column.name: column.type for column in TABLES[table].columns}
+        count = len(next(iter(columns.values())))
+        known = {name: pa.array(listed, pa.string()) for name, listed in texts.items()}
+        for first in range(0, count, _AT_ONCE):
+            batch = {}
+            for name, values in columns.items():
+                piece = np.ascontiguousarray(values[first : first + _AT_ONCE])
+                unknown = piece == NONE
+                if name in known:
+                    codes = pa.array(piece.astype(np.int32), mask=unknown)
+                    batch[name] = pa.DictionaryArray.from_arrays(codes, known[name])
+                else:
+                    batch[name] = pa.array(piece, mask=unknown).cast(kinds[name])
+            self._writer.append(table, batch)
+
+    def rows(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows as mappings."""
+        self._writer.append_rows(table, rows)
+
+    def following(self, table: str, count: int = 1) -> int:
+        """Return the first of `count` ids of a table that no row has yet."""
+        first = self._next.get(table, 0)
+        self._next[table] = first + count
+        return first
+
+    def stack(self, frames: Sequence[tuple[str | None, int | None, int | None, str | None]]) -> int:
+        """Return the id of a call stack, innermost frame first, which is then a row of `stacks`."""
+        row = stack_row(frames)
+        number = int(row["stack_id"])
+        if number not in self._stacks:
+            self._stacks.add(number)
+            self._writer.append_rows("stacks", [row])
+        return number
+
+    def artifact(self, kind: str, content: bytes) -> str:
+        """Return the hash of a content, which is then a row of `artifacts`."""
+        row = artifact_row(kind, content)
+        if row["sha256"] not in self._artifacts:
+            self._artifacts.add(row["sha256"])
+            self._writer.append_rows("artifacts", [row])
+        return str(row["sha256"])
+
+    def generic(self, ttir: str) -> str | None:
+        """Return IR as MLIR's generic form, which is evaluated; None where nothing can make it."""
+        try:
+            return None if self._to_generic is None else self._to_generic(ttir)
+        except KvtraceError:
+            self._unread += 1
+            return None
+
+    def unread(self) -> list[str]:
+        """Return why IR is not in generic form."""
+        if self._to_generic is None:
+            return [
+                "Triton is not installed here, so the IR cannot be evaluated: install it and "
+                "import again"
+            ]
+        if self._unread:
+            return [
+                f"the IR of {plural(self._unread, 'kernel')} cannot be read by the Triton that is "
+                "installed here: import with the version that compiled it"
+            ]
+        return []
+
+    def message(self, code: str, text: str, level: str = "info", count: int = 1) -> None:
+        """Note something for the run's `messages`; the same text again is counted."""
+        self._messages.setdefault((code, text), [level, 0])[1] += count
+
+    def write_messages(self, time: int) -> None:
+        """Add the messages that were noted, as of a time in ns."""
+        self._writer.append_rows(
+            "messages",
+            [
+                {"time": time, "level": level, "code": code, "text": text, "count": count}
+                for (code, text), (level, count) in self._messages.items()
+            ],
+        )
+        self._messages.clear()

@@ -1,0 +1,251 @@
+"""tritonparse's logs: NDJSON of compilations, with IR, and launches, with arguments; also packed.
+
+Events as https://github.com/meta-pytorch/tritonparse writes them: `compilation` and `launch` of its
+structured_logging.py; what its parser adds (`launch_diff`) says nothing new.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from kvtrace.converters.importers.importing import unpacked
+from kvtrace.converters.importers.json_values import entries, integer, mapping, text, three
+from kvtrace.converters.importers.logged_arguments import arguments, signature
+from kvtrace.converters.importers.registry import BadSource, ImportedRun
+from kvtrace.converters.importers.rows import NONE, RunRows
+
+#: Files of a compilation that are stages, in the compiler's order.
+_STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
+#: What of a compilation's metadata has a column, or repeats another.
+_COLUMNS: Final = frozenset(
+    {"name", "hash", "target", "num_warps", "num_ctas", "num_stages", "shared", "warp_size"}
+    | {"env", "src_attrs", "src_constants", "src_cache_key", "times", "cache_hit"}
+)
+_LACKS: Final = (
+    "tritonparse has no device times: kvtrace join adds those of a profiler",
+    "tritonparse does not say how large storages are: each is taken to end where its tensors do, "
+    "so what is reported as out of bounds may lie in a larger storage",
+)
+_SECONDS: Final = (
+    "tritonparse's times of launches are whole seconds, which are left out; their order is kept"
+)
+
+
+class Tritonparse:
+    """Reads tritonparse's NDJSON, one file a process."""
+
+    summary = "tritonparse: .ndjson, also .gz and .bin.ndjson; IR and launches with arguments"
+
+    def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
+        """Whether the first line is an event."""
+        return head.startswith(b"{") and b'"event_type"' in head[: 1 << 12]
+
+    def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
+        """Add the rows of one process. Errors as `Importer.read`."""
+        reading = _Reading(rows)
+        with unpacked(path) as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    event = json.loads(line)
+                    if not isinstance(event, dict):
+                        raise TypeError("it is not an object")  # noqa: TRY301 - reported below
+                    reading.add(event)
+                except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as e:
+                    said = " ".join(str(e).split())[:100]
+                    raise BadSource(
+                        f"{path}, line {number:,} is not an event of tritonparse ({said}); if the "
+                        "program was killed while it wrote it, leave the line out."
+                    ) from e
+        if not reading.events:
+            raise BadSource(f"{path} has no compilation and no launch; import another log.")
+        yield reading.finished()
+
+
+class _Reading:
+    """One log while it is read: kernels by hash, calls by what they are."""
+
+    def __init__(self, rows: RunRows) -> None:
+        self.events = 0
+        self._rows = rows
+        self._kernels: dict[str, dict[str, Any]] = {}
+        self._calls: dict[str, int] = {}
+        self._process = NONE
+        self._times: list[int] = []
+        self._rough = False
+        self._device: int | None = None
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Add an event; those of other types are left out."""
+        kind = event.get("event_type")
+        if kind not in ("compilation", "launch"):
+            return
+        self.events += 1
+        if self._process == NONE:
+            self._process = integer(event.get("pid"))
+        if kind == "compilation":
+            self._add_kernel(event)
+        else:
+            self._add_launch(event)
+
+    def _kernel(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the row of a kernel that a compilation or a launch tells of."""
+        key = text(metadata.get("hash")) or text(metadata.get("name")) or "?"
+        found = self._kernels.get(key)
+        if found is None:
+            target = mapping(metadata.get("target"))
+            found = self._kernels[key] = {
+                "kernel_id": len(self._kernels),
+                "name": text(metadata.get("name")),
+                "function": text(metadata.get("name")),
+                "origin": "jit",
+                "cache_key": text(metadata.get("hash")),
+                "target": f"{target['backend']}:{target['arch']}" if len(target) >= 2 else None,
+                "warp_size": _small(target.get("warp_size", metadata.get("warp_size"))),
+                "num_warps": _small(metadata.get("num_warps")),
+                "num_ctas": _small(metadata.get("num_ctas")),
+                "num_stages": _small(metadata.get("num_stages")),
+                "shared_bytes": _small(metadata.get("shared")),
+                "options": _options(metadata),
+                "stages": None,
+            }
+        return found
+
+    def _add_kernel(self, event: Mapping[str, Any]) -> None:
+        payload = mapping(event.get("payload"))
+        metadata = mapping(payload.get("metadata"))
+        row = self._kernel(metadata)
+        constants, attributes = mapping(metadata.get("src_constants")), metadata.get("src_attrs")
+        row["constants"], row["attributes"] = constants, mapping(attributes)
+        if isinstance(metadata.get("cache_hit"), bool):
+            row["cache_hit"] = metadata["cache_hit"]
+        source = mapping(payload.get("python_source"))
+        code, path = text(source.get("code")), text(source.get("file_path"))
+        first = _small(source.get("start_line"))
+        if code is not None:
+            lines = code.splitlines(keepends=True)
+            above = next((n for n, line in enumerate(lines) if line.lstrip()[:4] == "def "), 0)
+            row["source_artifact"] = self._rows.artifact("source", "".join(lines[above:]).encode())
+            row["line"] = None if first is None else first + above
+        row["file"] = path
+        if row["stages"] is None:
+            row["stages"] = list(self._stages(mapping(payload.get("file_content"))))
+
+    def _stages(self, files: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        by_stage = {name.rpartition(".")[2]: text(content) for name, content in files.items()}
+        for stage in _STAGES:
+            content = by_stage.get(stage)
+            if content is None:
+                continue
+            yield self._stage(stage, content)
+            generic = self._rows.generic(content) if stage == "ttir" else None
+            if generic is not None:
+                yield self._stage("ttir_generic", generic)
+
+    def _stage(self, stage: str, content: str) -> dict[str, Any]:
+        return {"stage": stage, "artifact": self._rows.artifact(stage, content.encode())}
+
+    def _add_launch(self, event: Mapping[str, Any]) -> None:
+        row = self._kernel(
+            {"name": event.get("name"), **mapping(event.get("compilation_metadata"))}
+        )
+        logged = mapping(event.get("extracted_args"))
+        if "signature" not in row:
+            row["signature"] = signature(
+                logged, row.get("constants", {}), row.get("attributes", {})
+            )
+        args = arguments(logged, row["signature"])
+        grid = [1 if size == NONE else size for size in three(event.get("grid"))]
+        frames = [_frame(each) for each in reversed(entries(event.get("stack")))]
+        key = json.dumps([row["kernel_id"], grid, args])
+        call = self._calls.get(key)
+        if call is None:
+            call = self._calls[key] = len(self._calls)
+            self._rows.rows(
+                "calls",
+                [
+                    {
+                        "call_id": call,
+                        "kernel_id": row["kernel_id"],
+                        **dict(zip(("grid_x", "grid_y", "grid_z"), grid, strict=True)),
+                        "args": args,
+                        "stack_id": self._rows.stack(frames) if frames else None,
+                    }
+                ],
+            )
+        time = self._time(event.get("timestamp"))
+        stream = integer(event.get("stream"))
+        device = next((each["device"] for each in args if each.get("device")), None)
+        self._rows.rows(
+            "launches",
+            [
+                {
+                    "seq": self._rows.following("launches"),
+                    "call_id": call,
+                    "enter": time,
+                    "device": _index(device),
+                    "stream": None if stream == NONE else stream,
+                }
+            ],
+        )
+
+    def _time(self, given: Any) -> int | None:
+        """Return when an event was written, in ns; None where only its second is known."""
+        written = text(given)
+        if written is None:
+            return None
+        stamp, _, fraction = written.removesuffix("Z").partition(".")
+        exact = fraction.isdecimal()
+        moment = int(datetime.fromisoformat(f"{stamp}+00:00").timestamp()) * 10**9
+        self._times.append(moment)
+        self._rough = self._rough or not exact
+        return moment + int(fraction[:9].ljust(9, "0")) if exact else None
+
+    def finished(self) -> ImportedRun:
+        """Write the kernels, and return what is known of the process."""
+        kernels = list(self._kernels.values())
+        for row in kernels:
+            row.pop("constants", None)
+            row.pop("attributes", None)
+        self._rows.rows("kernels", kernels)
+        options = (mapping(row["options"]) for row in kernels)
+        version = next((each["triton_version"] for each in options if "triton_version" in each), "")
+        return ImportedRun(
+            {
+                "mode": "launch",
+                "started": min(self._times, default=None),
+                "ended": max(self._times, default=None),
+                "pid": None if self._process == NONE else self._process,
+                "versions": {"triton": version} if version else {},
+            },
+            (*_LACKS, *((_SECONDS,) if self._rough else ()), *self._rows.unread()),
+        )
+
+
+def _small(value: Any) -> int | None:
+    found = integer(value)
+    return found if 0 <= found < 2**31 else None
+
+
+def _options(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options that have no column, as texts."""
+    return {
+        str(name): value if isinstance(value, str) else str(value)
+        for name, value in metadata.items()
+        if name not in _COLUMNS and value is not None
+    }
+
+
+def _frame(given: Any) -> tuple[str | None, int | None, int | None, str | None]:
+    frame = mapping(given)
+    return text(frame.get("filename")), _small(frame.get("line")), None, text(frame.get("name"))
+
+
+def _index(device: str | None) -> int | None:
+    return _small((device or "").partition(":")[2])
+
+
+IMPORTER = Tritonparse()

@@ -1,0 +1,241 @@
+"""Files of other tools as runs: what each has, sums of times, and what bad input does."""
+
+import gzip
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtrace.cli import main
+from kvtrace.converters.importers.importing import import_files
+from kvtrace.converters.importers.registry import BadSource, importer_names
+from kvtrace.schema.errors import BadSetting, KvtraceError, TraceNotFound
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+from tests.support.foreign_traces import (
+    EPOCH_NS,
+    GEMM,
+    KERNEL_NS,
+    WITH_TIMES,
+    write_kineto,
+    write_nsys_sqlite,
+)
+from tests.support.thorough import usually
+
+
+def imported(path, out, source=None):
+    import_files([path], out, source)
+    return open_trace(out)
+
+
+def executions(trace):
+    return plain_rows(trace.table("gpu_kernels"))
+
+
+@pytest.mark.parametrize("kind", WITH_TIMES)
+def test_a_file_is_recognized_and_sums_of_kernel_times_are_those_written(kind, tmp_path):
+    source, write = WITH_TIMES[kind]
+    trace = imported(write(tmp_path), tmp_path / "out")
+    (run,) = trace.runs
+    assert run.source == source
+    assert run.group_id
+    kernels = [row for row in executions(trace) if row["kind"] is None]
+    taken = sum((row["end"] - row["start"]) * (row["weight"] or 1) for row in kernels)
+    assert taken == KERNEL_NS
+    assert {row["name"] for row in kernels} == {"added", GEMM}
+    assert validate(tmp_path / "out") == []
+    assert trace.table("messages").num_rows
+
+
+def test_torch_profilers_rows_have_all_that_the_file_says(tmp_path):
+    trace = imported(write_kineto(tmp_path, rank=1), tmp_path / "out")
+    (run,) = trace.runs
+    assert (run.rank, run.world_size, run.pid) == (1, 2, 100)
+    assert run.devices[0]["name"] == "NVIDIA H100 80GB HBM3"
+    first, _, gemm, copy = executions(trace)
+    assert first["start"] == EPOCH_NS + 1_020_125
+    assert first["requested"] == EPOCH_NS + 1_010_000
+    assert (first["request_thread"], first["stream"], first["device"]) == (100, 7, 1)
+    assert [first[f"block_{axis}"] for axis in "xyz"] == [128, 1, 1]
+    assert (first["registers"], first["shared_bytes"], first["launch_seq"]) == (32, 512, 0)
+    assert gemm["call_id"] is None  # a library's
+    assert (copy["kind"], copy["bytes"]) == ("copy", 4096)
+    marks = {row["name"]: row for row in plain_rows(trace.table("marks"))}
+    assert dict(marks["ProfilerStep"]["attributes"]) == {"step": "1"}
+    assert "forward" in marks
+    (event,) = plain_rows(trace.table("host_events"))
+    assert event["kind"] == "synchronize"
+    stacks = {row["stack_id"]: row["frames"] for row in trace.table("stacks").to_pylist()}
+    assert [(f["file"], f["line"], f["function"]) for f in stacks[gemm["stack_id"]]] == [
+        (None, None, "aten::mm"),
+        ("torch/nn/modules/module.py", 5, "forward"),
+        ("train.py", 12, "step"),
+    ]
+    (kernel,) = plain_rows(trace.table("kernels"))
+    assert (kernel["name"], kernel["origin"], kernel["signature"]) == ("added", "kineto", None)
+    assert trace.table("launches").num_rows == 2
+
+
+def test_ranks_of_one_command_are_one_group(tmp_path):
+    files = [write_kineto(tmp_path, rank=0), write_kineto(tmp_path, rank=1, packed=True)]
+    import_files(files, tmp_path / "out")
+    trace = open_trace(tmp_path / "out")
+    assert [run.rank for run in trace.select()] == [0, 1]
+    import_files(files[:1], tmp_path / "out")
+    assert len(open_trace(tmp_path / "out").runs) == 3
+
+
+def test_older_times_of_day_keep_their_digits(tmp_path):
+    path = tmp_path / "old.json"
+    path.write_text(
+        '{"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "cat": "kernel",'
+        ' "name": "added", "ts": 1712345678901234.567, "dur": 1.123, "pid": 0, "tid": 7,'
+        ' "args": {"device": 0}}]}'
+    )
+    (row,) = executions(imported(path, tmp_path / "out"))
+    assert (row["start"], row["end"]) == (1712345678901234567, 1712345678901235690)
+
+
+def test_tables_of_nsys_may_have_a_version_in_their_name(tmp_path):
+    trace = imported(write_nsys_sqlite(tmp_path, "_V2"), tmp_path / "out")
+    added, *_ = executions(trace)
+    assert added["start"] == EPOCH_NS + 20_125
+    assert (added["requested"], added["request_thread"]) == (EPOCH_NS + 10_000, 101)
+    assert added["shared_bytes"] == 512
+    assert trace.runs[0].pid == 100
+    assert {row["name"] for row in plain_rows(trace.table("marks"))} == {"forward", "begun"}
+
+
+def test_amds_grids_are_counted_in_blocks(tmp_path):
+    _, write = WITH_TIMES["rocprofv3-json"]
+    trace = imported(write(tmp_path), tmp_path / "out")
+    rows = executions(trace)
+    assert [row["grid_x"] for row in rows] == [8, 8, 8, None]
+    assert rows[0]["device"] == 0
+    assert rows[3]["name"] == "MEMORY_COPY_DEVICE_TO_HOST"
+    assert trace.runs[0].devices[0]["name"] == "AMD Instinct MI300X"
+    assert plain_rows(trace.table("marks"))[0]["name"] == "forward"
+
+
+def test_nothing_is_said_of_when_a_device_was_busy_by_sums(tmp_path, capsys):
+    _, write = WITH_TIMES["proton-tree"]
+    imported(write(tmp_path), tmp_path / "out")
+    assert main(["profile", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    assert "the times are sums" in shown
+    assert "GPU busy" not in shown
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=(pytest.mark.sweep, *(m for m in [pytest.mark.smoke] if not n)))
+        for n, kind in enumerate(("kineto", "rocprofv3-json", "proton-tree", "nsys-sqlite"))
+    ],
+)
+def test_what_reads_traces_reads_imported_ones(kind, tmp_path, capsys):
+    _, write = WITH_TIMES[kind]
+    out = tmp_path / "out"
+    imported(write(tmp_path), out)
+    for words in (
+        ["info", out],
+        ["profile", out],
+        ["profile", out, "--by", "stack"],
+        ["report", out, "-o", tmp_path / "r.html"],
+        ["diff", out, out],
+        ["fleet", out, "-o", tmp_path / "f.html"],
+        ["convert", "perfetto", out, "-o", tmp_path / "p"],
+        ["sql", out, "SELECT name, sum(device_ns) FROM executed GROUP BY ALL"],
+        ["sanitize", out],
+        ["trace", "validate", out],
+    ):
+        assert main([str(word) for word in words]) == 0, words
+    assert "added" in capsys.readouterr().out
+
+
+def bad(source, path, out):
+    with pytest.raises((BadSource, BadSetting, TraceNotFound)) as found:
+        import_files([path], out, source)
+    assert "\n" not in str(found.value)
+    assert not out.exists()
+    assert [each for each in out.parent.iterdir() if each.name.startswith(".")] == []
+    return str(found.value)
+
+
+def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path, capsys):
+    out = tmp_path / "out"
+    cut = tmp_path / "cut.json"
+    whole = write_kineto(tmp_path).read_bytes()
+    cut.write_bytes(whole[: len(whole) // 2])
+    assert "ends too early" in bad("kineto", cut, out)
+    cut.write_bytes(gzip.compress(whole)[:-20])
+    assert "damaged" in bad("kineto", cut, out)
+    assert "does not exist" in bad(None, tmp_path / "nothing", out)
+    assert main(["import", "kinetto", str(cut), "-o", str(out)]) == 2
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1
+    assert "does not exist" in text
+    plain = tmp_path / "plain.txt"
+    plain.write_text("hello")
+    assert all(name in bad(None, plain, out) for name in importer_names())
+    with pytest.raises(BadSetting, match="did you mean 'kineto'"):
+        import_files([plain], out, "kinetto")
+
+
+def test_a_bad_file_among_good_ones_leaves_the_trace_as_it_was(tmp_path):
+    out = tmp_path / "out"
+    good, cut = write_kineto(tmp_path), tmp_path / "cut.json"
+    import_files([good], out)
+    before = sorted(path for path in out.rglob("*"))
+    cut.write_bytes(good.read_bytes()[:-200])
+    with pytest.raises(BadSource):
+        import_files([good, cut], out, "kineto")
+    assert sorted(path for path in out.rglob("*")) == before
+
+
+MUTATIONS = (
+    b'"',
+    b"{",
+    b"}",
+    b"[",
+    b"-",
+    b"9" * 30,
+    b"null",
+    b"1e400",
+    b"NaN",
+    b"\xff",
+    b"\0",
+    b",",
+)
+
+
+@pytest.mark.parametrize("kind", WITH_TIMES)
+@settings(max_examples=usually(8, thorough=400), deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_mutated_files_are_imported_or_refused_in_one_sentence(kind, seed, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mutated")
+    source, write = WITH_TIMES[kind]
+    path = write(folder)
+    chosen = random.Random(seed)
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    file = chosen.choice(files)
+    data = bytearray(file.read_bytes())
+    for _ in range(chosen.randint(1, 3)):
+        place = chosen.randrange(max(len(data), 1))
+        if chosen.random() < 0.3:
+            del data[place:]
+        else:
+            data[place : place + chosen.randint(0, 8)] = chosen.choice(MUTATIONS)
+    file.write_bytes(data)
+    out = folder / "out"
+    try:
+        import_files([path], out, source)
+    except KvtraceError as error:
+        told = str(error)
+        assert not out.exists()
+        assert "\n" not in told
+    else:
+        assert open_trace(out).runs
+    assert not list(folder.glob(".*"))

@@ -1,0 +1,116 @@
+"""tritonparse's logs, with the IR of a real compilation: verdicts and repro work on them."""
+
+import json
+
+import pytest
+import triton
+import triton.language as tl
+
+from kvtrace.backends.compiled_kernels.generic import generic_once
+from kvtrace.cli import main
+from kvtrace.converters.importers.importing import import_files
+from kvtrace.converters.importers.registry import BadSource
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
+from tests.support.compile_ttir import compile_ttir
+
+
+@triton.jit
+def scaled(x, y, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.load(x + lanes, lanes < n) * 2, lanes < n)
+
+
+def tensor(address, size, offset=0):
+    return {"type": "tensor", "shape": [size], "dtype": "torch.float32", "device": "cuda:1",
+            "stride": [1], "numel": size, "element_size": 4, "storage_offset": offset,
+            "data_ptr": hex(address + 4 * offset)}  # fmt: skip
+
+
+def events(n=1000, fraction="123456"):
+    ttir = compile_ttir(scaled, {"x": "*fp32", "y": "*fp32", "n": "i32"}, {"BLOCK": 256})
+    metadata = {"name": "scaled", "hash": "abc", "num_warps": 4, "num_ctas": 1, "num_stages": 3,
+                "shared": 0, "triton_version": triton.__version__, "cache_hit": True,
+                "target": {"backend": "cuda", "arch": 90, "warp_size": 32}}  # fmt: skip
+    stack = [{"line": 3, "name": "<module>", "filename": "/p/train.py"},
+             {"line": 9, "name": "step", "filename": "/p/train.py"}]  # fmt: skip
+    source = "@triton.jit\ndef scaled(x, y, n, BLOCK: tl.constexpr):\n    pass\n"
+    compilation = {
+        "event_type": "compilation", "pid": 100, "stack": stack,
+        "timestamp": f"2026-01-02T03:04:05.{fraction}Z",
+        "payload": {
+            "metadata": {**metadata, "src_constants": {"(3,)": 256},
+                         "src_attrs": {"(0,)": [["tt.divisibility", 16]]}},
+            "file_content": {"scaled.ttir": ttir, "scaled.ptx": "//", "scaled.json": "{}"},
+            "python_source": {"file_path": "/p/train.py", "start_line": 4, "code": source},
+        },
+    }  # fmt: skip
+    launch = {
+        "event_type": "launch", "pid": 100, "name": "scaled", "stream": 7, "grid": [4],
+        "compilation_metadata": metadata, "stack": stack,
+        "timestamp": f"2026-01-02T03:04:06.{fraction}Z",
+        "extracted_args": {
+            "x": tensor(0x7F0000000000, 1000), "y": tensor(0x7F0000000000, 1000, 1000),
+            "n": {"type": "int", "value": n}, "BLOCK": {"type": "int", "value": 256},
+        },
+    }  # fmt: skip
+    return [compilation, launch, {"event_type": "launch_diff", "name": "scaled"}, launch]
+
+
+def written(path, lines):
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def imported(folder, lines, **facts):
+    import_files([written(folder / "log.ndjson", lines)], folder / "out", **facts)
+    return open_trace(folder / "out")
+
+
+def test_kernels_calls_and_launches_are_those_of_the_log(tmp_path):
+    trace = imported(tmp_path, events(), to_generic=generic_once)
+    (kernel,) = plain_rows(trace.table("kernels"))
+    assert (kernel["name"], kernel["target"], kernel["num_warps"]) == ("scaled", "cuda:90", 4)
+    assert (kernel["file"], kernel["line"]) == ("/p/train.py", 5)
+    assert [each["type"] for each in kernel["signature"]] == ["*fp32", "*fp32", "i32", "constexpr"]
+    assert [each["stage"] for each in kernel["stages"]] == ["ttir", "ttir_generic", "ptx"]
+    (call,) = plain_rows(trace.table("calls"))
+    x, y, n, block = call["args"]
+    assert (x["alias_group"], y["alias_group"], y["offset_bytes"]) == (0, 0, 4000)
+    assert x["storage_bytes"] == y["storage_bytes"] == 8000
+    assert (n["scalar"], block["kind"]) == ("1000", "constexpr")
+    first, second = plain_rows(trace.table("launches"))
+    assert first["enter"] == 1_767_323_046_123_456_000
+    assert (first["device"], first["stream"], second["seq"]) == (1, 7, 1)
+    (stack,) = plain_rows(trace.table("stacks"))
+    assert [frame["line"] for frame in stack["frames"]] == [9, 3]
+
+
+@pytest.mark.parametrize(("n", "code"), [(1000, 0), (1001, 1)])
+def test_its_calls_are_judged(n, code, tmp_path, capsys):
+    imported(tmp_path, events(n), to_generic=generic_once)
+    out = str(tmp_path / "out")
+    assert main(["sanitize", out]) == code
+    found = capsys.readouterr().out
+    assert ("error[out-of-bounds]" in found) == bool(code)
+    if code:
+        return
+    assert main(["repro", out, "--call", "0", "-o", str(tmp_path / "r.py")]) == 0
+    assert main(["info", out]) == 0
+    assert "does not say how large storages are" in capsys.readouterr().out
+
+
+def test_whole_seconds_are_no_times_of_launches(tmp_path):
+    trace = imported(tmp_path, events(fraction="%f"))
+    assert [row["enter"] for row in plain_rows(trace.table("launches"))] == [None, None]
+    told = [row["text"] for row in plain_rows(trace.table("messages"))]
+    assert any("whole seconds" in text for text in told)
+    assert any("Triton is not installed" in text for text in told)
+
+
+def test_a_line_that_is_cut_is_named(tmp_path):
+    path = written(tmp_path / "log.ndjson", events())
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(BadSource, match="line 4 is not an event"):
+        import_files([path], tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,243 @@
+"""Small traces as other tools write them, built to their schemas: two kernels, a copy and a range.
+
+Sums of kernel times are `KERNEL_NS`, in each that has times. Nothing is of a real machine.
+"""
+
+import gzip
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+#: 2026-01-02 03:04:05 UTC.
+EPOCH_NS = 1_767_323_045_000_000_000
+KERNEL_NS = 5_250 + 5_250 + 12_000
+GEMM = "void cutlass::Kernel2<cutlass_80_tensorop_16x8>(cutlass_80_tensorop_16x8::Params)"
+
+
+def write_kineto(folder: Path, *, rank: int = 0, packed: bool = False) -> Path:
+    """Write a rank's trace of torch.profiler: two launches, a library's kernel, and a copy."""
+
+    def event(cat: str, name: str, ts: float, dur: float, pid: int, tid: int, **args: Any) -> Any:
+        return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid,
+                "ts": ts, "dur": dur, "args": args}  # fmt: skip
+
+    def kernel(name: str, ts: float, dur: float, correlation: int, grid: list[int]) -> Any:
+        return event("kernel", name, ts, dur, rank, 7, device=rank, stream=7, context=1, grid=grid,
+                     correlation=correlation, block=[128, 1, 1], queued=0,
+                     **{"registers per thread": 32, "shared memory": 512})  # fmt: skip
+
+    events = [
+        {"ph": "M", "name": "process_name", "ts": 1.0, "pid": 100, "tid": 0, "args": {}},
+        event("user_annotation", "ProfilerStep#1", 1000.5, 200, 100, 100),
+        event("user_annotation", "forward", 1001, 100, 100, 100),
+        event("cpu_op", "aten::mm", 1060, 30, 100, 100, **{"External id": 3}),
+        event("cuda_driver", "cuLaunchKernelEx", 1010, 4.5, 100, 100, cbid=652, correlation=11),
+        event("cuda_driver", "cuLaunchKernelEx", 1030, 4.25, 100, 100, cbid=652, correlation=12),
+        event("cuda_runtime", "cudaLaunchKernel", 1070, 4, 100, 100, cbid=211, correlation=13),
+        event("cuda_runtime", "cudaMemcpyAsync", 1095, 4, 100, 100, cbid=41, correlation=14),
+        event("cuda_runtime", "cudaStreamSynchronize", 1100, 40, 100, 100, correlation=15),
+        kernel("added", 1020.125, 5.25, 11, [8, 1, 1]),
+        kernel("added", 1040.25, 5.25, 12, [8, 1, 1]),
+        kernel(GEMM, 1080, 12, 13, [2, 4, 1]),
+        event("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 1110, 1.5, rank, 7, device=rank,
+              stream=7, correlation=14, bytes=4096),
+        {"ph": "s", "id": 11, "pid": 100, "tid": 100, "ts": 1010, "cat": "ac2g", "name": "ac2g"},
+    ]  # fmt: skip
+    events += [
+        event("python_function", "train.py(12): step", 1000, 300, 100, 100),
+        event("python_function", "torch/nn/modules/module.py(5): forward", 1055, 40, 100, 100),
+    ]
+    written = {
+        "schemaVersion": 1,
+        "deviceProperties": [{"id": rank, "name": "NVIDIA H100 80GB HBM3", "computeMajor": 9,
+                              "computeMinor": 0, "totalGlobalMem": 85_017_493_504}],
+        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2},
+        "cuda_runtime_version": 13_000,
+        "baseTimeNanoseconds": EPOCH_NS,
+        "traceEvents": events,
+        "traceName": "rank.json",
+    }  # fmt: skip
+    text = json.dumps(written, indent=1).encode()
+    path = folder / f"rank{rank}.pt.trace.json{'.gz' if packed else ''}"
+    path.write_bytes(gzip.compress(text) if packed else text)
+    return path
+
+
+def _nsys_tables(version: str) -> dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+    """Return tables of nsys by name: columns and rows; `version` is appended to one's name."""
+    thread = (100 << 24) | 101
+    kernels = (
+        "start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
+        "demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ",
+        "registersPerThread", "staticSharedMemory", "dynamicSharedMemory",
+    )  # fmt: skip
+    sizes = (128, 1, 1, 32, 256, 256)
+    process = 100 << 24
+    return {
+        "StringIds": (("id", "value"), [(1, "added"), (2, GEMM), (3, "cuLaunchKernelEx"),
+                                        (4, "cudaStreamSynchronize"), (5, "forward")]),
+        f"CUPTI_ACTIVITY_KIND_KERNEL{version}": (kernels, [
+            (20_125, 25_375, 0, 1, 7, 11, process, 1, 1, 8, 1, 1, *sizes),
+            (40_250, 45_500, 0, 1, 7, 12, process, 1, 1, 8, 1, 1, *sizes),
+            (80_000, 92_000, 0, 1, 7, 13, process, 2, 2, 2, 4, 1, *sizes),
+        ]),
+        "CUPTI_ACTIVITY_KIND_MEMCPY": (
+            ("start", "end", "deviceId", "streamId", "correlationId", "globalPid", "bytes",
+             "copyKind"),
+            [(110_000, 111_500, 0, 7, 14, process, 4096, 2)],
+        ),
+        "CUPTI_ACTIVITY_KIND_RUNTIME": (
+            ("start", "end", "globalTid", "correlationId", "nameId"),
+            [(10_000, 14_500, thread, 11, 3), (30_000, 34_250, thread, 12, 3),
+             (70_000, 74_000, thread, 13, 3), (100_000, 140_000, thread, 15, 4)],
+        ),
+        "NVTX_EVENTS": (
+            ("start", "end", "eventType", "globalTid", "text", "textId"),
+            [(1_000, 101_000, 59, thread, None, 5), (2_000, None, 34, thread, "begun", None)],
+        ),
+        "TARGET_INFO_SESSION_START_TIME": (("utcEpochNs",), [(EPOCH_NS,)]),
+        "TARGET_INFO_GPU": (("id", "name", "computeMajor", "computeMinor", "totalMemory"),
+                            [(0, "NVIDIA H100 80GB HBM3", 9, 0, 85_017_493_504)]),
+    }  # fmt: skip
+
+
+def write_nsys_sqlite(folder: Path, version: str = "") -> Path:
+    """Write an export of nsys as SQLite."""
+    path = folder / "profile.sqlite"
+    with sqlite3.connect(path) as database:
+        for name, (columns, rows) in _nsys_tables(version).items():
+            database.execute(f'CREATE TABLE "{name}" ({", ".join(columns)})')
+            marks = ", ".join("?" * len(columns))
+            database.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows)
+    database.close()
+    return path
+
+
+def write_nsys_parquet(folder: Path) -> Path:
+    """Write an export of nsys as a folder of Parquet."""
+    out = folder / "profile_pqtdir"
+    out.mkdir()
+    for name, (columns, rows) in _nsys_tables("").items():
+        values = {column: [row[place] for row in rows] for place, column in enumerate(columns)}
+        pq.write_table(pa.table(values), out / f"{name}.parquet")
+    return out
+
+
+def write_rocprofv3_json(folder: Path) -> Path:
+    """Write rocprofv3's JSON: grids count threads, times count from the machine's start."""
+    agents = [{"type": 1, "id": {"handle": 5}, "node_id": 0, "name": "cpu"},
+              {"type": 2, "id": {"handle": 9}, "node_id": 1, "logical_node_id": 1,
+               "name": "gfx942", "product_name": "AMD Instinct MI300X"}]  # fmt: skip
+
+    def dispatch(kernel: int, begin: int, end: int, correlation: int, threads: int) -> Any:
+        return {"kind": 11, "operation": 1, "thread_id": 101, "start_timestamp": begin,
+                "end_timestamp": end, "correlation_id": {"internal": correlation, "external": 0},
+                "stream_id": {"handle": 3},
+                "dispatch_info": {"agent_id": {"handle": 9}, "queue_id": {"handle": 1},
+                                  "kernel_id": kernel, "dispatch_id": correlation,
+                                  "private_segment_size": 0, "group_segment_size": 512,
+                                  "workgroup_size": {"x": 256, "y": 1, "z": 1},
+                                  "grid_size": {"x": threads, "y": 1, "z": 1}}}  # fmt: skip
+
+    kinds = [{"kind": f"KIND_{n}", "operations": []} for n in range(16)]
+    kinds[2] = {"kind": "HIP_RUNTIME_API", "operations": ["hipModuleLaunchKernel", "hipMalloc"]}
+    kinds[10] = {"kind": "MEMORY_COPY", "operations": ["NONE", "MEMORY_COPY_DEVICE_TO_HOST"]}
+    api = {"kind": 2, "operation": 0, "thread_id": 101}
+    tool = {
+        "metadata": {"pid": 100, "command": ["python", "train.py"]},
+        "agents": agents,
+        "kernel_symbols": [
+            {"kernel_id": 1, "formatted_kernel_name": "added", "kernel_name": "added.kd",
+             "arch_vgpr_count": 24},
+            {"kernel_id": 2, "formatted_kernel_name": GEMM, "kernel_name": "gemm.kd"},
+        ],
+        "strings": {"buffer_records": kinds, "marker_api": [{"key": 21, "value": "forward"}]},
+        "buffer_records": {
+            "kernel_dispatch": [dispatch(1, 20_125, 25_375, 11, 2048),
+                                dispatch(1, 40_250, 45_500, 12, 2048),
+                                dispatch(2, 80_000, 92_000, 13, 2000)],
+            "memory_copy": [{"kind": 10, "operation": 1, "start_timestamp": 110_000,
+                             "end_timestamp": 111_500, "correlation_id": {"internal": 14},
+                             "src_agent_id": {"handle": 9}, "dst_agent_id": {"handle": 5},
+                             "bytes": 4096}],
+            "hip_api": [{**api, "start_timestamp": 10_000, "end_timestamp": 14_500,
+                         "correlation_id": {"internal": 11}},
+                        {**api, "start_timestamp": 30_000, "end_timestamp": 34_250,
+                         "correlation_id": {"internal": 12}}],
+            "marker_api": [{"kind": 9, "operation": 1, "thread_id": 101, "start_timestamp": 1_000,
+                            "end_timestamp": 101_000, "correlation_id": {"internal": 21}}],
+        },
+    }  # fmt: skip
+    path = folder / "100_results.json"
+    path.write_text(json.dumps({"rocprofiler-sdk-tool": [tool]}))
+    return path
+
+
+def write_rocprofv3_csv(folder: Path) -> Path:
+    """Write rocprofv3's table of kernels."""
+    columns = (
+        "Kind,Agent_Id,Queue_Id,Stream_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,"
+        "Correlation_Id,Start_Timestamp,End_Timestamp,LDS_Block_Size,Scratch_Size,VGPR_Count,"
+        "Accum_VGPR_Count,SGPR_Count,Workgroup_Size_X,Workgroup_Size_Y,Workgroup_Size_Z,"
+        "Grid_Size_X,Grid_Size_Y,Grid_Size_Z"
+    )
+    start = '"KERNEL_DISPATCH","Agent 4",1,3,101'
+    sizes = "512,0,24,4,32,256,1,1"
+    rows = (
+        f'{start},1,1,"added",11,20125,25375,{sizes},2048,1,1',
+        f'{start},2,1,"added",12,40250,45500,{sizes},2048,1,1',
+        f'{start},3,2,"{GEMM}",13,80000,92000,{sizes},2000,1,1',
+    )
+    path = folder / "100_kernel_trace.csv"
+    path.write_text("\n".join((columns, *rows, "")))
+    return path
+
+
+def write_proton_tree(folder: Path) -> Path:
+    """Write Proton's tree: sums by context."""
+
+    def node(name: str, metrics: Any, *children: Any) -> Any:
+        return {"frame": {"name": name, "type": "function"}, "metrics": metrics,
+                "children": list(children)}  # fmt: skip
+
+    def kernel(name: str, count: int, taken: int) -> Any:
+        return node(name, {"count": count, "time (ns)": taken, "device_id": "0",
+                           "device_type": "CUDA"})  # fmt: skip
+
+    forward = node("forward", {}, kernel("added", 2, 10_500), kernel(GEMM, 1, 12_000))
+    root = node("ROOT", {"count": 0, "time (ns)": 0}, forward)
+    path = folder / "proton.hatchet"
+    path.write_text(json.dumps([root, {"CUDA": {"0": {"arch": "90", "num_sms": 132}}}]))
+    return path
+
+
+def write_proton_chrome(folder: Path) -> Path:
+    """Write Proton's Chrome trace: an object a line for each stream."""
+
+    def kernel(name: str, ts: float, dur: float, stream: int) -> Any:
+        return {"ph": "X", "cat": "kernel", "name": name, "ts": ts, "dur": dur, "tid": stream,
+                "args": {"call_stack": ["ROOT", "forward", name]}}  # fmt: skip
+
+    streams = ([kernel("added", 0.0, 5.25, 7), kernel("added", 20.125, 5.25, 7)],
+               [kernel(GEMM, 60, 12, 13)])  # fmt: skip
+    lines = [json.dumps({"displayTimeUnit": "us", "traceEvents": each}) for each in streams]
+    path = folder / "proton.chrome_trace"
+    path.write_text("\n".join(lines))
+    return path
+
+
+#: The tool, and what writes a file of it, for all with device times.
+WITH_TIMES: dict[str, tuple[str, Callable[[Path], Path]]] = {
+    "kineto": ("kineto", write_kineto),
+    "nsys-sqlite": ("nsys", write_nsys_sqlite),
+    "nsys-parquet": ("nsys", write_nsys_parquet),
+    "rocprofv3-json": ("rocprofv3", write_rocprofv3_json),
+    "rocprofv3-csv": ("rocprofv3", write_rocprofv3_csv),
+    "proton-tree": ("proton", write_proton_tree),
+    "proton-chrome": ("proton", write_proton_chrome),
+}
