@@ -22,9 +22,11 @@ would take 20 ms. Groups:
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | `DeviceLimits`, several |
 | `diff_figures` | of the figures | a `kvtrace.converters.diff.further.FigureSource` |
+| `diff_meanings` | of what it compares | a `kvtrace.converters.diff.meanings.MeaningSource` |
 | `diff_results` | of what it compares | returns a `kvtrace.converters.diff.model.Results` |
 | `diff_stages` | of the stage | a `kvtrace.converters.diff.earlier_stages.EarlierStage` |
 | `engines` | of the engine | a `kvtrace.analysis.engines.Engine`: what `--engine` names |
+| `importers` | of the tool | a `kvtrace.converters.importers.registry.Importer` |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
 | `missing_passes` | of the pass | runs it where a trace lacks it: `analysis/completing.py` |
@@ -33,6 +35,7 @@ would take 20 ms. Groups:
 | `profile_sections` | of the section | a `ProfileSection` of `converters/profile/` |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
 | `rules` | of the set | rules that calls are judged by while they run, by their ids |
+| `run_judges` | of the judge | a `kvtrace.verdicts.rules.run_judges.RunJudge` |
 | `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
 | `stores` | a scheme of addresses, as `s3` | opens one, as a `kvtrace.schema.remote.RemoteFolder` |
 | `suites` | of the runner of tests | takes pytest's `Config`, and records the suite |

@@ -82,6 +82,7 @@ class RunOverview:
     dropped_rows: int | None
     passes: tuple[str, ...]
     redacted: str | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +216,7 @@ def _run(trace: "Trace", run: "Run", phases: Mapping[str, tuple[int, int | None]
         dropped_rows=run.dropped_rows,
         passes=tuple(trace.passes(run.run_id)),
         redacted=run.settings.get("redacted"),
+        source=run.source,
     )
 
 

@@ -33,7 +33,9 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     lines += [line for note in overview.notes for line in wrapped(f"note: {note}", width)]
     lines += _messages_text(overview.messages, len(overview.runs), full, width)
     idle = (
-        [] if full else [run for run in overview.runs if not run.calls and len(overview.runs) > 1]
+        []
+        if full or len(overview.runs) == 1
+        else [run for run in overview.runs if not run.calls and not run.source]
     )
     for run in overview.runs:
         if run not in idle:
@@ -96,6 +98,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
     if len(phases) > 1:
         launched += f" ({', '.join(phases)})"
     facts = {
+        "imported": run.source and f"from a trace of {run.source}",
         "command": run.command,
         "started": _started(run),
         "commit": _commit(run),

@@ -96,7 +96,7 @@ def read_advice(
     if tuned:
         again += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
     found += again
-    if time is not None:
+    if time is not None and time.busy.span_ns:
         named = {one.kernel for one in again}
         advised |= {kernel.key for kernel in kernels if kernel.name in named}
         found += lost_time(kernels, time, gaps, advised)

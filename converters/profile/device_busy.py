@@ -66,8 +66,8 @@ def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
     unsteady: dict[str, Integers] | None = None
     found = []
     for run in runs:
-        if run.settings.get("sample"):
-            continue  # between two executions that are recorded of a sample others ran
+        if not run.has_gaps:
+            continue
         spans, total = _Spans(), 0
         low, high = device_limits(trace, run)
         for timed in _executions(trace, run):

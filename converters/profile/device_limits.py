@@ -151,6 +151,12 @@ _GPUS: Final[tuple[DeviceLimits, ...]] = (
             rates(f64=23.95, f32=23.95, f16=47.9)),
     _device("MI300X", "mi300x", 5300, "AMD Instinct MI300X data sheet", *_MI300),
     _device("MI325X", "mi325x", 6000, "AMD Instinct MI325X data sheet", *_MI300),
+    _device("MI350X", "mi350x", 8000, "AMD Instinct MI350X data sheet",
+            rates(f64=72.1, f32=144.2, f16=2306.9, bf16=2306.9, f8=4613.7, f4=9227.5, i8=4613.7),
+            rates(f64=72.1, f32=144.2, f16=144.2)),
+    _device("MI355X", "mi355x", 8000, "AMD Instinct MI355X data sheet",
+            rates(f64=78.6, f32=157.3, f16=2516.6, bf16=2516.6, f8=5033.2, f4=10066.3, i8=5033.2),
+            rates(f64=78.6, f32=157.3, f16=157.3)),
 )  # fmt: skip
 
 #: Multiprocessors (compute units) by the same sheets, which give cores: 64 or 128 in each.
@@ -159,7 +165,7 @@ _MULTIPROCESSORS: Final = {
     "A10": 72, "A40": 84, "RTX 3090": 82, "L4": 58, "L40": 142, "L40S": 142, "RTX 4090": 128,
     "H100 SXM": 132, "H100 PCIe": 114, "H100 NVL": 132, "GH200 96GB": 132, "H200 SXM": 132,
     "H200 NVL": 132, "B200": 148, "RTX 5090": 170, "MI250X, one of its two dies": 110,
-    "MI300X": 304, "MI325X": 304,
+    "MI300X": 304, "MI325X": 304, "MI350X": 256, "MI355X": 256,
 }  # fmt: skip
 
 #: The device that code for a target is compared with where no device is known.
@@ -174,6 +180,7 @@ _FOR_TARGET: Final = {
     "cuda:120": "RTX 5090",
     "hip:gfx90a": "MI250X, one of its two dies",
     "hip:gfx942": "MI300X",
+    "hip:gfx950": "MI355X",
 }
 
 

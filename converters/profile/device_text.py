@@ -41,9 +41,12 @@ def device_text(time: DeviceTime, most: int | None, option: str, width: int) -> 
 
 def _device_sentences(time: DeviceTime) -> Iterator[str]:
     busy = time.busy
+    if not busy.span_ns:
+        yield "when the device was busy is not known: the times are sums"
+        return
     where = "the device was" if time.devices == 1 else f"{time.devices} devices were"
     overlap = f", {duration(busy.overlapped_ns)} of it twice" if busy.overlapped_ns else ""
-    share = percent(busy.busy_ns / busy.span_ns) if busy.span_ns else "-"
+    share = percent(busy.busy_ns / busy.span_ns)
     yield (
         f"{where} busy for {duration(busy.busy_ns)}{overlap}, {share} of the "
         f"{duration(busy.span_ns)} from first to last execution"

@@ -11,6 +11,7 @@ from kvtrace.figures.libraries import library_times, lines_by_time
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
+from kvtrace.schema.layout import SUMS, TIMES
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -119,7 +120,7 @@ def read_device_time(
     has them. Errors as `Trace.table`.
     """
     found = busy_of(trace, runs)
-    if not found:
+    if not found and all(run.settings.get(TIMES) != SUMS for run in runs):
         return None
     if times is None:
         times = device_times(trace, runs, with_medians=False)

@@ -27,8 +27,10 @@ _SHORT: Final = 36
 
 def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
     """Say how busy devices were, and which causes took most of the rest."""
+    if not busy.span_ns:
+        return "when the GPU was busy is not known: the times are sums"
     where = "GPU busy" if devices == 1 else f"{devices} GPUs busy"
-    share = percent(busy.busy_ns / busy.span_ns) if busy.span_ns else "-"
+    share = percent(busy.busy_ns / busy.span_ns)
     told = f"{where} {duration(busy.busy_ns)} of {duration(busy.span_ns)} ({share})"
     if busy.overlapped_ns:
         told += f", {duration(busy.overlapped_ns)} with two kernels at once"

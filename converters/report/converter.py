@@ -12,6 +12,7 @@ from kvtrace.converters.report.writing import write_report
 from kvtrace.figures.window import STEADY, Asked
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
+from kvtrace.text import plural
 
 __all__ = ["CONVERTER", "ReportConverter"]
 
@@ -46,7 +47,7 @@ class ReportConverter:
         report = report_of(selection, Asked(**part, whole=whole))
         written = write_report(report, selection, output, max_mb, source=source)
         totals = report.totals
-        counts = f"{totals.launches:,} launches, {totals.kernels:,} kernels"
+        counts = f"{plural(totals.launches, 'launch')}, {plural(totals.kernels, 'kernel')}"
         left_out = (f"{entry.text} {entry.command}" for entry in written.dropped)
         return Conversion((output,), (counts, *left_out))
 

@@ -14,9 +14,11 @@ from kvtrace.clients.recorded import Outcome, replay
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
+from kvtrace.schema.layout import OF_RUNS
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.settings import settings_from_environment
 from kvtrace.verdicts.rules.choice import rule_ids, watched_rules
+from kvtrace.verdicts.rules.run_judges import run_judges, run_rules
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
 
 
@@ -62,12 +64,11 @@ def judge_runs(
             raise error
         failures += outcome.failures
     for run in runs:
-        judge_by_kernel(trace, run, rules)
+        judge_by_kernel(trace, run, rules, names)
     of_passes = (rule for _, found in registry.loaded("pass_rules") for rule in found)
-    known = (*judged, *observed, *of_passes)
+    known = (*judged, *observed, *run_rules(), *of_passes)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
-    parts = (part.strip() for name in names for part in name.split(","))
-    return Judged(replace(findings, named=frozenset(parts) & set(rules)), tuple(failures))
+    return Judged(replace(findings, named=_parts(names) & set(rules)), tuple(failures))
 
 
 def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:
@@ -77,10 +78,35 @@ def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcom
         yield outcome
 
 
-def judge_by_kernel(trace: Trace, run: Run, rules: Sequence[str]) -> None:
-    """Judge a run's kernels by those of some rules that are about kernels; none may be."""
+def judge_by_kernel(
+    trace: Trace, run: Run, rules: Sequence[str], names: Sequence[str] = ()
+) -> None:
+    """Judge a run's kernels by those of some rules that are about kernels; none may be.
+
+    Args:
+        trace: The trace; receives the findings.
+        run: The run.
+        rules: Ids of rules.
+        names: What the user named to choose them.
+
+    """
     if any(name in KERNEL_RULES for name in rules):
         judge_kernels(trace, run)
+    for name, judge in run_judges().items():
+        wanted = set(judge.rules) & set(rules)
+        if not wanted:
+            continue
+        tables = judge.findings(trace, run, not _parts(names).isdisjoint({*wanted, "all"}))
+        pass_name = f"{OF_RUNS}{name}"
+        if tables is not None:
+            trace.add_derived(run.run_id, pass_name, tables, {"rules": dict(judge.rules)})
+        elif pass_name in trace.passes(run.run_id):
+            trace.add_derived(run.run_id, pass_name, {}, {})
+
+
+def _parts(names: Iterable[str]) -> frozenset[str]:
+    """Return each of the comma-separated names."""
+    return frozenset(part.strip() for name in names for part in name.split(","))
 
 
 def sanitizer(rules: Sequence[str]) -> Client:

@@ -81,14 +81,14 @@ def _has_ir(trace: "Trace", run: "Run") -> bool:
 def _run_passes(
     trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None, shown: Shown
 ) -> str:
-    from kvtrace.analysis.judging import judge_by_kernel, sanitizer
+    from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
     from kvtrace.clients.recorded import replay  # not where nothing is missing
 
     began, rules = time.monotonic(), _rules() if "sanitizer" in clients else ()
     with shown(f"replay {run.run_id}") as progress:
         chosen = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
         outcome = replay(trace, run, watched(progress, began, deadline), chosen)
-    judge_by_kernel(trace, run, rules)
+    judge_by_kernel(trace, run, rules, (environment_rules(),))
     for error in outcome.errors:
         raise error
     whole = outcome.calls - len(outcome.failures)

@@ -56,6 +56,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
         "view": Command("kvtrace.cli.view", "Open the report or the timeline in a browser"),
         "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
+        "import": Command("kvtrace.cli.import_", "Read traces of other tools"),
         "diff": Command("kvtrace.cli.diff", "Compare two traces, runs or commits"),
         "sql": Command("kvtrace.cli.sql", "Query the tables in SQL"),
         "doctor": Command(

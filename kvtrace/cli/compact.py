@@ -24,7 +24,7 @@ def command(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Merge each table's many files into one per run, sorted; the rows stay what they are.
+    """Merge each table's many files into one per run, sorted; no row changes.
 
     Runs that are still being recorded are left alone. Readers see either the old files or the new
     one at any moment, and killing it loses nothing. Calling it again changes nothing.

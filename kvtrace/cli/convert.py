@@ -24,7 +24,7 @@ def command(
         typer.Option(
             "--from",
             metavar="SECONDS",
-            help="Leave out what is earlier after the start of the runs",
+            help="Leave out what is earlier than this after the runs began",
         ),
     ] = None,
     until: Annotated[

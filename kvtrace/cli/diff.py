@@ -66,13 +66,19 @@ def command(
         bool | None,
         typer.Option(
             "--replay/--no-replay",
-            help="Replay and sanitize first what has not been  [default: where that takes seconds]",
+            help="Replay and sanitize a side first if needed  [default: where that takes seconds]",
             show_default=False,
         ),
     ] = None,
     generic: Annotated[
         bool,
-        typer.Option("--generic", help="Compare conditions for all sizes: bounds that narrowed"),
+        typer.Option("--generic", help="Compare, too, for which sizes kernels are proven"),
+    ] = False,
+    meaning: Annotated[
+        bool,
+        typer.Option(
+            "--meaning", help="Say of each changed kernel whether it computes the same, by its IR"
+        ),
     ] = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 if there is a difference")
@@ -82,8 +88,8 @@ def command(
         typer.Option(
             "--fail-on",
             metavar="RULES",
-            help="Exit with 1 where AFTER breaks one, as 'findings.new, spills>0, registers>+10%, "
-            "time>+5%?'; ? leaves out what was not measured  [default: fail-on of "
+            help="Exit with 1 where AFTER violates one, as 'findings.new, spills>0, "
+            "registers>+10%, time>+5%?'; ? leaves out what was not measured  [default: fail-on of "
             "[tool.kvtrace.diff] in pyproject.toml]",
             show_default=False,
         ),
@@ -102,11 +108,14 @@ def command(
     """Compare two traces: source, IR, resources, calls, launches, work, findings, times.
 
     Prints a table of what changed, worst first. IR is compared without locations and value names.
-    Times, ids, addresses, recorded values and the folders that files lie in are not differences; a
-    change of time is claimed where its interval leaves no doubt. A side that has not been replayed
-    and sanitized is, where that takes seconds; else its findings are "not judged". A FILE of
-    `-` is standard output. Launches and times are those of the whole runs, unless --since, --until,
-    --mark or --steps name a part of both.
+    Times, ids, addresses, recorded values and the folders of files are not differences. A change of
+    time is claimed only if its 99 % interval excludes "no change". Both sides are replayed and
+    sanitized first where that takes only seconds; otherwise their findings are "not judged". A FILE
+    of `-` is standard output. Launches and times are of the whole runs, unless --since, --until,
+    --mark or --steps choose a part of both.
+    With --meaning, each output of a changed kernel that both sides called with the same tensors is
+    the same bit for bit by TTIR, the same except for the order of sums, different with two values
+    of an element, or unknown with the reason.
 
     Example:
         kvtrace diff old/ new/ -v
@@ -143,6 +152,7 @@ def command(
         time_threshold=threshold,
         gate=gate,
         conditions=conditions_of(sides) if generic or gate.wants_bounds else None,
+        meaning=meaning,
     )
     lines = write_outputs(
         difference, outputs, sides, gate=gate, verbose=verbose, full=full, width=terminal_width(),

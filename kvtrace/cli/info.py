@@ -33,8 +33,8 @@ def command(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Figures from then on: 2s or 300ms after the runs began, 50% of them, or a time; "
-            "with --warmup: launches from so many seconds, or a mark, on",
+            help="Start the figures there: 2s or 300ms after the runs began, at 50% of them, or at "
+            "a time; with --warmup: skip launches before so many seconds, or before a mark",
         ),
     ] = None,
     until: UntilOption = None,

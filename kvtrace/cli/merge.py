@@ -22,9 +22,9 @@ def command(
 ) -> None:
     """Write the runs of several traces to a new one; the traces stay as they are.
 
-    Files are linked where the disk is the same, else copied, in whatever version of the format they
-    are; artifacts that several runs hold are there once. A run that two traces have is taken once
-    if it is the same in both, and refused if it is not.
+    Files are hard-linked on the same disk, else copied, and keep their version of the format.
+    Artifacts that several runs share are stored once. So is a run that two traces have, if it is
+    the same in both; if it differs, the merge is refused.
 
     Example:
         kvtrace trace merge host1/ host2/ -o all/

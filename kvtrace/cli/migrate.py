@@ -37,8 +37,8 @@ def command(
 ) -> None:
     """Rewrite the files of a trace that an older kvtrace wrote in the newest version of the format.
 
-    Older minor versions are read as they are; queries are quicker on files of the newest. The rows
-    stay what they are. Killing it loses nothing, and calling it again continues.
+    kvtrace reads older minor versions, too, but queries are quicker on files of the newest. No row
+    changes. If the command is killed, nothing is lost, and the next call continues.
 
     Example:
         kvtrace trace migrate out/ --dry-run

@@ -47,7 +47,7 @@ MasterOption = Annotated[
     typer.Option(
         "--master",
         metavar="URL",
-        help="With --engine: where it runs, such as local[4]; else as configured",
+        help="Where --engine runs, such as local[4]  [default: as configured]",
         show_default=False,
     ),
 ]
@@ -56,18 +56,27 @@ SinceOption = Annotated[
     typer.Option(
         "--since",
         metavar="TIME",
-        help="Figures from then on: 2s or 300ms after the runs began, 50% of them, or a time",
+        help="Start the figures there: 2s or 300ms after the runs began, at 50% of them, or at a "
+        "time",
         show_default=False,
     ),
 ]
 UntilOption = Annotated[
     str | None,
-    typer.Option("--until", metavar="TIME", help="Figures up to then", show_default=False),
+    typer.Option(
+        "--until",
+        metavar="TIME",
+        help="End the figures there; TIME as for --since",
+        show_default=False,
+    ),
 ]
 MarkOption = Annotated[
     str | None,
     typer.Option(
-        "--mark", metavar="NAME", help="Figures of what the mark NAME covers", show_default=False
+        "--mark",
+        metavar="NAME",
+        help="Figures of the time that the mark NAME covers",
+        show_default=False,
     ),
 ]
 StepsOption = Annotated[
@@ -75,12 +84,12 @@ StepsOption = Annotated[
     typer.Option(
         "--steps",
         metavar="FROM:TO",
-        help="Figures of these steps, from the one to before the other, counted from 0",
+        help="Figures of the steps FROM to TO - 1, counted from 0",
         show_default=False,
     ),
 ]
 WholeOption = Annotated[
-    bool, typer.Option("--whole", help="Figures of the whole run, and not of its steady part")
+    bool, typer.Option("--whole", help="Figures of the whole run, not only of its steady part")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text")]
 MarkdownFile = Annotated[

@@ -50,10 +50,10 @@ def command(
     """Show where the time went, what to try, and time, rates and roofline of each kernel.
 
     Figures are of the steady part of the runs, where it is known: steps that a mark or the launches
-    repeat. What lies before is one line.
-    Times are measured. All else is derived from the IR, after kvtrace replay has filled it in;
-    rooflines take the recorded device's limits, or those of --device. With --engine launches and
-    executions are counted elsewhere; when devices were idle is then left out.
+    repeat. All before it is one line.
+    Times are measured. Bytes, FLOPs and rooflines are derived from the IR by kvtrace replay;
+    rooflines take the recorded device's limits, or those of --device. With --engine another engine
+    counts launches and executions; idle times of devices are then left out.
 
     Example:
         kvtrace profile out/

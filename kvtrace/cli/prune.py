@@ -50,11 +50,11 @@ def command(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Drop the oldest runs of a trace. It asks nothing, and the newest group of runs always stays.
+    """Delete the oldest runs of a trace, without asking; the newest group of runs always stays.
 
-    The ranks of one job are one group, and go together; runs that are still being recorded stay.
-    Killing it leaves a whole trace, and the next call continues. What --derived drops, replay,
-    sanitize and the others make again.
+    The ranks of one job are one group, deleted together. Runs that are still being recorded stay.
+    If the command is killed, the trace stays readable, and the next call continues. Replay,
+    sanitize and the others compute again what --derived deletes.
 
     Example:
         kvtrace trace prune out/ --keep-last 20 --older-than 30d --dry-run

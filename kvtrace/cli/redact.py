@@ -48,8 +48,8 @@ def command(
 ) -> None:
     """Write a copy of a trace without what you do not want to pass on; the trace stays as it is.
 
-    What is left out is in no file of the copy. What passes derived is left out too; sanitize,
-    replay and the others derive it again from the copy. See docs/privacy.md.
+    No file of the copy contains what you leave out. Derived tables are left out, too; sanitize,
+    replay and the others compute them again from the copy. See docs/privacy.md.
 
     Example:
         kvtrace trace redact out/ -o shared/ --source --paths --host --command

@@ -21,7 +21,7 @@ ClientOption = Annotated[
     typer.Option(
         "--client",
         metavar="NAME",
-        help="What is to be made of it: tracer, profiler, sanitizer, or a client of another "
+        help="What to compute: tracer, profiler, sanitizer, or a client of another "
         "package; several may be named  [default: tracer and profiler]",
         show_default=False,
     ),

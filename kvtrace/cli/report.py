@@ -34,7 +34,7 @@ ReplayOption = Annotated[
     bool | None,
     typer.Option(
         "--replay/--no-replay",
-        help="Replay and sanitize first what has not been  [default: where that takes seconds]",
+        help="Replay and sanitize the trace first if needed  [default: where that takes seconds]",
         show_default=False,
     ),
 ]
@@ -59,8 +59,8 @@ def command(
     """Write one self-contained HTML page: timeline, kernels, launches, source beside IR, findings.
 
     The page needs no network and opens from a file. Bytes, FLOPs, accesses and findings come from
-    replay and sanitize, which run first where the trace lacks them and that is quick: at most
-    2,000 unique calls and about 10 seconds.
+    replay and sanitize. Where the trace lacks them, both run first, if that is quick: at most 2,000
+    unique calls and about 10 seconds.
 
     Example:
         kvtrace report out/ -o report.html

@@ -31,11 +31,11 @@ def command(
 ) -> None:
     """Write one Python script that launches a recorded call again, and times it.
 
-    It has the kernel and all that was recorded of its arguments; contents are the recorded ones, or
+    The script has the kernel and its recorded arguments; contents that were not recorded are
     random. It needs torch and triton, and a GPU, or kvtrace run where there is none.
 
-    Running the script runs what was recorded, with --source Python code: read it first where the
-    trace is not yours.
+    The script runs recorded code, with --source as Python: if the trace is not yours, read the
+    script before you run it.
 
     Example:
         kvtrace repro out/ --launch 17 -o repro.py

@@ -90,7 +90,7 @@ def command(
         str | None,
         typer.Option(
             metavar="2GB|10M launches|1h|ring:…",
-            help="Where recording ends, or how much of the newest is kept",
+            help="When to stop recording; with ring:, how much of the newest data to keep",
             show_default=False,
         ),
     ] = None,

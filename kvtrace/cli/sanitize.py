@@ -67,8 +67,8 @@ def command(
         bool | None,
         typer.Option(
             "--lines/--blocks",
-            help="Print a line a finding, path:line:column: severity[rule]: text  [default: into "
-            "a pipe]",
+            help="Print one line per finding, path:line:column: severity[rule]: text  [default: "
+            "into a pipe]",
             show_default=False,
         ),
     ] = None,
@@ -81,10 +81,10 @@ def command(
     """Judge every memory access of each unique call, without a GPU.
 
     Each access is proven safe over the whole grid, or a violation with a witness, or unknown with
-    the reason; a violation that the run itself saw is listed, too. Fills the derived table
+    the reason. Violations that the run itself observed are listed, too. Fills the derived table
     findings. Exit code 1 on an error that no comment `# kvtrace: ignore[rule] reason` suppresses,
-    with --strict also on a warning or an unknown. KVTRACE_RULES and KVTRACE_STRICT do what --rule,
-    --no-rule and --strict do.
+    with --strict also on a warning or an unknown. KVTRACE_RULES sets --rule and --no-rule,
+    KVTRACE_STRICT sets --strict.
 
     Example:
         kvtrace sanitize out/

@@ -33,7 +33,7 @@ def command(
         typer.Option(
             "--at",
             metavar="SIZES",
-            help='Judge kernels at sizes as "batch=64, seq=131072", unrun',
+            help='Judge kernels at other sizes, too, as "batch=64, seq=131072"',
             show_default=False,
         ),
     ] = None,
@@ -42,15 +42,15 @@ def command(
         typer.Option(
             "--assume",
             metavar="FILE",
-            help="Contracts of index tensors, as 0 <= page < cache.shape[0]",
+            help="File of contracts of index tensors, as 0 <= page < cache.shape[0]",
             show_default=False,
         ),
     ] = None,
 ) -> int:
-    """Show for which shapes and grids each kernel is proven, and compare its calls with that.
+    """Show for which shapes and grids each kernel is proven, and check its calls against them.
 
-    Conditions are derived from the kernel's IR and hold for all sizes; ranges say what they
-    assume. Exit code 1 on a call that breaks a condition, with --strict also on an unknown.
+    Conditions on sizes are derived from the kernel's IR; the output lists what they assume. Exit
+    code 1 on a call that breaks a condition, with --strict also on an unknown.
 
     Example:
         kvtrace sizes out/

@@ -45,13 +45,13 @@ def command(
 ) -> None:
     """Ask the tables of a trace in DuckDB's SQL; every table has a column run.
 
-    The views called, launched and executed join calls, launches and executions on devices with
-    their kernels, with the columns host_ns (exit - enter) and device_ns, and points in time in ns
-    (enter_ns, exit_ns, start_ns, end_ns), as has the view marked; call_sums has one row for each
-    call, with launches and times. SHOW TABLES lists what there is. Macros: host_ns(enter,
-    exit), device_ns(start, finish). What does not fit into memory is refused, unless --temp names
-    a folder for it. With --engine the same SQL is asked elsewhere; points in time are then
-    nanoseconds since 1970.
+    SHOW TABLES lists all tables and views. The views called, launched and executed join calls,
+    launches and executions with their kernels; call_sums has one row for each call, with launches
+    and times; marked has the marks. Views have times in ns: host_ns (exit - enter), device_ns,
+    and the points enter_ns, exit_ns, start_ns and end_ns. Macros: host_ns(enter, exit),
+    device_ns(start, finish). A query that needs more memory than there is fails, unless --temp
+    names a folder. With --engine another engine runs the SQL; points in time are then nanoseconds
+    since 1970.
 
     Example:
         kvtrace sql out/ "SELECT kernel, sum(host_ns) FROM launched GROUP BY 1"

@@ -28,7 +28,7 @@ def command(
 ) -> None:
     """Show what is recorded right now: launches, kernels, variants, findings.
 
-    It reads the journal alone, and leaves the programs that write it alone. q or Ctrl-C ends it.
+    It only reads the journal, and does not disturb the programs that write it. q or Ctrl-C ends it.
 
     Example:
         kvtrace top out/

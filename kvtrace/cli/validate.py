@@ -7,7 +7,7 @@ from kvtrace.cli.options import JsonOption, TracePath, say
 
 
 def command(trace: TracePath, as_json: JsonOption = False) -> int:
-    """Check every file of a trace: as it was written, of the right form, and complete.
+    """Check that every file of a trace is undamaged, valid and complete.
 
     Exits with 1 if anything is wrong, with 2 if a file cannot even be read: damaged, or of a newer
     version of the format.

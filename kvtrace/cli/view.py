@@ -46,7 +46,7 @@ def command(
     """Open the report of a trace in a browser, or its timeline in the Perfetto UI.
 
     The timeline is handed over inside your browser; it is not uploaded. For a browser on another
-    machine, --serve offers the report to those who come by `ssh -L PORT:localhost:PORT`.
+    machine, use --serve and connect with `ssh -L PORT:localhost:PORT`.
 
     Example:
         kvtrace view out/

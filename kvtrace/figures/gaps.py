@@ -130,8 +130,8 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     total, sums, small = 0, dict[Cause, int](), dict[Cause, int]()
     found: list[GapGroup] = []
     for run in runs:
-        if run.settings.get("sample"):
-            continue  # between two executions that are recorded others ran
+        if not run.has_gaps:
+            continue
         gaps = _RunGaps.read(trace, whole, run)
         if gaps is None:
             continue

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 #: Files between the program and its kernels: torch, Triton, Python's library, Inductor's modules.
 _PLUMBING: Final = re.compile(
-    r"^<|[/\\](?:site|dist)-packages[/\\](?:torch|triton|functorch)[/\\]"
+    r"^<|^(?:torch|triton)[/\\]|[/\\](?:site|dist)-packages[/\\](?:torch|triton|functorch)[/\\]"
     r"|[/\\]lib[/\\]python3\.\d+[/\\](?!(?:site|dist)-packages)"
     r"|[/\\]torch[/\\](?:nn|autograd|utils|optim|_dynamo|_inductor|_functorch)[/\\]"
     r"|[/\\](\w\w)[/\\]c\1\w+\.py$"

@@ -82,7 +82,21 @@ GONE = {
         ("-m kvtrace info s3://bucket/out", 2, "nothing here opens s3 addresses"),
     ),
     "graphs": (("-m kvtrace convert stablehlo out", 2, "there is no converter 'stablehlo'"),),
-    "invariance": (("-m kvtrace invariance out", 2, "there is no command 'invariance'"),),
+    "invariance": (
+        ("-m kvtrace invariance out", 2, "there is no command 'invariance'"),
+        (
+            f"-m kvtrace sanitize {GOLDEN[-1].relative_to(ROOT)}/trace --rule not-invariant",
+            2,
+            "there is no rule 'not-invariant'",
+        ),
+        (
+            "-m kvtrace diff {0} {0} --meaning --no-replay".format(
+                f"{GOLDEN[-1].relative_to(ROOT)}/trace"
+            ),
+            2,
+            "no add-on that compares what kernels mean is here",
+        ),
+    ),
     "judge": (
         ("-m kvtrace judge kernel.py", 2, "there is no command 'judge'"),
         ("-m kvtrace mcp", 2, "there is no command 'mcp'"),

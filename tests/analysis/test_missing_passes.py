@@ -21,7 +21,7 @@ def _no_hurry(monkeypatch):
 
 @pytest.fixture
 def recorded(tmp_path):
-    """A trace of 13 unique calls that no pass has looked at."""
+    """A trace of 13 unique calls that no pass has analyzed."""
     derived = shutil.ignore_patterns("part-[a-z]*")  # if somebody looked at the fixture itself
     return Path(shutil.copytree(FIXTURE, tmp_path / "out", ignore=derived))
 

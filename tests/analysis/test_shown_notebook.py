@@ -66,16 +66,16 @@ def test_its_text_can_be_read_and_its_tables_are_aligned(notebook, tmp_path, the
     assert [pair for pair in ratios if pair[1] < 4.5] == []
 
 
-#: Contrast of each coloured text with the page behind it, by https://www.w3.org/TR/WCAG22/.
+#: Contrast of each colored text with the page behind it, by https://www.w3.org/TR/WCAG22/.
 _CONTRASTS = """() => {
   const canvas = document.createElement("canvas").getContext("2d");
-  const channels = (colour) => {
-    canvas.fillStyle = colour;
+  const channels = (color) => {
+    canvas.fillStyle = color;
     canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
   };
-  const luminance = (colour) => {
-    const [red, green, blue] = channels(colour).map((value) => {
+  const luminance = (color) => {
+    const [red, green, blue] = channels(color).map((value) => {
       const share = value / 255;
       return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
     });

@@ -42,7 +42,8 @@ SECONDS = 60
 WAIT = 300
 MEMORY = 1 << 30
 
-#: How each command is called: TRACE is the trace, SOUND the same as it was before, OUT a folder.
+#: How each command is called: TRACE is the trace, SOUND the same as it was before, TIMES one with a
+#: device timeline, OUT a folder.
 #: Of several forms a case takes one each.
 CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "run": (("run", "-o", "TRACE", "PROGRAM"),),
@@ -66,7 +67,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "env": (("env",), ("env", "--json")),
     "mcp": (("mcp", "--help"),),
     "check": (("check", "TRACE"), ("check", "TRACE", "--json"), ("check", "TRACE", "--sarif")),
-    "invariance": (("invariance", "TRACE"), ("invariance", "TRACE", "--json")),
+    "invariance": (
+        ("invariance", "TRACE"), ("invariance", "TRACE", "--json"),
+        ("invariance", "TRACE", "--over", "n"),
+    ),
     "profile": (
         ("profile", "TRACE"), ("profile", "TRACE", "--json"),
         ("profile", "TRACE", "--calls", "--lines", "--full", "--device", "H100"),
@@ -85,6 +89,9 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
             for more in ((), ("--check",))
         ),
     ),
+    "import": (
+        ("import", "PROGRAM", "-o", "OUT/i"), ("import", "kineto", "PROGRAM", "-o", "OUT/i"),
+    ),
     "report": (
         ("report", "TRACE", "-o", "OUT/r.html"), ("report", "TRACE", "-o", "OUT/r", "--no-replay"),
         ("report", "TRACE", "-o", "OUT/r", "--no-replay", "--no-source", "--max-mb", "1"),
@@ -94,8 +101,13 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("diff", "SOUND", "TRACE", "--json", "-"), ("diff", "TRACE", "SOUND", "--markdown", "-"),
         ("diff", "TRACE", "SOUND", "--html", "OUT/d.html", "--time-threshold", "5%"),
         ("diff", "TRACE", "SOUND", "--junit", "-", "--generic", "--markdown", "OUT/d.md"),
+        ("diff", "TRACE", "SOUND", "--no-replay", "--meaning"),
     ),
     "fleet": (("fleet", "TRACE", "-o", "OUT/f.html", "--full"), ("fleet", "TRACE", "--json")),
+    "join": (
+        ("join", "TRACE", "--times", "TIMES"), ("join", "TRACE", "--times", "TIMES", "--by-order"),
+        ("join", "SOUND", "--times", "TRACE", "--dry-run", "--json"),
+    ),
     "baseline": (
         ("baseline", "save", "main", "TRACE"), ("baseline", "list"), ("baseline", "rm", "main"),
         ("baseline", "save", "main", "TRACE", "--no-replay", "--json"),
@@ -239,6 +251,7 @@ def run_case(number: int, seed: int, seeds: Path, each: int, only: str | None) -
     _tell(case=number, trace=name, done=done)
     (folder / "program.py").write_text("import kvtrace\nkvtrace.mark('x')\n")
     places = {"TRACE": folder / "trace", "SOUND": seeds / name, "PROGRAM": folder / "program.py"}
+    places["TIMES"] = ROOT / "tests" / "fixtures" / "h200" / "decoding"
     os.chdir(folder)
     for command, form in chosen:
         words = [str(places.get(word, word)) for word in form]

@@ -1,8 +1,10 @@
 """How each command that reads traces is asked to."""
 
 from kvtrace.cli import own_commands
+from tests.support.tree import ROOT
 
 COMMANDS = own_commands()
+_TIMES = str(ROOT / "tests" / "fixtures" / "h200" / "decoding")
 #: How each command is asked to read the trace at TRACE.
 READING = {
     "info": ("info", "TRACE"),
@@ -17,6 +19,7 @@ READING = {
     "report": ("report", "TRACE", "-o", "out.html"),
     "diff": ("diff", "TRACE", "TRACE"),
     "fleet": ("fleet", "TRACE", "-o", "fleet.html"),
+    "join": ("join", "TRACE", "--times", _TIMES),
     "view": ("view", "TRACE"),
     "sql": ("sql", "TRACE", "SELECT count(*) FROM launched, marks, runs, artifacts, findings"),
     "trace recover": ("trace", "recover", "TRACE"),

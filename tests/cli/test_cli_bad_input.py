@@ -37,7 +37,7 @@ def rewrite_as_version(part, version):
 #: They run programs; what they are given is tried in tests/addons/ci.
 RUNNING = {"run", "gate", "bisect"}
 #: They read no trace; they are tried in tests of their own.
-WITHOUT_TRACE = {"judge", "mcp", "doctor", "env"}
+WITHOUT_TRACE = {"judge", "mcp", "doctor", "env", "import"}
 
 
 def test_every_command_is_tried_here():

@@ -60,8 +60,8 @@ def cell_position(opened, row, column):
     return {"x": (column + 0.5) * across, "y": (row + 0.5) * down}
 
 
-def cell_colour(opened, row, column):
-    """The colour that a cell of the access map is drawn in, as CSS says it."""
+def cell_color(opened, row, column):
+    """The color that a cell of the access map is drawn in, as CSS says it."""
     return opened.page.locator("#access-map canvas").evaluate(
         """(canvas, { x, y }) => {
             const ratio = devicePixelRatio;
@@ -78,7 +78,7 @@ def rows_of(opened, table):
     return opened.page.locator(f"{table} tbody tr[data-place]").all_inner_texts()
 
 
-def legend_colour(opened, name):
+def legend_color(opened, name):
     return opened.page.locator(f"#access-legend [data-key={name}]").evaluate(
         "key => getComputedStyle(key).backgroundColor"
     )

@@ -3,7 +3,9 @@
 CONTRIBUTING has the rules.
 """
 
+import os
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -106,8 +108,15 @@ def _found_in_code(path: Path) -> list[tuple[str, str]]:
     return found
 
 
-def test_comments_in_c_use_no_phrase_of_the_list():
-    paths = [path for kind in ("c", "h") for path in (ROOT / "kvtrace").rglob(f"*.{kind}")]
+@pytest.mark.parametrize("kinds", [("c", "h"), ("ts", "tsx", "css")], ids=["C", "the page"])
+def test_comments_outside_python_use_no_phrase_of_the_list(kinds):
+    paths = [
+        path
+        for folder, _, names in chain.from_iterable(os.walk(ROOT / room) for room in ROOMS)
+        if "node_modules" not in folder
+        for path in (Path(folder, name) for name in names)
+        if path.suffix[1:] in kinds
+    ]
     found = {
         str(path.relative_to(ROOT)): found_in(_comments_of_c(path.read_text(encoding="utf-8")))
         for path in paths
@@ -117,7 +126,10 @@ def test_comments_in_c_use_no_phrase_of_the_list():
 
 
 def _comments_of_c(source: str) -> str:
-    """Return the comments of a C file, each word on its line; " * " begins a line of a comment."""
+    """Return the comments of a C, TypeScript or CSS file, each word on its line.
+
+    " * " begins a line of a comment.
+    """
     kept, end = [], 0
     for comment in re.finditer(r"/\*.*?\*/|//[^\n]*", source, re.DOTALL):
         kept.append("\n" * source.count("\n", end, comment.start()))

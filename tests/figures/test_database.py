@@ -1,4 +1,4 @@
-"""Databases that print nothing of their own, and one that all share."""
+"""Databases that print nothing by themselves, and one that all share."""
 
 import re
 import subprocess

@@ -159,7 +159,7 @@ def test_sarif_is_valid(sanitize, name):
     assert log["runs"][0]["results"]
 
 
-def test_colours_are_for_terminals_only(sanitize, monkeypatch):
+def test_colors_are_for_terminals_only(sanitize, monkeypatch):
     import sys
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

@@ -32,7 +32,7 @@ WIDTHS: Final = {1500: "", 1920: "-1920"}
 SETTLE: Final = 600
 #: Below the page's own bar, which stays where it is.
 TOP: Final = 56
-COLOURS: Final = 256
+COLORS: Final = 256
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -122,14 +122,14 @@ def _reduced(pixels: Pixels) -> tuple[Pixels, Pixels]:
     """
     codes = pixels.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
     found, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    colours = (found[:, None] >> np.array([16, 8, 0])) & 255
+    colors = (found[:, None] >> np.array([16, 8, 0])) & 255
     palette: list[npt.NDArray[np.int64]] = []
-    nearest = np.zeros(len(colours), np.uint8)
-    distance = np.full(len(colours), np.iinfo(np.int64).max)
+    nearest = np.zeros(len(colors), np.uint8)
+    distance = np.full(len(colors), np.iinfo(np.int64).max)
     badness = counts.astype(np.float64)
-    while len(palette) < min(COLOURS, len(colours)):
-        palette.append(colours[int(badness.argmax())])
-        far = ((colours - palette[-1]) ** 2).sum(axis=1)
+    while len(palette) < min(COLORS, len(colors)):
+        palette.append(colors[int(badness.argmax())])
+        far = ((colors - palette[-1]) ** 2).sum(axis=1)
         nearest[far < distance] = len(palette) - 1
         distance = np.minimum(distance, far)
         badness = np.sqrt(counts) * distance

@@ -1,4 +1,4 @@
-// Makes one file of what Vite built: style and script stand inside the page, and its policy names
+// Makes one file of what Vite built: style and script are inside the page, and its policy names
 // their hashes. What Python puts in (the title, the data) keeps its placeholders.
 
 import { createHash } from "node:crypto";
@@ -10,7 +10,7 @@ function hashSource(content: string): string {
   return `'sha256-${createHash("sha256").update(content, "utf8").digest("base64")}'`;
 }
 
-/** Throw where a text would end its element early, or would be taken for a placeholder. */
+/** Throw where a text would end its element early, or would be mistaken for a placeholder. */
 function checked(content: string, element: string): string {
   if (content.toLowerCase().includes(`</${element}`)) throw new Error(`the ${element} ends itself`);
   if (content.includes("<!--kvtrace:")) throw new Error(`the ${element} holds a placeholder`);

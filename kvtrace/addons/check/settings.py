@@ -89,7 +89,7 @@ CHECK: Final = AddedSetting(
     read=_text,
     option=(
         "first,sample:N,kernel:GLOB,finite[:N],digest[:N]",
-        "Which data of launches to keep for checks",
+        "Which launches' data to keep for checks",
     ),
 )
 CHECK_BYTES: Final = AddedSetting(

@@ -187,7 +187,7 @@ def import_all(names: Sequence[str]) -> None:
             for each in walk_packages(module.__path__, f"{name}."):
                 import_module(each.name)
     # What add-ons add is read from files that a confined process does not have.
-    for group in ("rules", "pass_rules", "devices", "profile_sections"):
+    for group in ("rules", "pass_rules", "run_judges", "devices", "profile_sections"):
         for _ in registry.loaded(group):
             pass
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
+from kvtrace.evaluate.fixed_order import is_order_fixed, product_by_terms
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.rounding import from_memory, rounding_to, truncated_to_tf32
 from kvtrace.evaluate.scope import Scope
@@ -57,8 +58,10 @@ def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) ->
     """Multiply matrices on the last two axes in the working precision."""
     if tf32:
         left, right = truncated_to_tf32(left), truncated_to_tf32(right)
-    result: Array
-    result = np.matmul(left.astype(working, copy=False), right.astype(working, copy=False))
+    left, right = left.astype(working, copy=False), right.astype(working, copy=False)
+    if is_order_fixed():
+        return product_by_terms(left, right)
+    result: Array = np.matmul(left, right)
     return result
 
 
@@ -197,7 +200,7 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         if unknown is not None:
             values[result] = unknown
             return
-        total = np.matmul(scaled(values, 0), scaled(values, 1))
+        total = product(scaled(values, 0), scaled(values, 1), sum_type.element.value, tf32=False)
         total = total + to_array(values[added], sum_type)
         values[result] = total.astype(sum_type.element.value, copy=False)
 

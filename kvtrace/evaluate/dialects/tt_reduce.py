@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
+from kvtrace.evaluate.fixed_order import by_halves, is_order_fixed
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
@@ -75,10 +76,14 @@ def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
     of float sums differ there as well.
     """
     dtype = type_.element.value
+    rounded = rounding_to(type_.element)
+    if type_.element.kind == "f" and function in (np.add, np.multiply) and is_order_fixed():
+        wide = array.astype(np.float32) if dtype == np.float16 else array
+        total = by_halves(function, wide, axis).astype(dtype)
+        return total if rounded is None else rounded(total)
     if dtype == np.float16 and function is np.add:
         return function.reduce(array, axis=axis, dtype=np.float32).astype(dtype)  # type: ignore[no-any-return]
     result: Array = function.reduce(array, axis=axis, dtype=dtype)
-    rounded = rounding_to(type_.element)
     return result if rounded is None else rounded(result)
 
 

@@ -76,4 +76,4 @@ def test_a_run_has_it_as_an_option(tmp_path):
     )  # fmt: skip
     assert done.stdout == "first,finite\n"
     helped = subprocess.run([*command, "--help"], check=True, capture_output=True, text=True)
-    assert "Which data of launches to keep for checks" in helped.stdout
+    assert "Which launches' data to keep for checks" in helped.stdout

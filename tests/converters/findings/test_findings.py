@@ -143,14 +143,14 @@ def test_the_hint_for_a_masked_access_says_what_its_mask_admits(tmp_path):
     assert text.count("the mask admits") == 1  # not as the reason, too
 
 
-def test_every_line_fits_the_terminal_and_colour_changes_no_text(side):
+def test_every_line_fits_the_terminal_and_color_changes_no_text(side):
     long = {**VIOLATION, "message": "word " * 60, "expression": "x + " * 40}
     add_findings(side, [long, UNKNOWN], [LOAD, INLINED])
     plain = findings_text(found_in(side), width=80)
-    coloured = findings_text(found_in(side), width=80, color=True)
+    colored = findings_text(found_in(side), width=80, color=True)
     assert max(map(len, plain)) <= 80
-    assert [re.sub("\x1b\\[[0-9;]*m", "", line) for line in coloured] == plain
-    assert any("\x1b[1;31merror[out-of-bounds]\x1b[0m" in line for line in coloured)
+    assert [re.sub("\x1b\\[[0-9;]*m", "", line) for line in colored] == plain
+    assert any("\x1b[1;31merror[out-of-bounds]\x1b[0m" in line for line in colored)
 
 
 def test_a_caret_stays_under_its_column_in_a_line_that_is_cut(tmp_path):
@@ -171,7 +171,7 @@ def test_paths_below_a_folder_are_shown_relative_to_it(side):
     assert any(line.startswith("/lib/helper.py:3:5: unknown") for line in lines)
 
 
-def test_a_label_is_coloured_where_a_long_path_pushes_it_down(tmp_path):
+def test_a_label_is_colored_where_a_long_path_pushes_it_down(tmp_path):
     frames = [(f"/{'long/' * 13}kernels.py", 12, 14, "scale")]
     side = write_trace(tmp_path / "t", [KERNEL])
     add_findings(side, [{**VIOLATION, "stack_id": stack_id(frames)}], [frames])

@@ -182,4 +182,4 @@ def test_the_command_prints_a_tree_and_json_has_it_whole(capsys):
     tree = by["tree"]
     assert tree["device_ns"] == sum(each["device_ns"] for each in tree["branches"])
     assert tree["bytes"] is None
-    assert main(["profile", trace, "--by", "colour"]) == 2
+    assert main(["profile", trace, "--by", "color"]) == 2

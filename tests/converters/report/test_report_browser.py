@@ -76,7 +76,7 @@ def test_keys_go_to_sections_and_are_listed(opened):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_follow_the_system_until_the_reader_chooses(report_browser, report, scheme):
+def test_colors_follow_the_system_until_the_reader_chooses(report_browser, report, scheme):
     other = {"light": "dark", "dark": "light"}[scheme]
     with report_browser.open(report, scheme=scheme) as opened:
         back = "getComputedStyle(document.body).backgroundColor"

@@ -173,9 +173,9 @@ def test_a_slice_of_any_row_tells_what_it_is(opened):
     page.wait_for_function("() => location.hash.includes('from=')")
 
 
-def test_the_canvas_draws_launches_in_their_kernels_colours(opened):
+def test_the_canvas_draws_launches_in_their_kernels_colors(opened):
     opened.page.wait_for_function("() => document.getElementById('timeline-status').innerText")
-    colours = opened.page.evaluate(
+    colors = opened.page.evaluate(
         """() => {
             const canvas = document.getElementById("timeline");
             const { width, height } = canvas;
@@ -183,7 +183,7 @@ def test_the_canvas_draws_launches_in_their_kernels_colours(opened):
             return new Set(new Uint32Array(image.data.buffer)).size;
         }"""
     )
-    assert colours > 10
+    assert colors > 10
 
 
 def test_without_derived_tables_the_page_names_the_commands_that_fill_them(

@@ -167,8 +167,8 @@ def test_the_converter_is_registered_and_refuses_other_settings(built, tmp_path)
         converter.convert(selection, tmp_path / "r.html", {"max-mb": "lots"})
     with pytest.raises(BadSetting, match="at least"):
         converter.convert(selection, tmp_path / "r.html", {"max-mb": "0.01"})
-    with pytest.raises(BadSetting, match="colour"):
-        converter.convert(selection, tmp_path / "r.html", {"colour": "red"})
+    with pytest.raises(BadSetting, match="color"):
+        converter.convert(selection, tmp_path / "r.html", {"color": "red"})
 
 
 @pytest.mark.parametrize(

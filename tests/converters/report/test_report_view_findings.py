@@ -112,7 +112,7 @@ def test_what_a_run_saw_of_itself_is_listed_and_is_no_judgement(report_browser, 
 
     with opened_page(report_browser, path, "#/findings") as opened:
         assert "Not judged" in opened.text("main .note")
-        assert "what the run saw of its own launches" in opened.text("main .note")
+        assert "findings that the run itself observed" in opened.text("main .note")
         assert "out-of-bounds" in opened.text("main")
         opened.go("#/")
         assert "Not judged" in opened.text("main")

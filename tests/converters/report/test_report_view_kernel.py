@@ -318,7 +318,7 @@ def test_variants_say_what_recompiled_them(opened_device, device):
     assert hash_of(opened).startswith(f"#/kernel/{kernel}/variant/{variants[4]}")
     changed = device.report["variants"][variants[4]]
     assert f"Compiled again for {changed['compile_ns'] / 1e6:.0f} ms" in opened.text("#recompile")
-    assert opened.text("#specialisation .pill.warning") == "changed"
+    assert opened.text("#specialization .pill.warning") == "changed"
 
 
 def test_stages_take_the_times_that_were_recorded(opened_compiled, opened_device, device, compiled):

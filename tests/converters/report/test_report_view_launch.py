@@ -14,10 +14,10 @@ from tests.converters.launch_pages import (
 from tests.converters.launch_view import (
     SIZES,
     address_has,
-    cell_colour,
+    cell_color,
     cell_position,
     figure,
-    legend_colour,
+    legend_color,
     memory_ops,
     op_of,
     pressed,
@@ -226,7 +226,7 @@ def test_the_map_says_who_accesses_an_element(report_browser, pages, blocks):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_legend_has_the_colours_of_the_map(report_browser, pages, blocks, scheme):
+def test_the_legend_has_the_colors_of_the_map(report_browser, pages, blocks, scheme):
     index, call = call_named(blocks, "product")
     op = op_of(call, "load", "a")
     address = f"#/call/{index}?op={op['index']}&p=2,1,0&it=1"
@@ -236,18 +236,18 @@ def test_the_legend_has_the_colours_of_the_map(report_browser, pages, blocks, sc
         scale = opened.page.locator(".launch-scale").evaluate(
             "scale => getComputedStyle(scale).backgroundImage"
         )
-        # what is accessed once has the first colour of the scale
-        assert scale.startswith(f"linear-gradient(to right, {cell_colour(opened, 33, 20)}")
-        assert cell_colour(opened, 1, 1) == legend_colour(opened, "context")
+        # what is accessed once has the first color of the scale
+        assert scale.startswith(f"linear-gradient(to right, {cell_color(opened, 33, 20)}")
+        assert cell_color(opened, 1, 1) == legend_color(opened, "context")
         show(opened, f"#/call/{index}", f"op={op['index']}&p=2,1,0&it=2")
         opened.settle()
-        assert cell_colour(opened, 33, 20) == legend_colour(opened, "context")
+        assert cell_color(opened, 33, 20) == legend_color(opened, "context")
         # of every second element the others come along in their sectors
         index, call = call_named(blocks, "banded")
         show(opened, f"#/call/{index}", f"op={op_of(call, 'store', 'out')['index']}")
         opened.settle()
-        assert cell_colour(opened, 0, 1) == legend_colour(opened, "wasted")
-        assert cell_colour(opened, 0, 6) == legend_colour(opened, "masked")
+        assert cell_color(opened, 0, 1) == legend_color(opened, "wasted")
+        assert cell_color(opened, 0, 6) == legend_color(opened, "masked")
 
 
 def test_the_map_has_names_ticks_and_square_cells(report_browser, pages, blocks):

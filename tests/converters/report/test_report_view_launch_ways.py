@@ -74,7 +74,7 @@ def test_all_programs_counts_and_the_table_beside_the_map(report_browser, pages,
         assert "3,150 rows" in opened.text("#elements")
 
 
-def test_programs_that_share_elements_have_one_colour(report_browser, pages, blocks):
+def test_programs_that_share_elements_have_one_color(report_browser, pages, blocks):
     index, call = call_named(blocks, "product")
     op = op_of(call, "load", "b")
     readers = {}
@@ -84,7 +84,7 @@ def test_programs_that_share_elements_have_one_colour(report_browser, pages, blo
                 for address in addresses:
                     readers.setdefault(address, set()).add(program)
     expected = Counter(tuple(sorted(programs)) for programs in readers.values())
-    address = f"#/call/{index}?op={op['index']}&colour=programs"
+    address = f"#/call/{index}?op={op['index']}&color=programs"
     with opened_page(report_browser, pages.page, address) as opened:
         rows = [
             row.split("\t")
@@ -129,7 +129,7 @@ def test_an_address_holds_all_that_is_chosen(report_browser, pages, blocks):
     op = op_of(call, "load", "a")
     address = (
         f"#/call/{index}?op={op['index']}&p=2,1,0&it=1&el=1460&look=1&shape=35x90&axes=1,0"
-        "&colour=value&heat=masked&scope=op&ops=all"
+        "&color=value&heat=masked&scope=op&ops=all"
     )
     with opened_page(report_browser, pages.page, address, fresh=True) as opened:
         page = opened.page
@@ -224,7 +224,7 @@ def test_recorded_values_are_shown_and_saved(report_browser, pages, blocks):
         # the map by value
         before = page.locator("#access-map canvas").screenshot()
         page.locator("#chosen-op label:has-text('Color by') select").select_option("value")
-        address_has(opened, "colour=value")
+        address_has(opened, "color=value")
         page.wait_for_timeout(100)
         assert page.locator("#access-map canvas").screenshot() != before
         assert "0 to 999 (measured" in opened.text(".launch-legend")

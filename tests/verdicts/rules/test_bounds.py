@@ -69,7 +69,7 @@ def test_the_farthest_lane_is_told_with_the_count():
 
     assert small.past_end_bytes == 8  # the witness is the first lane
     assert small.message == (
-        "store ends 8 bytes past the end of result; 24 lanes over the grid do, the farthest by "
+        "store ends 8 bytes past the end of result; 24 lanes of the grid leave it, by up to "
         "192 bytes"
     )
 
@@ -80,7 +80,7 @@ def test_the_farthest_lane_of_a_large_grid_is_decided_by_formulas_and_run():
 
     assert large.program == (3, 0, 0)
     assert large.message == (
-        "store ends 8 bytes past the end of result; the farthest lane does by "
+        "store ends 8 bytes past the end of result; the farthest lane leaves it by "
         f"{8 * (256 * programs - 1000):,} bytes"
     )
 

@@ -32,7 +32,7 @@ const BLOCK: CalledBlock = {
 const HOST = BLOCK.figures.host_ns ?? [];
 
 describe("a tree of calls", () => {
-  test("knows where each step ends and how deep it stands", () => {
+  test("knows where each step ends and how deep it is", () => {
     expect(endsOf(BLOCK)).toEqual([6, 4, 3, 4, 6, 6]);
     expect(depthsOf(BLOCK)).toEqual([0, 1, 2, 2, 1, 2]);
   });

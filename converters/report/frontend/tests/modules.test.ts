@@ -1,4 +1,4 @@
-// How modules may depend on each other: no circle, and parts and data know nothing of views.
+// How modules may depend on each other: no import cycle, and parts and data do not import views.
 
 import { readFileSync, readdirSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -10,7 +10,7 @@ const FILES = readdirSync(ROOT, { recursive: true, encoding: "utf8" }).filter((p
   /\.tsx?$/.test(path),
 );
 
-/** The modules of ours that a text imports; types too: they make a circle for the reader. */
+/** The page's modules that a text imports; types too: a cycle of types confuses readers. */
 function importsOf(path: string, text: string): string[] {
   const named = [...text.matchAll(/from "(\.[^"]+)"/g)].map((match) => match[1] as string);
   return named.map((name) => {
@@ -21,7 +21,7 @@ function importsOf(path: string, text: string): string[] {
   });
 }
 
-/** The first circle that a walk along the imports finds; null where there is none. */
+/** The first import cycle that a walk finds; null where there is none. */
 function circleIn(graph: ReadonlyMap<string, readonly string[]>): string[] | null {
   const done = new Set<string>();
   const walk = (at: string, trail: readonly string[]): string[] | null => {

@@ -12,7 +12,7 @@ const LOOPS = [
 ];
 
 describe("chosen trips", () => {
-  test("stand in the address and come back from it", () => {
+  test("are written into the address and read back from it", () => {
     const trips = new Map([
       [10, 1],
       [11, 0],

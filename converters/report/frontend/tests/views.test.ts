@@ -80,7 +80,7 @@ describe("busy time", () => {
 });
 
 describe("lines that differ", () => {
-  test("in numbers that stand for each other are beside each other", () => {
+  test("in numbers that correspond to each other are beside each other", () => {
     const rows = realigned(
       [
         ["removed", 1, "x = 64", null, null],

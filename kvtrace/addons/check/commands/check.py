@@ -43,18 +43,19 @@ def command(
         bool,
         typer.Option(
             "--rerun",
-            help="Launch those again, on this machine's GPU, with other num_warps and num_stages",
+            help="Launch again those that differ, on this machine's GPU, with other num_warps and "
+            "num_stages",
         ),
     ] = False,
 ) -> int:
     """Compute checked launches again from their IR, without a GPU, and compare element by element.
 
-    Of programs recorded with KVTRACE_CHECK. Each element may be as far off as roundings, the order
-    of sums, the precision of products and the accuracy of functions let a device be that keeps to
-    the IR. A launch agrees, differs (with the farthest element, who wrote it, and what the wrong
-    ones have in common) or cannot be decided (with the reason). Of launches that were kept by
-    KVTRACE_CHECK=finite it says which operation made the NaN or infinity. Fills the derived tables
-    checks and findings. Exit code 1 where something is wrong.
+    Record the program with KVTRACE_CHECK. Each element has an error bound: how far off a device
+    that follows the IR may be, by rounding, the order of sums, the precision of products and the
+    accuracy of functions. A launch agrees, differs (with the farthest element, who wrote it, and
+    what the wrong ones have in common) or cannot be decided (with the reason). For launches kept by
+    KVTRACE_CHECK=finite it names the operation that made the NaN or infinity. Fills the derived
+    tables checks and findings. Exit code 1 where something is wrong.
 
     Example:
         KVTRACE=out/ KVTRACE_CHECK=first python train.py

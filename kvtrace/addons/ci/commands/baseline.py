@@ -33,7 +33,8 @@ def command(
     ] = None,
     run: RunOption = None,
     replay: Annotated[
-        bool, typer.Option("--replay/--no-replay", help="Replay and sanitize what has not been")
+        bool,
+        typer.Option("--replay/--no-replay", help="Replay and sanitize the run first if needed"),
     ] = True,
     as_json: JsonOption = False,
 ) -> None:

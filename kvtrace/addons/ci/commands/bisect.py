@@ -32,7 +32,7 @@ def command(
         typer.Option(
             "--fail-on",
             metavar="RULES",
-            help="What a bad one breaks; see kvtrace diff  [default: those of "
+            help="Rules that a bad version violates; see kvtrace diff  [default: those of "
             "[tool.kvtrace.diff] in pyproject.toml, else findings.new]",
             show_default=False,
         ),

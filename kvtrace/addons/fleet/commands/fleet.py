@@ -24,7 +24,7 @@ def command(
     """Show kernels over all runs of a directory: what became slower where, and findings.
 
     Runs of one group are a job. The newest job, or that of --run, is compared with up to 20 jobs
-    before it on the same machine; a change is claimed only outside of what these differ by.
+    before it on the same machine; a change is claimed only beyond their own variation.
 
     Example:
         kvtrace fleet out/

@@ -22,7 +22,9 @@ def command(
     kernel: Annotated[Path, typer.Argument(metavar="KERNEL.PY", help="File with Triton kernels")],
     reference: Annotated[
         str | None,
-        typer.Option(metavar="REF.PY:FN", help="What gives the right results", show_default=False),
+        typer.Option(
+            metavar="REF.PY:FN", help="Reference with the right results", show_default=False
+        ),
     ] = None,
     entry: Annotated[
         str | None,
@@ -34,14 +36,16 @@ def command(
         typer.Option(
             "--at",
             metavar="SIZES",
-            help='Also judge at sizes as "rows=3_000_000", unrun',
+            help='Judge at other sizes, too, as "rows=3_000_000", without running them',
             show_default=False,
         ),
     ] = None,
     target: Annotated[str, typer.Option(metavar="TARGET", help="What to compile for")] = "cuda:90",
     device: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Whose roofline, as H100 PCIe", show_default=False),
+        typer.Option(
+            metavar="NAME", help="Device whose roofline to use, as H100 PCIe", show_default=False
+        ),
     ] = None,
     views: Annotated[
         bool, typer.Option("--views/--no-views", help="Try strided and offset inputs, too")

@@ -36,8 +36,8 @@ def command(
 ) -> None:
     """Serve the Model Context Protocol on standard input and output.
 
-    Tools: judge, sanitize, profile, diff and sql. An agent's client starts this command; it takes
-    pip install 'kvtrace[mcp]'.
+    Tools: judge, sanitize, profile, diff and sql. An agent's client starts this command. It
+    needs pip install 'kvtrace[mcp]'.
 
     Example:
         kvtrace mcp     # standard input and output belong to the client
@@ -109,7 +109,7 @@ def judge_tool(own: Sequence[str]) -> Callable[..., Any]:
                 file has inputs() or annotations.
             at: Sizes to judge by formulas alone, as "rows=70_000".
             target: What to compile for, as cuda:90.
-            device: Whose roofline, as "H100 PCIe".
+            device: The device whose roofline to use, as "H100 PCIe".
             trust_host: Whether to believe what PyTorch computes after the last launch.
 
         """
@@ -156,7 +156,7 @@ def profile(trace: str, run: str | None = None, device: str | None = None) -> st
     Args:
         trace: Trace directory.
         run: Run id, its beginning, or @COMMIT.
-        device: Whose roofline, as "H100 PCIe".
+        device: The device whose roofline to use, as "H100 PCIe".
 
     """
     from kvtrace.analysis.traces import open as open_trace

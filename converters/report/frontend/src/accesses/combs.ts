@@ -29,7 +29,7 @@ export function combOf({ at, levels: given }: Places, unit = 1, width = 1): Comb
   const [reach, places] = [[0], [1]];
   for (const [count, step] of plain.sort((a, b) => a[1] - b[1])) {
     const before = levels.at(-1);
-    // what goes on where the level before ends is one with it
+    // a level that continues where the one before ends is merged into it
     if (before && before[0] * before[1] === step) before[0] *= count;
     else levels.push([count, step]);
   }
@@ -72,7 +72,7 @@ export function costOf(comb: Comb): number {
 }
 
 /**
- * Add a comb to counts of the places from `low` on; what lies beside them is left aside. One by one
+ * Add a comb to counts of the places from `low` on; places outside of them are ignored. One by one
  * where there are few; else by running sums, so that the work is the reach and not the places.
  */
 export function addComb(counts: Uint32Array, low: number, comb: Comb): void {

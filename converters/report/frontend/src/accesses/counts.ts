@@ -23,7 +23,7 @@ export interface Counts {
   readonly dense: { readonly low: number; readonly counts: Uint32Array } | null;
 }
 
-/** Elements of which each gets a count of its own. */
+/** Most elements that are counted one by one. */
 export const MOST_DENSE = 2 ** 24;
 /** Steps that counting may take. */
 const MOST_STEPS = 6e8;

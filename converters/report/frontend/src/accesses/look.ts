@@ -1,4 +1,4 @@
-// How a tensor is looked at: its axes as rows, columns and slices; a flat one wrapped into rows.
+// How a tensor is viewed: its axes as rows, columns and slices; a flat one wrapped into rows.
 //
 // Offsets and strides are in units of so many bytes: the element's size where all addresses are
 // whole elements, else a smaller one that they all are multiples of.
@@ -12,7 +12,7 @@ export interface Look {
   readonly rows: Axis;
   readonly columns: Axis;
   readonly slices: Axis | null;
-  /** Axes that stand still, with where they stand. */
+  /** Axes with a fixed index, and that index. */
   readonly fixed: readonly { readonly axis: number; readonly place: number }[];
   /** All axes in the order in which they are shown: slices, rows, columns last. */
   readonly order: readonly number[];
@@ -37,7 +37,7 @@ export interface LookAsked {
 
 export const NOTHING_ASKED: LookAsked = { shape: null, axes: null, at: null };
 
-/** Bytes that one lane of an op moves; null where that cannot be told. */
+/** Bytes that one lane of an op moves; null where that is not known. */
 export function laneBytes(op: Op): number | null {
   const each = (op.bytes ?? 0) / ((op.elements ?? 0) - (op.masked_off ?? 0));
   return Number.isInteger(each) && each > 0 ? each : null;

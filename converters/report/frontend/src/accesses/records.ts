@@ -3,7 +3,7 @@
 
 import type { Access, AccessLayout } from "../data/types";
 
-/** An address and who accesses it; -1 where programs or iterations are not told apart. */
+/** An address and who accesses it; -1 where programs or iterations are not distinguished. */
 export type Point = readonly [byte: number, program: number, iteration: number];
 const AXES = { byte: 0, program: 1, iteration: 2 } as const;
 type AxisName = keyof typeof AXES;
@@ -59,7 +59,7 @@ export function placesOf(access: Access, wanted = ALL, lanes: Lanes = "active"):
   );
 }
 
-/** A record that does not tell executions apart fits any. */
+/** A record that does not distinguish executions matches any. */
 function part(all: readonly Places[], axis: "program" | "iteration", wanted: Executions): Places[] {
   const id = wanted[axis];
   if (id === null) return [...all];
@@ -113,7 +113,7 @@ export function eachExecution({ at, levels }: Places, visit: (at: Point) => void
     eachExecution({ at: moved(at, level[1], place), levels: inner }, visit);
 }
 
-/** Steps of the search for an address; one that hides better is told as far as it was found. */
+/** Most steps of the search for an address; an incomplete result is returned after them. */
 const MOST_TRIES = 200_000;
 
 /** The first few executions that access the bytes from `byte` to one before `byte + width`. */
@@ -193,7 +193,7 @@ export function lanesOf({ layout }: Access): number | null {
   return layout?.lanes?.reduce((product, [extent]) => product * extent, 1) ?? null;
 }
 
-/** The greatest iteration of any record; null where none tells iterations apart. */
+/** The greatest iteration of any record; null where none distinguishes iterations. */
 export function lastIteration(accesses: readonly Access[]): number | null {
   const last = accesses.map(executionsOf).map(({ at, levels }) => {
     const reach = levels.map(([count, step]) => Math.max(0, (count - 1) * step[AXES.iteration]));

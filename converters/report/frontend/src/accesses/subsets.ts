@@ -12,7 +12,7 @@ export interface Subsets {
   readonly low: number;
   /** For each unit from `low` on a place in `subsets`, or 0 where no program goes. */
   readonly which: Uint32Array;
-  /** The first is no program. */
+  /** The first is the empty subset: no program. */
   readonly subsets: readonly Subset[];
 }
 

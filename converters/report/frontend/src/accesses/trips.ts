@@ -11,7 +11,7 @@ export interface Nested {
   readonly loop: number | null;
 }
 
-/** As they stand in the address: "16.0,17.1". */
+/** As the address has them: "16.0,17.1". */
 export function tripsOf(text: string | null): Trips {
   const pairs = [...(text ?? "").matchAll(/(\d+)\.(\d+)/g)];
   return new Map(pairs.map(([, loop, trip]) => [Number(loop), Number(trip)]));

@@ -11,7 +11,7 @@ export interface Values {
   at(bytes: number): number | null;
   readonly min: number | null;
   readonly max: number | null;
-  /** Elements that are no number. */
+  /** Elements that are NaN. */
   readonly nan: number;
 }
 
@@ -42,7 +42,7 @@ function bitsAsFloat(bits: number): number {
   return new Float32Array(Int32Array.of(bits).buffer)[0] as number;
 }
 
-/** `width` bits of exponent and `digits` of mantissa; `specials`: which patterns are no number. */
+/** `width` bits of exponent and `digits` of mantissa; `specials`: which patterns are NaN. */
 function smallFloat(
   bits: number,
   width: number,

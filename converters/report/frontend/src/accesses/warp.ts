@@ -34,7 +34,7 @@ export interface Warp {
   readonly sectors: number;
 }
 
-/** A record that tells the order of its lanes, with one execution of those that are wanted. */
+/** A record with the order of its lanes, and one of the executions that are asked for. */
 export interface WarpAccess {
   readonly access: Access;
   readonly base: number;
@@ -42,7 +42,7 @@ export interface WarpAccess {
   readonly iteration: number;
 }
 
-/** The first execution of those that are wanted; null where no record tells its lanes' order. */
+/** The first of the executions that are asked for; null where no record has its lanes' order. */
 export function warpAccess(accesses: readonly Access[], wanted: Executions): WarpAccess | null {
   const found = accesses.flatMap((access): WarpAccess[] => {
     if (!isKnown(access) || !access.layout?.lanes) return [];

@@ -22,7 +22,7 @@ export function App() {
   useEffect(() => startKeys(sections, () => setHelp(true)), []);
   useEffect(() => {
     window.scrollTo(0, 0);
-    // What had the focus is gone with its view: the keyboard goes on at the new one.
+    // The element with the focus is gone with its view: the new view takes the keyboard.
     if (shown.current !== path && document.activeElement === document.body) {
       content.current?.focus({ preventScroll: true });
     }

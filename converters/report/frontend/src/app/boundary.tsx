@@ -1,4 +1,4 @@
-// A view that fails says so; the rest of the page goes on.
+// A view that fails shows its error; the rest of the page still works.
 
 import { Component, type ComponentChildren } from "preact";
 import { Note } from "../parts/text";

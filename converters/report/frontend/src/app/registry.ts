@@ -43,7 +43,7 @@ function segments(path: string): string[] {
   return path.split("/").filter(Boolean).map(decoded);
 }
 
-/** An address can be typed by hand: what is no valid encoding stands for itself. */
+/** An address can be typed by hand: what is not a valid encoding is taken literally. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

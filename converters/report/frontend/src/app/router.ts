@@ -6,12 +6,12 @@ export interface Address {
   /** "/kernel/3". */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Both together, as they stand behind "#". */
+  /** Both together, as they follow "#". */
   readonly text: string;
 }
 
 type Value = string | number | boolean | null | undefined;
-/** What stands behind "?"; values that are null or "" are left out. */
+/** What follows "?"; values that are null or "" are left out. */
 export type Query = Readonly<Record<string, Value>>;
 
 /** Whether the page is a frame's `srcdoc`, as in a notebook, where "#…" means the page around it. */
@@ -52,7 +52,7 @@ export function setQuery(values: Query): void {
   write();
 }
 
-/** Browsers take so many changes in two seconds; a slider makes more, and the last one counts. */
+/** Most changes of the address that browsers accept in two seconds; a slider makes more, and only the last one counts. */
 const MOST_WRITES = 30;
 let [written, waiting] = [0, false];
 

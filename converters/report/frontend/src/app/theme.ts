@@ -11,7 +11,7 @@ const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
 const systemTheme = signal<"light" | "dark">(systemDark.matches ? "dark" : "light");
 
 export const themeChoice = signal<Choice>(stored());
-/** What is shown now. Canvases read it so that they are drawn anew. */
+/** What is shown now. Canvases read it so that they are drawn again. */
 export const theme = computed(() =>
   themeChoice.value === "system" ? systemTheme.value : themeChoice.value,
 );

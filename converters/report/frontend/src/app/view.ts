@@ -29,7 +29,7 @@ export interface View {
   readonly name: string;
   /** The heading in the navigation and in the window's title. */
   readonly title: string;
-  /** The navigation entry under which it stands: its own name, another view's, or null. */
+  /** The navigation entry under which it is listed: its own name, another view's, or null. */
   readonly section: string | null;
   /** Place in the navigation. */
   readonly order: number;

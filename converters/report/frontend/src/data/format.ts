@@ -18,7 +18,7 @@ export function threeFigures(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
-/** The same of what may not be known. */
+/** The same for a value that may be unknown. */
 export function formatNumber(value: Maybe<number>): string {
   return value == null ? UNKNOWN : threeFigures(value);
 }
@@ -52,7 +52,7 @@ export function formatFlops(value: Maybe<number>): string {
   return scaled(value, 1000, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"]);
 }
 
-/** A rate, as "1.2 TB/s": `unit` is what stands behind the power of 1000. */
+/** A rate, as "1.2 TB/s": `unit` is what follows the power of 1000. */
 export function formatRate(value: Maybe<number>, unit: string): string {
   if (value == null) return UNKNOWN;
   return scaled(

@@ -1,5 +1,5 @@
 // The data of the page, as it reads it: `model.ts`, which is written from Python's dataclasses, and
-// what stands in blocks that no dataclass describes. In columns -1 stands for "none".
+// the blocks that no dataclass describes. In columns -1 means "none".
 
 import type { Call, LineLinks, Report } from "./model";
 

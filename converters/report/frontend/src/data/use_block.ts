@@ -21,7 +21,7 @@ export function useText(number: number | null): Loaded<Text> {
   return useBlock<Text>(page, number === null ? null : `texts/${number}`);
 }
 
-/** What a promise gives; `key` says when to ask anew, null that there is nothing to ask for. */
+/** What a promise gives; a new `key` asks again, null asks for nothing. */
 export function useLoaded<T>(key: string | null, load: (() => Promise<T>) | null): Loaded<T> {
   const [result, setResult] = useState<{ key: string; loaded: Loaded<T> } | null>(null);
   useEffect(() => {
@@ -44,11 +44,11 @@ export function useLoaded<T>(key: string | null, load: (() => Promise<T>) | null
   return result?.key === key ? result.loaded : { state: "loading" };
 }
 
-/** Who looks at the page from outside is told how many components wait for what they show. */
+/** Count, for tests of the page, the components that are still waiting for their data. */
 function waiting(): () => void {
-  const told = document.documentElement.dataset;
+  const attributes = document.documentElement.dataset;
   const add = (change: number): void => {
-    told["waiting"] = String(Number(told["waiting"] ?? 0) + change);
+    attributes["waiting"] = String(Number(attributes["waiting"] ?? 0) + change);
   };
   add(1);
   return () => add(-1);

@@ -1,17 +1,17 @@
-// A canvas that is drawn in device pixels, in the theme's colours, and anew when its size, the
+// A canvas that is drawn in device pixels, in the theme's colors, and again when its size, the
 // theme or what it shows changes.
 
 import type { CanvasHTMLAttributes, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { theme } from "../app/theme";
-import { type Colours, themeColours } from "./colours";
+import { type Colors, themeColors } from "./colors";
 
 export interface Drawing {
   readonly context: CanvasRenderingContext2D;
   /** Size in CSS pixels, which is what `context` is scaled to. */
   readonly width: number;
   readonly height: number;
-  readonly colours: Colours;
+  readonly colors: Colors;
 }
 
 interface CanvasProps extends Omit<CanvasHTMLAttributes<HTMLCanvasElement>, "height" | "label"> {
@@ -81,7 +81,7 @@ function paint(canvas: HTMLCanvasElement, draw: (drawing: Drawing) => void): voi
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.font = "12px system-ui, sans-serif";
   context.textBaseline = "middle";
-  draw({ context, width, height, colours: themeColours() });
+  draw({ context, width, height, colors: themeColors() });
 }
 
 /** At most as much of a text as fits into `width` CSS pixels. */

@@ -1,8 +1,8 @@
-// Rows and columns of cells in colours, to be zoomed, moved and pointed at.
+// Rows and columns of cells in colors, to be zoomed, moved and pointed at.
 
 import { useCallback, useEffect, useState } from "preact/hooks";
 import type { Drawing } from "./canvas";
-import type { ColourName, Colours, Rgb } from "./colours";
+import type { ColorName, Colors, Rgb } from "./colors";
 import { type AxisNames, MapAxes } from "./map_axes";
 import { Movable, type Seen } from "./movable";
 import { threeFigures } from "../data/format";
@@ -17,14 +17,14 @@ export interface Box {
   readonly name: string;
 }
 
-/** A cell that stands out. */
+/** A highlighted cell. */
 export interface Ring {
   readonly row: number;
   readonly column: number;
-  readonly colour: ColourName;
+  readonly color: ColorName;
 }
 
-/** The colour of the bins around a cell; null: nothing is drawn. */
+/** The color of the bins around a cell; null: nothing is drawn. */
 export type Paint = (bin: number, row: number, column: number) => Rgb | null;
 
 interface CellMapProps {
@@ -35,17 +35,17 @@ interface CellMapProps {
   readonly columns: number;
   readonly rings: readonly Ring[];
   readonly boxes?: readonly Box[];
-  /** Stand beside the map, with ticks. */
+  /** Titles of the map's axes, beside their ticks. */
   readonly names?: AxisNames;
   /** The cell from which arrow keys go. */
   readonly chosen: Cell | null;
   /** Bins each way at most; without it as many as there are pixels. */
   readonly mostBins?: number;
   /** Seen whole again when this changes. */
-  readonly anew: unknown;
-  /** Work out the colours of a part in so many bins; pass the same function where nothing changed. */
-  readonly painter: (rows: Span, columns: Span, colours: Colours) => Paint;
-  /** What is said of a cell; null: nothing. */
+  readonly resetOn: unknown;
+  /** Work out the colors of a part in so many bins; pass the same function where nothing changed. */
+  readonly painter: (rows: Span, columns: Span, colors: Colors) => Paint;
+  /** The tooltip of a cell; null: none. */
   describe(row: number, column: number): string | null;
   onChoose(row: number, column: number): void;
   onLeave(): void;
@@ -62,7 +62,7 @@ export function CellMap(props: CellMapProps) {
   const height = Math.min(props.height, Math.max((rows[1] - rows[0]) * LARGEST, 2 * NARROWEST));
   const [width, setWidth] = useState(1);
   const [seen, setSeen] = useState<Seen | null>(null);
-  useEffect(() => setSeen(null), [props.anew]);
+  useEffect(() => setSeen(null), [props.resetOn]);
 
   const whole = (width: number): Seen => {
     const [tall, wide] = [Math.max(rows[1] - rows[0], 1), Math.max(columns, 1)];
@@ -127,14 +127,14 @@ export function CellMap(props: CellMapProps) {
 }
 
 function paintCells(
-  { context, width, height, colours }: Drawing,
+  { context, width, height, colors }: Drawing,
   seen: Seen,
   rows: readonly [number, number],
   columns: number,
   painter: CellMapProps["painter"],
   mostBins: number,
 ): void {
-  context.fillStyle = colours.back;
+  context.fillStyle = colors.back;
   context.fillRect(0, 0, width, height);
   const span = (from: number, pixels: number, size: number, first: number, end: number): Span => {
     const [low, high] = [
@@ -147,14 +147,14 @@ function paintCells(
   const down = span(seen.y, height, seen.down, rows[0], rows[1]);
   const across = span(seen.x, width, seen.across, 0, columns);
   if (down.bins <= 0 || across.bins <= 0) return;
-  const paint = painter(down, across, colours);
+  const paint = painter(down, across, colors);
   const image = context.createImageData(across.bins, down.bins);
   const middle = (of: Span, bin: number): number =>
     of.first + Math.floor(((bin + 0.5) * (of.end - of.first)) / of.bins);
   for (let bin = 0; bin < across.bins * down.bins; bin += 1) {
     const row = middle(down, Math.floor(bin / across.bins));
-    const colour = paint(bin, row, middle(across, bin % across.bins));
-    if (colour) image.data.set([...colour, 255], bin * 4);
+    const color = paint(bin, row, middle(across, bin % across.bins));
+    if (color) image.data.set([...color, 255], bin * 4);
   }
   const bins = document.createElement("canvas");
   [bins.width, bins.height] = [image.width, image.height];
@@ -170,8 +170,8 @@ function paintCells(
 }
 
 /** Each outlined, and named where there is room that no name before it has taken. */
-function paintBoxes({ context, colours }: Drawing, seen: Seen, boxes: readonly Box[]): void {
-  context.strokeStyle = colours.text;
+function paintBoxes({ context, colors }: Drawing, seen: Seen, boxes: readonly Box[]): void {
+  context.strokeStyle = colors.text;
   context.lineWidth = 1;
   const taken: (readonly [left: number, right: number, top: number])[] = [];
   for (const { rows, columns, name } of boxes) {
@@ -192,21 +192,21 @@ function paintBoxes({ context, colours }: Drawing, seen: Seen, boxes: readonly B
     );
     if (covered || left < 0 || top < 0 || width + 8 > wide || tall < 16) continue;
     taken.push([left, end, line]);
-    context.fillStyle = colours.back;
+    context.fillStyle = colors.back;
     context.fillRect(left + 2, top + 2, width + 4, 14);
-    context.fillStyle = colours.text;
+    context.fillStyle = colors.text;
     context.fillText(name, left + 4, line);
   }
 }
 
-function paintRing({ context, colours }: Drawing, seen: Seen, { row, column, colour }: Ring): void {
+function paintRing({ context, colors }: Drawing, seen: Seen, { row, column, color }: Ring): void {
   const [width, height] = [Math.max(seen.across, 8), Math.max(seen.down, 8)];
   const x = (column - seen.x + 0.5) * seen.across - width / 2;
   const y = (row - seen.y + 0.5) * seen.down - height / 2;
-  // on a ground of its own it is seen on any colour
+  // an outline in the page's color shows it on any color
   for (const [stroke, wide] of [
-    [colours.back, 5],
-    [colours[colour], 2],
+    [colors.back, 5],
+    [colors[color], 2],
   ] as const) {
     context.lineWidth = wide;
     context.strokeStyle = stroke;

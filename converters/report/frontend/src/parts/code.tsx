@@ -34,7 +34,7 @@ interface CodeProps {
   readonly firstLine?: number;
   /** Lines with findings, or the one that is meant. */
   readonly marks?: ReadonlyMap<number, LineMark>;
-  /** What stands at a column (from 1) of a line is underlined: the name there, or a character. */
+  /** What is at a column (from 1) of a line is underlined: the name there, or a character. */
   readonly underlined?: Underlined;
   /** Lines that light up. */
   readonly lit?: ReadonlyMap<number, Lit>;

@@ -1,4 +1,4 @@
-// What stands on and beside a code's lines: marks, lit lines, links, heat. Lines carry the numbers
+// What is drawn on and beside a code's lines: marks, lit lines, links, heat. Lines carry the numbers
 // that they have in their file.
 
 import {

@@ -1,4 +1,4 @@
-// Colours for code: modes that know what tokens look like, not the grammar.
+// Colors for code: modes that know what tokens look like, not the grammar.
 
 import { StreamLanguage } from "@codemirror/language";
 import { python } from "@codemirror/legacy-modes/mode/python";
@@ -7,7 +7,7 @@ import { tags } from "@lezer/highlight";
 
 export type Language = "python" | "compiled" | "plain";
 
-/** MLIR, LLVM's IR and assembly: what looks alike in them is coloured alike. */
+/** MLIR, LLVM's IR and assembly: what looks alike in them is colored alike. */
 const COMPILED: readonly (readonly [pattern: RegExp, token: string | null])[] = [
   [/^loc\((?:#\w+|"[^"]*"(?::\d+)*(?:\([^)]*\))?|unknown|callsite\([^()]*\))\)/, "comment"],
   [/^(?:\/\/|;|#\w+ = loc\(|!dbg !\d|\.loc\b).*/, "comment"],
@@ -30,7 +30,7 @@ const COMPILED: readonly (readonly [pattern: RegExp, token: string | null])[] = 
 ];
 
 const MODES = {
-  // plain names have no colour
+  // plain names have no color
   python: StreamLanguage.define({
     ...python,
     tokenTable: { variable: tags.name, property: tags.name },

@@ -1,4 +1,4 @@
-// How code looks. Colours are the page's custom properties, which reach into the editor's shadow.
+// How code looks. Colors are the page's custom properties, which reach into the editor's shadow.
 
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
@@ -69,7 +69,7 @@ const look = EditorView.theme({
   ".cm-specialChar": { color: "var(--error)" },
 });
 
-const colours = HighlightStyle.define([
+const colors = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--keyword)" },
   { tag: tags.string, color: "var(--string)" },
   { tag: tags.number, color: "var(--number)" },
@@ -79,4 +79,4 @@ const colours = HighlightStyle.define([
   { tag: tags.variableName, color: "var(--name)" },
 ]);
 
-export const codeLook: Extension = [look, syntaxHighlighting(colours)];
+export const codeLook: Extension = [look, syntaxHighlighting(colors)];

@@ -28,7 +28,7 @@ type FigureField<Of> = {
 }[keyof Of] &
   string;
 
-/** Figures that are fields of what a row stands for. */
+/** Figures that are fields of a row's object. */
 export function fieldsOf<Row, Of>(of: (row: Row) => Of | undefined) {
   return (
     label: string,

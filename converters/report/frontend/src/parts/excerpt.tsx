@@ -20,13 +20,13 @@ const AROUND = 6;
 interface SourceExcerptProps {
   readonly variant: number | null;
   readonly frame: Frame;
-  /** What stands there is underlined. */
+  /** What is there is underlined. */
   readonly column?: number | null;
   /** How the line is marked; without it, it lights up. */
   readonly mark?: LineMark;
   /** What is shown where the file is not on the page. */
   readonly instead?: Excerpt | null;
-  /** Stands behind the place. */
+  /** Shown after the place. */
   readonly children?: ComponentChildren;
 }
 

@@ -16,7 +16,7 @@ export interface FigureOf {
   readonly source?: Source;
   /** How it was counted, for the tooltip. */
   readonly how?: string;
-  /** Stands below. */
+  /** Shown below. */
   readonly detail?: ComponentChildren;
 }
 

@@ -5,7 +5,7 @@ import { page } from "../data/page";
 import type { PlacedFinding, SourceFile } from "../data/types";
 import type { LineMark } from "./code";
 
-/** A finding and the lines of the page's files that it stands on, innermost first. */
+/** A finding and its lines in the page's files, innermost first. */
 export interface MarkedFinding {
   readonly finding: PlacedFinding;
   readonly places: readonly { readonly path: string; readonly line: number }[];
@@ -48,7 +48,7 @@ function rank({ finding }: MarkedFinding): number {
   return RANKS[finding.found.verdict] ?? 2;
 }
 
-/** Marks on the lines of one file; a violation covers what else stands there. */
+/** Marks on the lines of one file; a violation hides other marks of its line. */
 export function marksOf(
   findings: readonly MarkedFinding[],
   path: string,

@@ -1,7 +1,7 @@
 // A flame drawing: boxes below the box that they are part of, as wide as their share of it. A view
 // says which boxes there are; a table beside it says the same.
 
-import { heatColour, inkOn, rgbOf } from "./colours";
+import { heatColor, inkOn, rgbOf } from "./colors";
 
 /** Narrower boxes are seen in the box above them only. */
 export const NARROWEST = 1 / 1200;
@@ -51,7 +51,7 @@ export function Flame({ label, boxes, keys }: FlameProps) {
       onKeyDown={onKeyDown}
     >
       {boxes.map((box) => {
-        const fill = heatColour(box.heat);
+        const fill = heatColor(box.heat);
         return (
           <span
             key={box.key}

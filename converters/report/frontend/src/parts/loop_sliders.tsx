@@ -1,4 +1,4 @@
-// Loops as they nest, each with a slider of its trips. What is chosen stands in the address.
+// Loops as they nest, each with a slider of its trips. The address holds what is chosen.
 
 import { useMemo } from "preact/hooks";
 import { type Nested, type Trips, tripsOf, tripsText, withTrip } from "../accesses/trips";
@@ -10,7 +10,7 @@ import { stackPlace } from "./text";
 
 export interface SlidLoop extends Nested {
   readonly name: string | null;
-  /** What else is said of it. */
+  /** Further text about the loop. */
   readonly kind?: string | null;
   readonly stack: number | null;
   /** Of the execution with the most. */

@@ -25,7 +25,7 @@ interface MovableProps {
   draw(drawing: Drawing): void;
   /** null: all of it. */
   onSee(seen: Seen | null): void;
-  /** What is said of a place of the drawing; null: nothing. */
+  /** The tooltip of a place of the drawing; null: none. */
   describe(x: number, y: number): string | null;
   onChoose(x: number, y: number): void;
   /** Arrow keys; where they are not given, they move the drawing, as they do with Shift. */

@@ -23,11 +23,11 @@ interface OpSourceProps<Op> {
   readonly file: string | null;
   readonly line: number | null;
   readonly marks?: (path: string) => ReadonlyMap<number, LineMark>;
-  /** Stands beside the choice of files. */
+  /** Shown beside the choice of files. */
   readonly controls?: ComponentChildren;
   /** Where an op is from; pass the same function again where nothing changed. */
   readonly framesOf: (op: Op) => Stack;
-  /** Ops count on the line that they stand on alone, and not on those that it was called from. */
+  /** Whether an op counts on its own line only, and not on the lines of its callers. */
   readonly innermost?: boolean;
   /** What lines are heated by; the same object again where nothing changed. null: nothing is. */
   readonly measure: OpMeasure<Op> | null;
@@ -135,7 +135,7 @@ export function OpSource<Op>(props: OpSourceProps<Op>) {
   );
 }
 
-/** Ops by the lines of a file that their frames stand on. */
+/** Ops by the lines of a file in their frames. */
 function opsByLine<Op>(
   ops: readonly Op[],
   framesOf: (op: Op) => Stack,

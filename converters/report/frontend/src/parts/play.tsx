@@ -1,4 +1,4 @@
-// A button that goes on by itself, step by step, until it is pressed again or nothing follows.
+// A button that plays steps one after another, until it is pressed again or nothing follows.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -6,9 +6,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 const PACE = 400;
 
 interface PlayProps {
-  /** What is gone through, as "programs". */
+  /** What it steps through, as "programs". */
   readonly what: string;
-  /** Go on by one; false: that was the last. */
+  /** Take one step; false: that was the last. */
   step(): boolean;
 }
 

@@ -9,7 +9,7 @@ export interface PlotAxis {
   readonly low: number;
   readonly high: number;
   format(value: number): string;
-  /** Ticks stand at powers of two, as bytes are counted. */
+  /** Ticks are at powers of two, as for bytes. */
   readonly binary?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// A search box that filters what stands below it. The key "/" goes to the first one on the page.
+// A search box that filters what is below it. The key "/" goes to the first one on the page.
 
 import { chosen, type Query, setQuery } from "../app/router";
 
@@ -54,7 +54,7 @@ export function Choice(props: {
   );
 }
 
-/** A search whose words stand in the address. */
+/** A search whose words are in the address. */
 export function AddressSearch(
   props: Pick<SearchProps, "label" | "placeholder" | "id"> & { name: string },
 ) {
@@ -64,7 +64,7 @@ export function AddressSearch(
   );
 }
 
-/** A choice that stands in the address; without one its first option holds. */
+/** A choice that the address holds; its first option is the default. */
 export function AddressChoice({
   label,
   name,

@@ -8,7 +8,7 @@ interface SliderProps {
   /** For those who do not see it; the slider adds that it is one. */
   readonly label: string;
   readonly size: number;
-  /** From 0 on; null stands for all. */
+  /** From 0 on; null means all. */
   readonly value: number | null;
   readonly id?: string;
   readonly children?: ComponentChildren;

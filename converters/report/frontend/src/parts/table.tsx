@@ -45,7 +45,7 @@ interface TableProps<Row> {
   readonly chosen?: Row | null;
   /** Makes rows choosable: by click, or by arrow keys and Enter. */
   onChoose?(row: Row): void;
-  /** Rows that are shown at once; with more, the table scrolls in a box of its own. */
+  /** Rows that are shown at once; with more, the table scrolls in its own box. */
   readonly height?: number;
 }
 

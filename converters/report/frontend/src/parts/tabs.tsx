@@ -15,7 +15,7 @@ interface TabsProps {
   onChoose(name: string): void;
   /** The chosen tab's panel. */
   readonly children: ComponentChildren;
-  /** Stands at the end of the row of tabs. */
+  /** Shown at the end of the row of tabs. */
   readonly aside?: ComponentChildren;
 }
 

@@ -5,7 +5,7 @@ import { href, type Query } from "../app/router";
 import { formatCount, formatPlace, plainText, shortText, UNKNOWN } from "../data/format";
 import { page } from "../data/page";
 import type { Report } from "../data/types";
-import { kernelHue, kindColour } from "./colours";
+import { kernelHue, kindColor } from "./colors";
 
 export type Maybe<T> = T | null | undefined | false;
 
@@ -40,7 +40,7 @@ export function Mark(props: { source: Maybe<Source> }) {
   );
 }
 
-/** What the mark means; stands once below the figures that have it. */
+/** What the mark means; shown once below the figures that have it. */
 export function Legend() {
   return (
     <p class="muted small legend">† derived from the code, the arguments and the grid, not timed</p>
@@ -68,11 +68,11 @@ export function Note(props: { kind?: "warning"; children: ComponentChildren }) {
   return <p class={props.kind ? `note ${props.kind}` : "note"}>{props.children}</p>;
 }
 
-/** Says that nothing was judged, and what was looked at all the same. */
+/** Says that nothing was judged, and what was checked nevertheless. */
 export function NotJudged({ report, what = "this trace" }: { report: Report; what?: string }) {
   const seen =
     report.finding_counts && !report.judged
-      ? " Only what the run saw of its own launches (pass observed), or kvtrace check found, is listed."
+      ? " Only findings that the run itself observed (pass observed), or that kvtrace check made, are listed."
       : "";
   return (
     <Missing
@@ -82,7 +82,7 @@ export function NotJudged({ report, what = "this trace" }: { report: Report; wha
   );
 }
 
-/** The colour of a severity or a message's level. */
+/** The color of a severity or a message's level. */
 export function severityKind(severity: Maybe<string>): PillKind {
   return severity === "error" || severity === "warning" || severity === "note" ? severity : "plain";
 }
@@ -156,14 +156,14 @@ export function Swatch(props: { kernel: number }) {
   return <span class="swatch" aria-hidden="true" style={style} />;
 }
 
-/** For what no Triton kernel is known of: whose it is. */
+/** The library of an execution for which no Triton kernel is known. */
 export function KindSwatch(props: { kind: string }) {
   return (
     <span
       class="swatch"
       aria-hidden="true"
       title={props.kind}
-      style={{ background: kindColour(props.kind) }}
+      style={{ background: kindColor(props.kind) }}
     />
   );
 }

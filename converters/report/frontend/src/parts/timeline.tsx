@@ -34,7 +34,7 @@ export const TIMELINE_KEYS = [
 
 /**
  * The address may hold `from` and `to`, in nanoseconds: the part that is shown; `run` and `kernel`: the
- * run that is shown, and the kernel that stands out; `slice`: the selected one, by row and index.
+ * run that is shown, and the highlighted kernel; `slice`: the selected one, by row and index.
  */
 export function Timeline() {
   const [run, only] = [chosenNumber("run"), chosenNumber("kernel")];
@@ -177,7 +177,7 @@ export function Timeline() {
   );
 }
 
-/** Which colour is whose, of what is not a Triton kernel. */
+/** The colors of libraries, copies and other kernels that are not Triton's. */
 function Kinds() {
   const kinds = [...new Set(page.report.device_kinds)].filter((kind) => kind !== "Triton").sort();
   if (!kinds.length) return null;

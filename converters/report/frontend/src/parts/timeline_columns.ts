@@ -1,13 +1,13 @@
 // Busy time by kernel in columns of one pixel: what is drawn where slices are narrower than that.
 
-/** Kernels that are told apart; what others ran is drawn as unknown. */
+/** Most kernels that are distinguished; all others are drawn as unknown. */
 const MOST_KERNELS = 1000;
 
 export class PixelColumns {
   private readonly cells: Float64Array;
   private readonly stride: number;
 
-  /** `perPixel` is the time that a column stands for; the kernel -1 is the unknown one. */
+  /** `perPixel` is the time of a column; the kernel -1 is the unknown one. */
   constructor(
     readonly width: number,
     readonly perPixel: number,

@@ -40,7 +40,7 @@ const MOST_SLICES = 20_000;
 interface InViewProps {
   readonly scene: TimelineScene;
   readonly range: Range;
-  /** The kernel that stands out. */
+  /** The highlighted kernel. */
   readonly only: number | null;
   onChoose(slice: Slice): void;
 }

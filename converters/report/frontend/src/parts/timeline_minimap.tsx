@@ -31,7 +31,7 @@ export function Minimap({ scene, range, onMove }: MinimapProps) {
   const place = (time: number): number =>
     scene.gutter + Math.min(Math.max(time / span, 0), 1) * room;
   const [left, right] = [place(range.begin), place(range.end)];
-  // an element, so that moving the view draws nothing anew
+  // an element, so that moving the view draws nothing again
   const wide = Math.max(right - left, NARROWEST);
   const frame = {
     insetInlineStart: `${Math.min(left, width - wide)}px`,
@@ -78,12 +78,12 @@ function busyShares(scene: TimelineScene, span: number, width: number): Float64A
   return shares.map((busy) => Math.min((busy * width) / span, 1));
 }
 
-function paint({ context, width, colours }: Drawing, shares: Float64Array, gutter: number): void {
-  context.fillStyle = colours.muted;
+function paint({ context, width, colors }: Drawing, shares: Float64Array, gutter: number): void {
+  context.fillStyle = colors.muted;
   context.fillText("all", 4, HEIGHT / 2);
-  context.fillStyle = colours.track;
+  context.fillStyle = colors.track;
   context.fillRect(gutter, 0, width - gutter, HEIGHT);
-  context.fillStyle = colours["no-kernel"];
+  context.fillStyle = colors["no-kernel"];
   shares.forEach((share, pixel) => {
     const tall = share > 0 ? Math.max(share * HEIGHT, LEAST) : 0;
     context.fillRect(gutter + pixel, HEIGHT - tall, 1, tall);

@@ -56,7 +56,7 @@ export function deviceName({ row, index }: Slice): string | null {
   return page.report.device_names[place] ?? null;
 }
 
-/** Whose the function is that an execution without a known kernel ran; null of anything else. */
+/** The library of the function that an execution without a known kernel ran; else null. */
 export function deviceKind({ row, index }: Slice): string | null {
   const place = row.names?.[row.indices?.[index] ?? -1] ?? -1;
   return page.report.device_kinds[place] ?? null;
@@ -77,7 +77,7 @@ export function sliceName(slice: Slice): string {
   return row.kind === "compile" ? `compile ${name}` : name;
 }
 
-/** Rows from top to bottom: of one run, or of all where `run` is null; devices stand first. */
+/** Rows from top to bottom: of one run, or of all where `run` is null; devices come first. */
 export function timelineRows(run: number | null = null): Row[] {
   const { report, launches, device, bins } = page;
   const count = report.tracks.length;

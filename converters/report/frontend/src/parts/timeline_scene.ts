@@ -3,7 +3,7 @@
 import { formatNanoseconds, niceStep, plural } from "../data/format";
 import { page } from "../data/page";
 import { clippedText, type Drawing } from "./canvas";
-import { kernelColour, kindColour } from "./colours";
+import { kernelColor, kindColor } from "./colors";
 import { kernelName } from "./text";
 import { PixelColumns } from "./timeline_columns";
 import {
@@ -26,7 +26,7 @@ export interface Range {
 export interface Shown {
   readonly range: Range;
   readonly selected: Slice | null;
-  /** The kernel that stands out; null where all do. */
+  /** The highlighted kernel; null where none is. */
   readonly only: number | null;
 }
 
@@ -41,7 +41,7 @@ const TALLEST = 16_000;
 const DIMMED = 0.18;
 /** With more slices than this in view, a row is drawn as columns. */
 const MOST_SINGLE = 6000;
-/** Bins narrower than this many pixels stand in for the launches that are on the page. */
+/** Bins narrower than this many pixels are drawn in place of the launches that are on the page. */
 const BIN_PIXELS = 24;
 const NARROWEST_LABEL = 40;
 /** So many steps from the beginning on ticks are counted from there. */
@@ -104,7 +104,7 @@ export class TimelineScene {
     return page.report.bin_ns ?? 1;
   }
 
-  /** Visit what of a row reaches into a part of the timeline: its slices, or bins in their stead. */
+  /** Visit what of a row reaches into a part of the timeline: its slices, or bins in their place. */
   each(row: Row, range: Range, visit: Visit): void {
     if (!this.isBinned(row, range)) {
       eachInView(row, range, (index, begin, end) =>
@@ -129,13 +129,13 @@ export class TimelineScene {
     this.rows.forEach((row, place) => this.drawRow(drawing, shown, row, this.tops[place] ?? 0));
   }
 
-  private drawAxis({ context, colours, width, height }: Drawing, range: Range): void {
+  private drawAxis({ context, colors, width, height }: Drawing, range: Range): void {
     const step = niceStep(110 / this.scale(range));
     const first = Math.ceil(range.begin / step) * step;
     // far from the beginning the first tick says where that is, and the others how far behind it
     const base = Math.abs(first) / step > MOST_STEPS ? first : 0;
-    context.fillStyle = colours.muted;
-    context.strokeStyle = colours.line;
+    context.fillStyle = colors.muted;
+    context.strokeStyle = colors.line;
     context.lineWidth = 1;
     for (let tick = first; tick <= range.end; tick += step) {
       const at = Math.round(this.x(range, tick)) + 0.5;
@@ -154,7 +154,7 @@ export class TimelineScene {
   }
 
   private drawRow(drawing: Drawing, shown: Shown, row: Row, top: number): void {
-    const { context, colours, width } = drawing;
+    const { context, colors, width } = drawing;
     const { range } = shown;
     const height = row.lanes * LANE;
     const [first, last] = [lowerBound(row.reach, range.begin), lowerBound(row.begin, range.end)];
@@ -162,13 +162,13 @@ export class TimelineScene {
     context.beginPath();
     context.rect(this.gutter, top, width - this.gutter, height);
     context.clip();
-    context.fillStyle = colours.track;
+    context.fillStyle = colors.track;
     context.fillRect(this.gutter, top, width - this.gutter, height);
     if (this.isBinned(row, range) || last - first > MOST_SINGLE)
       this.drawColumns(drawing, shown, row, top);
     else this.drawSlices(drawing, shown, row, top, first, last);
     context.restore();
-    context.fillStyle = colours.text;
+    context.fillStyle = colors.text;
     context.fillText(clippedText(context, row.label, this.gutter - 8), 4, top + height / 2);
   }
 
@@ -180,8 +180,8 @@ export class TimelineScene {
     first: number,
     last: number,
   ): void {
-    const { context, colours, width } = drawing;
-    const plain = plainColour(drawing, row);
+    const { context, colors, width } = drawing;
+    const plain = plainColor(drawing, row);
     for (let index = first; index < last; index += 1) {
       const slice = { row, index };
       const left = Math.max(this.x(range, row.begin[index] as number), this.gutter - 2);
@@ -190,11 +190,11 @@ export class TimelineScene {
       const at = top + (row.lane[index] as number) * LANE;
       const kernel = sliceKernel(slice);
       context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
-      context.fillStyle = plain ?? sliceColour(slice);
+      context.fillStyle = plain ?? sliceColor(slice);
       context.fillRect(left, at + 1, wide > 3 ? wide - 0.5 : wide, LANE - 2);
       context.globalAlpha = 1;
       if (selected?.row === row && selected.index === index) {
-        context.strokeStyle = colours.text;
+        context.strokeStyle = colors.text;
         context.lineWidth = 2;
         context.strokeRect(left + 1, at + 1, Math.max(wide - 2, 1), LANE - 2);
       }
@@ -206,7 +206,7 @@ export class TimelineScene {
         : Math.min(right, this.x(range, nextInLane(row, index, last)));
       const room = until - from;
       if (room <= NARROWEST_LABEL) continue;
-      context.fillStyle = plain ? colours.text : colours["on-kernel"];
+      context.fillStyle = plain ? colors.text : colors["on-kernel"];
       // the row says that it compiled
       const text = row.kind === "compile" ? kernelName(kernel) : sliceName(slice);
       const name = clippedText(context, text, room - 8);
@@ -219,7 +219,7 @@ export class TimelineScene {
     const { context, width } = drawing;
     const scale = this.scale(range);
     const { kernels } = page.report;
-    // libraries' kernels come first, by whose they are: there can be too many kernels to tell apart
+    // libraries' kernels come first, by library: there can be too many kernels to distinguish
     const kinds = [...new Set(page.report.device_kinds)];
     const columns = new PixelColumns(
       Math.ceil(width - this.gutter),
@@ -237,13 +237,13 @@ export class TimelineScene {
       columns.spread((begin - range.begin) * scale, (end - range.begin) * scale, key, busy);
     });
     const height = row.lanes * LANE - 2;
-    const plain = plainColour(drawing, row);
+    const plain = plainColor(drawing, row);
     columns.forEach((pixel, key, from, to) => {
       const kernel = key - kinds.length;
       const tall = Math.max(height * (to - from), from === 0 ? 1.5 : 0.5);
       context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
       context.fillStyle =
-        plain ?? (kernel >= 0 ? kernelColour(kernel) : kindColour(kinds[key] ?? ""));
+        plain ?? (kernel >= 0 ? kernelColor(kernel) : kindColor(kinds[key] ?? ""));
       context.fillRect(this.gutter + pixel, top + 1 + height * (1 - from) - tall, 1, tall);
     });
     context.globalAlpha = 1;
@@ -272,11 +272,11 @@ export class TimelineScene {
   }
 }
 
-/** A kernel's own colour, or that of the library that an execution's function is from. */
-function sliceColour(slice: Slice): string {
+/** A kernel's own color, or that of the library that an execution's function is from. */
+function sliceColor(slice: Slice): string {
   const kernel = sliceKernel(slice);
   const kind = kernel < 0 ? deviceKind(slice) : null;
-  return kind === null ? kernelColour(kernel) : kindColour(kind);
+  return kind === null ? kernelColor(kernel) : kindColor(kind);
 }
 
 /** When the next slice of a lane begins. */
@@ -294,8 +294,8 @@ function nextInLane({ begin, end, lane }: Row, index: number, last: number): num
   return until;
 }
 
-function plainColour({ colours }: Drawing, row: Row): string | null {
-  return row.kind === "mark" ? colours.mark : row.kind === "compile" ? colours.compile : null;
+function plainColor({ colors }: Drawing, row: Row): string | null {
+  return row.kind === "mark" ? colors.mark : row.kind === "compile" ? colors.compile : null;
 }
 
 /** Room for the longest label, within bounds. */

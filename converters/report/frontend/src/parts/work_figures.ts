@@ -18,7 +18,7 @@ export const HOST_TIME = "Sum over launches, from entering the launching functio
 const REPLAYED =
   "By kvtrace replay, of active lanes, over all runs of the calls that were replayed";
 
-/** `details`: what stands below the figures. */
+/** `details`: what is shown below the figures. */
 export function workFigures(
   work: Work,
   onDevice: boolean,

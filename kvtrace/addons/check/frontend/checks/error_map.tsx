@@ -1,4 +1,4 @@
-// Where a storage is wrong: the largest error of each part of it, in colours and as a table.
+// Where a storage is wrong: the largest error of each part of it, in colors and as a table.
 
 import { useCallback, useMemo } from "preact/hooks";
 import { chosenNumber, setQuery } from "@report/app/router";
@@ -9,14 +9,14 @@ import { type Span } from "@report/data/tensors";
 import { useBlock } from "@report/data/use_block";
 import { WithTable } from "@report/parts/beside";
 import { CellMap } from "@report/parts/cell_map";
-import { heatColour, rgbOf } from "@report/parts/colours";
+import { heatColor, rgbOf } from "@report/parts/colors";
 import { figure, words } from "@report/parts/columns";
 import { Value } from "@report/parts/figure";
 import { type Column, Table } from "@report/parts/table";
 import { Note } from "@report/parts/text";
 import { spanOfCell, tensorOf } from "./rows";
 
-/** Errors below this part of the root mean square are as good as none in the colours. */
+/** Errors below this part of the root mean square are as good as none in the colors. */
 const LEAST = 1e-8;
 
 /** Between 0 and 1, by orders of magnitude; null, an infinite error, is the hottest. */
@@ -42,7 +42,7 @@ function Shown({ row, map: { columns, errors } }: { row: CheckRow; map: ErrorMap
   const at = chosenNumber("cell");
   const painter = useCallback(
     (_rows: Span, _columns: Span) => (_bin: number, down: number, across: number) =>
-      rgbOf(heatColour(errorHeat(errors[down * columns + across] ?? null, most))),
+      rgbOf(heatColor(errorHeat(errors[down * columns + across] ?? null, most))),
     [errors, columns, most],
   );
   const describe = (down: number, across: number): string => {
@@ -83,10 +83,10 @@ function Shown({ row, map: { columns, errors } }: { row: CheckRow; map: ErrorMap
             rings={
               at === null
                 ? []
-                : [{ row: Math.floor(at / columns), column: at % columns, colour: "accent" }]
+                : [{ row: Math.floor(at / columns), column: at % columns, color: "accent" }]
             }
             chosen={at === null ? null : [Math.floor(at / columns), at % columns]}
-            anew={row.number}
+            resetOn={row.number}
             painter={painter}
             describe={describe}
             onChoose={(down, across) => setQuery({ cell: down * columns + across })}

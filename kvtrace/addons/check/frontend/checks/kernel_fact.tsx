@@ -1,4 +1,4 @@
-// On a kernel's page: what came of those of its launches that were checked, with where it stands.
+// On a kernel's page: the results of its checked launches, with links to their rows.
 
 import { href } from "@report/app/router";
 import { formatCount } from "@report/data/format";

@@ -20,7 +20,7 @@ const STAGES: Readonly<Record<string, string>> = {
   unknown: "not known",
 };
 
-/** The compiler's stage at fault, in a word or two; null where none is told. */
+/** The compiler's stage at fault, in a word or two; null where it is not known. */
 export const stageOf = ({ stage }: CheckRow): string | null =>
   stage === null ? null : (STAGES[stage] ?? stage);
 
@@ -30,7 +30,7 @@ export function tensorOf(row: CheckRow): Argument | undefined {
   return page.report.arguments[call?.args[row.arg ?? -1] ?? -1];
 }
 
-/** Which of so many rows, or columns, a cell stands for: the first, and one past the last. */
+/** Which of so many rows, or columns, a cell covers: the first, and one past the last. */
 export function spanOfCell(cell: number, cells: number, of: number): [number, number] {
   return [Math.floor((cell * of) / cells), Math.floor(((cell + 1) * of) / cells)];
 }

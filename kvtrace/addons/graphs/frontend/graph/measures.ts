@@ -1,4 +1,4 @@
-// What ops are coloured by, and lines of the source are heated by.
+// What ops are colored by, and lines of the source are heated by.
 
 import { formatBytes, formatFlops } from "@report/data/format";
 import type { OpMeasure } from "@report/parts/op_source";

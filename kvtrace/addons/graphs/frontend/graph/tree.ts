@@ -1,5 +1,5 @@
 // Ops gathered by where in the source they come from: function, line, function called there, its
-// line … A group is a run of neighbours in the order of the trace, so that groups, like ops, read
+// line … A group is a run of neighbors in the order of the trace, so that groups, like ops, read
 // only what comes before them. Repetitions of a loop that was unrolled while tracing are groups too.
 
 import { baseName, formatCount, shortText } from "@report/data/format";
@@ -16,7 +16,7 @@ export interface Node {
   readonly first: number;
   readonly end: number;
   readonly children: readonly Node[];
-  /** The line of the frame that it stands for. */
+  /** The line of its frame. */
   readonly line: number | null;
 }
 
@@ -26,7 +26,7 @@ interface Step {
   readonly line: number | null;
 }
 
-/** Repetitions from which a line that is come back to is taken for a loop's head. */
+/** Repetitions of a line from which it counts as a loop's head. */
 const REPEATED = 3;
 
 /** All ops of a graph as one tree; its root has everything. */
@@ -38,7 +38,7 @@ export function groupedOps(graph: GraphColumns, name: string): Node {
     label: name,
     line: null,
   });
-  // The traced function is the root itself: its lines stand beside the inputs.
+  // The traced function is the root itself: its lines are beside the inputs.
   const functions = root.children.filter(({ op, label }) => op === null && label !== "inputs");
   const [traced] = functions;
   if (functions.length !== 1 || !traced || traced.line !== null) return root;
@@ -121,7 +121,7 @@ function leaf(graph: GraphColumns, op: number, step: Step | undefined): Node {
   };
 }
 
-/** Children with those of each repetition of an unrolled loop in a group of their own. */
+/** Children, with those of each repetition of an unrolled loop in a separate group. */
 function withRepetitions(children: readonly Node[]): readonly Node[] {
   const head = loopHead(children);
   if (head === null) return children;
@@ -149,7 +149,7 @@ function gathered(label: string, children: readonly Node[]): Node {
   return { op: null, label, first: first.first, end: last.end, children, line: first.line };
 }
 
-/** The line that is come back to most often; null where none is often enough. */
+/** The line that repeats most often; null where none repeats often enough. */
 function loopHead(children: readonly Node[]): number | null {
   const landings = new Map<number, number>();
   let before: number | null = null;

@@ -60,7 +60,7 @@ interface ShownProps {
 function Shown({ variant, kernel, graph, block }: ShownProps) {
   const op = chosenNumber("op");
   const [words, file, line] = [chosen("q") ?? "", chosen("file"), chosenNumber("line")];
-  const measure = measureNamed(chosen("colour"));
+  const measure = measureNamed(chosen("color"));
   const tree = useMemo(() => groupedOps(graph, kernelName(kernel)), [graph]);
   const users = useMemo(() => usersOf(graph), [graph]);
   const ops = useMemo(() => [...graph.opcode.keys()], [graph]);
@@ -75,7 +75,7 @@ function Shown({ variant, kernel, graph, block }: ShownProps) {
           <AddressSearch label="Search ops" name="q" placeholder="opcode, shape, name, line" />
           <AddressChoice
             label="Color"
-            name="colour"
+            name="color"
             options={MEASURES.map(({ name, title }) => [name, `${title} (derived)`])}
           />
           {line === null ? null : (

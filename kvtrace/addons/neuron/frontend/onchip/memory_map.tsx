@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { setQuery } from "@report/app/router";
 import { formatBytes, formatCount, plural } from "@report/data/format";
 import type { Tile, Usage } from "../model";
-import { kernelHue } from "@report/parts/colours";
+import { kernelHue } from "@report/parts/colors";
 import { Plot } from "@report/parts/plot";
 import { STEPS } from "@report/parts/pointing";
 import { type Moment, stretchesOf } from "./moment";
@@ -15,7 +15,7 @@ interface MapProps {
   readonly usage: Usage;
   readonly tiles: readonly Tile[];
   readonly executed: number;
-  /** Numbers of the tiles that stand out; null: all do. */
+  /** Numbers of the highlighted tiles; null: all are. */
   readonly chosen: ReadonlySet<number> | null;
   /** Executed ops that are marked. */
   readonly moment: Moment | null;
@@ -115,7 +115,7 @@ function tileText(usage: Usage, tile: Tile): string {
   return `${tile.name ?? "unnamed tile"}: ${size}, ${amountText(usage, tile.amount)} of each, ${use}`;
 }
 
-/** Tiles of one name have one colour. */
+/** Tiles of one name have one color. */
 function huesOf(tiles: readonly Tile[]): ReadonlyMap<string | null, number> {
   const found = new Map<string | null, number>();
   for (const { name } of tiles) if (!found.has(name)) found.set(name, kernelHue(found.size));

@@ -26,7 +26,7 @@ export function momentOf(sequence: Sequence, trips: Trips, program: number | nul
   return { orders, executions };
 }
 
-/** An iteration comes after the one around it, so each is looked at once. */
+/** An iteration comes after the one around it, so each is visited once. */
 function fittingIterations({ loop, trip, around }: Sequence, trips: Trips): boolean[] {
   const found: number[] = [];
   return loop.map((index, place) => {

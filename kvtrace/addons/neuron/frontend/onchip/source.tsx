@@ -80,7 +80,7 @@ function stackOf(stack: number | null): Stack {
   return page.report.stacks[stack ?? -1] ?? [];
 }
 
-/** Whether an op stands on a line of a file. */
+/** Whether an op is on a line of a file. */
 export function standsOn(op: OpWork, line: number, file: string | null): boolean {
   return stackOf(op.stack).some(
     (frame) => frame[1] === line && (file === null || frame[0] === file),

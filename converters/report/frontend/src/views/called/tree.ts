@@ -56,7 +56,7 @@ export function measuresOf(block: CalledBlock, name: string | null): [Measure[],
   return [known, known.find((each) => each.name === name) ?? (known[0] as Measure)];
 }
 
-/** For each step the place after the last that is below it: they stand one after the other. */
+/** For each step the place after its last descendant: descendants follow their step. */
 export function endsOf({ parent }: CalledBlock): readonly number[] {
   const ends = parent.map((_, place) => place + 1);
   for (let place = parent.length - 1; place > 0; place -= 1) {

@@ -1,5 +1,5 @@
 // Two texts side by side: what each editor shows, which lines light up, where there is nothing to
-// stand beside the other side's line, and where one change ends and the next begins.
+// put beside the other side's line, and where one change ends and the next begins.
 
 import type { Lit } from "../../parts/code";
 import type { Row } from "./blocks";
@@ -12,7 +12,7 @@ export interface Pane {
   readonly spacers: readonly (readonly [line: number, count: number])[];
 }
 
-/** Neighbouring rows that differ. */
+/** Neighboring rows that differ. */
 interface Hunk {
   readonly first: number;
   readonly end: number;
@@ -28,7 +28,7 @@ export interface Aligned {
     readonly before: readonly (number | null)[];
     readonly after: readonly (number | null)[];
   };
-  /** Rows that differ in nothing but numbers that stand for each other. */
+  /** Rows that differ only in numbers that correspond to each other. */
   readonly substituted: ReadonlySet<number>;
 }
 
@@ -77,7 +77,7 @@ function paneOf(rows: readonly Row[], at: 1 | 3): { pane: Pane; lines: (number |
 
 /**
  * Rows whose lines are the same once BEFORE's numbers are read as AFTER's. Names of values count
- * as the same where they stand for the same value: one more value renumbers all that follow.
+ * as the same where they name the same value: one more value renumbers all that follow.
  */
 function substitutedRows(rows: readonly Row[], substitutions: Substitutions): ReadonlySet<number> {
   const found = new Set<number>();
@@ -102,7 +102,7 @@ function substitutedRows(rows: readonly Row[], substitutions: Substitutions): Re
   return found;
 }
 
-/** Which names of both sides stand for the same value: from where they are defined, or first met. */
+/** Which names of both sides are the same value: from where they are defined, or first used. */
 class Names {
   private readonly pairs = new Set<string>();
   private readonly known = [new Set<string>(), new Set<string>()] as const;

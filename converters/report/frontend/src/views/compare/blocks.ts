@@ -35,13 +35,13 @@ interface SourceDifference {
 
 export interface CodeDifference extends SourceDifference {
   readonly stage: string;
-  /** Numbers that stand for each other all through, as block sizes do. */
+  /** Numbers that correspond to each other throughout, as block sizes do. */
   readonly substitutions: readonly (readonly [before: string, after: string])[];
   /** Lines that differ in nothing else; they are in neither `removed` nor `added`. */
   readonly substituted_lines: number;
 }
 
-/** A later stage that differs; its rows are a block of their own, a CodeDifference. */
+/** A later stage that differs; its rows are a separate block, a CodeDifference. */
 export interface AlignedStage {
   readonly stage: string;
   readonly removed: number;
@@ -77,7 +77,7 @@ export interface VariantDifference {
   readonly calls_added: number;
   readonly calls_removed: number;
   readonly code: CodeDifference | null;
-  /** What differs in each stage, in words: ops added, removed, moved; classes of instructions. */
+  /** What differs in each stage, as text: ops added, removed, moved; classes of instructions. */
   readonly stages: readonly { readonly stage: string; readonly words: string }[];
   readonly aligned: readonly AlignedStage[];
   readonly texts: readonly StageTexts[];
@@ -105,7 +105,7 @@ export interface FindingDifference {
   readonly finding: Finding;
 }
 
-/** A line of the headline, worst first; values, by and sure are in words. */
+/** A line of the headline, worst first; values, by and sure are texts. */
 export interface HeadlineRow {
   readonly kernel: string;
   readonly level: string;

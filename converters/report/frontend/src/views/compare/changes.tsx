@@ -17,7 +17,7 @@ export const CHANGE_COLUMNS: readonly Column<Change>[] = [
   code("After", (row) => row.after ?? "none", { prose: true, limit: 400 }),
 ];
 
-/** Nothing where there is nothing. */
+/** Renders nothing for an empty list. */
 export function ChangeTable(props: { id: string; caption: string; changes: readonly Change[] }) {
   const { id, caption, changes } = props;
   if (!changes.length) return null;

@@ -1,4 +1,4 @@
-// What changed, worst first, how much and how sure; and the rules that the change was held against.
+// What changed, worst first, how much and how sure; and the rules that it was checked with.
 
 import { useMemo } from "preact/hooks";
 

@@ -125,13 +125,13 @@ function Variant({ variant }: { variant: VariantDifference }) {
   );
 }
 
-/** What differs in each stage, in words; nothing where no stage is told apart. */
+/** What differs in each stage, as text; nothing where no stage has a text. */
 function Stages({ variant: { stages } }: { variant: VariantDifference }) {
-  const told = stages.filter(({ words }) => words);
-  if (!told.length) return null;
+  const shown = stages.filter(({ words }) => words);
+  if (!shown.length) return null;
   return (
     <dl id="variant-stages">
-      {told.map(({ stage, words }) => (
+      {shown.map(({ stage, words }) => (
         <div key={stage}>
           <dt>{stage.toUpperCase()}</dt>
           <dd>{shortText(words, 2000)}</dd>

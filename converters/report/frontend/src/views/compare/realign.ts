@@ -1,4 +1,4 @@
-// Pairs lines of a changed part again: those that are the same but for numbers that stand for each
+// Pairs lines of a changed part again: those that differ only in numbers that correspond to each
 // other and names of values belong beside each other, whatever came between them.
 
 import type { Row } from "./blocks";
@@ -10,7 +10,7 @@ type Line = readonly [number: number | null, text: string];
 /** Parts with more pairs of lines than this stay as they are. */
 const MOST_PAIRS = 1_000_000;
 
-/** Names of values, numbers, and what stands between them. */
+/** Names of values, numbers, and what is between them. */
 export function tokens(text: string): readonly string[] {
   return text.split(/(%[\w.$-]+|\d+)/);
 }
@@ -57,7 +57,7 @@ function pairedPart(
   return rows;
 }
 
-/** Lines one by one; what is left over stands alone. */
+/** Lines one by one; what is left over has no pair. */
 function beside(before: readonly Line[], after: readonly Line[]): Row[] {
   return Array.from({ length: Math.max(before.length, after.length) }, (_, place): Row => {
     const [one, two] = [before[place], after[place]];

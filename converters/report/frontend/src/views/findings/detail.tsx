@@ -126,7 +126,7 @@ function Remedy({ listed }: { listed: Listed }) {
   );
 }
 
-/** The comment that suppresses one rule where it stands. */
+/** The comment that suppresses one rule on its line. */
 function suppression(rule: string): string {
   return `# kvtrace: ignore[${plainText(rule)}] reason`;
 }

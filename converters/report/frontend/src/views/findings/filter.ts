@@ -6,8 +6,8 @@ import type { PlacedFinding } from "../../data/types";
 import { matches } from "../../parts/search";
 import type { PillKind } from "../../parts/text";
 
-/** What a finding counts as: suppressed ones are told apart from violations. */
-type Standing = "violation" | "unknown" | "suppressed" | "proven";
+/** What a finding counts as: suppressed ones are distinguished from violations. */
+type Status = "violation" | "unknown" | "suppressed" | "proven";
 
 export interface Filter {
   readonly words: string;
@@ -21,33 +21,33 @@ export interface Filter {
 export interface Listed {
   readonly key: string;
   readonly placed: PlacedFinding;
-  readonly standing: Standing;
+  readonly status: Status;
 }
 
-function standingOf({ found }: PlacedFinding): Standing {
+function statusOf({ found }: PlacedFinding): Status {
   if (found.suppressed) return "suppressed";
   return found.verdict === "violation" || found.verdict === "proven" ? found.verdict : "unknown";
 }
 
 const SEVERITIES = ["error", "warning", "note"];
-export const STANDINGS: readonly Standing[] = ["violation", "unknown", "suppressed", "proven"];
+export const STATUSES: readonly Status[] = ["violation", "unknown", "suppressed", "proven"];
 
 /** Violations by severity, then what is unknown, then what is suppressed. */
-export function rankOf({ placed, standing }: Listed): number {
+export function rankOf({ placed, status }: Listed): number {
   const severity = SEVERITIES.indexOf(placed.found.severity);
-  return STANDINGS.indexOf(standing) * 4 + (severity < 0 ? SEVERITIES.length : severity);
+  return STATUSES.indexOf(status) * 4 + (severity < 0 ? SEVERITIES.length : severity);
 }
 
-export function pillKind({ placed, standing }: Listed): PillKind {
-  if (standing === "proven") return "fine";
+export function pillKind({ placed, status }: Listed): PillKind {
+  if (status === "proven") return "fine";
   const { severity } = placed.found;
-  if (standing !== "violation") return "note";
+  if (status !== "violation") return "note";
   return severity === "error" || severity === "warning" ? severity : "note";
 }
 
-/** "error", "warning" or "note" of a violation; else what it stands as. */
-export function pillText({ placed, standing }: Listed): string {
-  return standing === "violation" ? placed.found.severity : standing;
+/** "error", "warning" or "note" of a violation; else its status. */
+export function pillText({ placed, status }: Listed): string {
+  return status === "violation" ? placed.found.severity : status;
 }
 
 let known: readonly Listed[] | null = null;
@@ -60,7 +60,7 @@ export function listedFindings(): readonly Listed[] {
     const id = placed.found.finding_id;
     const before = taken.get(id) ?? 0;
     taken.set(id, before + 1);
-    return { key: before ? `${id}~${before + 1}` : id, placed, standing: standingOf(placed) };
+    return { key: before ? `${id}~${before + 1}` : id, placed, status: statusOf(placed) };
   });
   known = listed.sort((a, b) => rankOf(a) - rankOf(b));
   return known;
@@ -77,7 +77,7 @@ export function filtered(filter: Filter): readonly Listed[] {
   return listedFindings().filter((each) => {
     const { found, kernel } = each.placed;
     if (filter.rule && found.rule !== filter.rule) return false;
-    if (filter.verdict && each.standing !== filter.verdict) return false;
+    if (filter.verdict && each.status !== filter.verdict) return false;
     if (filter.kernel && String(kernel) !== filter.kernel) return false;
     return wordsMatch(each, filter.words);
   });
@@ -100,11 +100,11 @@ export function causesOf(filter: Filter): readonly (readonly Listed[])[] {
   return [...groups.values(), ...alone];
 }
 
-export function wordsMatch({ placed: { found }, standing }: Listed, words: string): boolean {
+export function wordsMatch({ placed: { found }, status }: Listed, words: string): boolean {
   return matches(
     words,
     found.rule,
-    standing,
+    status,
     found.severity,
     found.kernel,
     found.file,

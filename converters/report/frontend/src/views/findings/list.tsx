@@ -20,7 +20,7 @@ import {
   pillText,
   rankOf,
   sentence,
-  STANDINGS,
+  STATUSES,
 } from "./filter";
 
 export function Filters(props: { filter: Filter; shown: number }) {
@@ -31,15 +31,15 @@ export function Filters(props: { filter: Filter; shown: number }) {
     () => counted(all.map(({ placed }) => String(placed.kernel ?? ""))),
     [all],
   );
-  const standings = useMemo(() => counted(all.map(({ standing }) => standing)), [all]);
+  const statuses = useMemo(() => counted(all.map(({ status }) => status)), [all]);
   const proven = totals(page.report).get("proven") ?? 0;
   const ofRule = [...new Set([...rules.keys(), filter.rule])].filter(Boolean).sort();
   const ruleText = (rule: string) =>
     `${shortText(rule, 60)} (${formatCount(rules.get(rule) ?? 0)})`;
-  const standingText = (each: (typeof STANDINGS)[number]): string =>
+  const standingText = (each: (typeof STATUSES)[number]): string =>
     each === "proven"
       ? `proven (${plural(proven, "access", "accesses")})`
-      : `${each} (${formatCount(standings.get(each) ?? 0)})`;
+      : `${each} (${formatCount(statuses.get(each) ?? 0)})`;
   const kernelText = (kernel: string): string =>
     `${kernelName(Number(kernel))} (${formatCount(kernels.get(kernel) ?? 0)})`;
   return (
@@ -60,7 +60,7 @@ export function Filters(props: { filter: Filter; shown: number }) {
         name="verdict"
         options={[
           ["", "all verdicts"],
-          ...STANDINGS.map((each) => [each, standingText(each)] as const),
+          ...STATUSES.map((each) => [each, standingText(each)] as const),
         ]}
       />
       <AddressChoice
@@ -91,7 +91,7 @@ interface FindingListProps {
   readonly chosen: Listed | null;
 }
 
-/** All columns, or beside a chosen finding only those that tell them apart. */
+/** All columns, or beside a chosen finding only those that distinguish them. */
 export function FindingList({ filter, chosen }: FindingListProps) {
   const groups = useMemo(
     () => causesOf(filter),

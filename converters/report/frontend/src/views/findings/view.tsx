@@ -69,7 +69,7 @@ function Overview() {
 
 function violations(): number {
   return listedFindings().filter(
-    ({ standing, placed }) => standing === "violation" && placed.found.severity !== "note",
+    ({ status, placed }) => status === "violation" && placed.found.severity !== "note",
   ).length;
 }
 
@@ -83,7 +83,7 @@ const view: View = {
     const count = violations();
     if (!count) return null;
     const errors = listedFindings().some(
-      ({ standing, placed }) => standing === "violation" && placed.found.severity === "error",
+      ({ status, placed }) => status === "violation" && placed.found.severity === "error",
     );
     return { text: formatCount(count), kind: errors ? "error" : "warning" };
   },

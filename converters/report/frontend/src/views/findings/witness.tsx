@@ -13,13 +13,13 @@ import type { Listed } from "./filter";
 import { storageOf, type StorageView } from "./storage";
 
 export function Witness({ listed }: { listed: Listed }) {
-  const { placed, standing } = listed;
+  const { placed, status } = listed;
   const { found } = placed;
   const storage = useMemo(() => storageOf(placed), [placed]);
   return (
     <Section title={found.verdict === "unknown" ? "Access" : "Witness"} id="witness">
       {found.verdict === "unknown" ? <Undecided found={found} /> : null}
-      {found.program === null && standing !== "unknown" ? (
+      {found.program === null && status !== "unknown" ? (
         <p class="muted">It holds for the call as a whole: no single lane shows it.</p>
       ) : null}
       <Facts

@@ -3,7 +3,7 @@
 import type { LineFigures } from "../../data/types";
 
 export interface SourceLineFigures extends LineFigures {
-  /** Whether an op stands here itself; else it was only inlined into this line. */
+  /** Whether an op is of this line itself; else it was only inlined into it. */
   readonly own: boolean;
 }
 

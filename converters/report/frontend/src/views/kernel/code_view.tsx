@@ -273,14 +273,14 @@ function Said(props: LinkStatusProps) {
   }
   const places = links.toStage.get(file?.path ?? "")?.get(active.line) ?? [];
   const own = places.filter(({ depth }) => !depth).length;
-  const told = [
+  const parts = [
     own ? plural(own, `${stage} line`) : "",
     places.length > own ? `${plural(places.length - own, "line")} inlined into it` : "",
   ];
   return (
     <>
       {formatPlace(shortText(file?.path), active.line)} became{" "}
-      {told.filter(Boolean).join("; ") || `no ${stage} line`}
+      {parts.filter(Boolean).join("; ") || `no ${stage} line`}
       {end}
     </>
   );

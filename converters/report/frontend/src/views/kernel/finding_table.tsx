@@ -1,4 +1,4 @@
-// The findings of a kernel and the lines that they stand on.
+// The findings of a kernel and their lines.
 
 import { href } from "../../app/router";
 import { formatCount, formatPlace, shortText } from "../../data/format";

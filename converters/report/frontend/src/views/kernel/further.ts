@@ -1,4 +1,4 @@
-// What add-ons tell of a kernel on its page: each kernel_fact.tsx beside one of their views.
+// What add-ons show of a kernel on its page: each kernel_fact.tsx beside one of their views.
 
 import type { ComponentType } from "preact";
 

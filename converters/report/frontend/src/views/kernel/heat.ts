@@ -1,4 +1,4 @@
-// Heat: one figure for each line of the source, and of the TTIR, that some op stands on.
+// Heat: one figure for each line of the source, and of the TTIR, that has an op.
 
 import { formatBytes, formatFlops, formatPlace, formatShare, plural } from "../../data/format";
 import type { LineFigures, SourceFile } from "../../data/types";
@@ -120,7 +120,7 @@ export function sourceHeat(
   );
 }
 
-/** Heat of a stage's lines; null where it cannot be told which op stands on which line. */
+/** Heat of a stage's lines; null where it is not known which op is on which line. */
 export function stageHeat(
   block: LinesBlock,
   stage: string,
@@ -141,8 +141,8 @@ export function stageHeat(
 const NO_FIGURE = "\u00a0";
 
 /**
- * Heat of a stage whose lines are not ops of their own: each has that of the source line that it
- * stands on, as a bar without a figure, for the figure is of all that the line became.
+ * Heat of a stage whose lines are not single ops: each has that of its source
+ * line, as a bar without a figure, since the figure is of all that the source line became.
  */
 export function inheritedHeat(
   block: LinesBlock,

@@ -11,7 +11,7 @@ export interface SourcePlace {
   readonly line: number;
 }
 
-/** A line of the stage; `depth` 0 stands there itself, larger ones were inlined from further in. */
+/** A line of the stage; `depth` 0 is that line's own code, larger ones were inlined from further in. */
 interface StagePlace {
   readonly line: number;
   readonly depth: number;

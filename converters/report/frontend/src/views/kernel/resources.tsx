@@ -82,7 +82,7 @@ function optionsText({ options }: Variant): string {
 }
 
 /** The parameters and what the variant assumes of them; what differs from the nearest is marked. */
-export function Specialisation({ variant }: { variant: Variant }) {
+export function Specialization({ variant }: { variant: Variant }) {
   const changed = new Set(variant.recompiled?.changes.map(({ what }) => what.split(" ").at(-1)));
   const columns: Column<Parameter>[] = [
     {
@@ -112,7 +112,7 @@ export function Specialisation({ variant }: { variant: Variant }) {
   ];
   return (
     <Table
-      id="specialisation"
+      id="specialization"
       caption="Parameters and what the variant was specialized for"
       columns={columns}
       rows={variant.signature}

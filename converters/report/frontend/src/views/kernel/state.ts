@@ -1,4 +1,4 @@
-// What is chosen in this view, as it stands in the address.
+// What is chosen in this view, as the address has it.
 
 import { chosenNumber, type Query, setQuery } from "../../app/router";
 import type { SourceFile, Stage, Variant } from "../../data/types";

@@ -59,7 +59,7 @@ export function VariantTable({ kernel, chosen }: { kernel: number; chosen: numbe
   );
 }
 
-/** What goes along to another variant: not the lines of this one's compiled code. */
+/** What is kept when another variant is chosen: not the lines of this one's compiled code. */
 function kept(): Record<string, string | null> {
   return { ...Object.fromEntries(address.value.query), ir: null, beside: null };
 }
@@ -112,7 +112,7 @@ function changeText({ what, before, after }: Change): string {
   return `${shortText(what, 80)}: ${shortText(before ?? "none", 40)} → ${shortText(after ?? "none", 40)}`;
 }
 
-/** All that differs from the nearest earlier variant, with what getting this one took. */
+/** All that differs from the nearest earlier variant, and how long this one took to compile or load. */
 export function Recompile({ variant }: { variant: Variant }) {
   const { recompiled } = variant;
   if (!recompiled) {

@@ -17,7 +17,7 @@ import { FACTS } from "./further";
 import "./kernel.css";
 import { markedFindings } from "../../parts/finding_marks";
 import { Pipeline } from "./pipeline";
-import { Resources, Specialisation } from "./resources";
+import { Resources, Specialization } from "./resources";
 import { Roofline } from "./roofline";
 import { heldPlace, holdPlace, shownFiles } from "./state";
 import { Tunings } from "./tuning";
@@ -65,7 +65,7 @@ function Shown({ index, chosen }: { index: number; chosen: number | null }) {
   const block = loaded.state === "ready" ? loaded.value : null;
   const variants = report.kernels[index]?.variants ?? NO_VARIANTS;
   useEffect(() => {
-    // Who comes for a line should see it; the page itself begins at its top.
+    // A link to a line scrolls to it; without one the page begins at its top.
     if (heldPlace()) requestAnimationFrame(showCode);
   }, []);
   return (
@@ -145,9 +145,9 @@ function Compiled({
       <Section title="Compilation" id="compilation">
         <Pipeline variant={variant} load={load} />
       </Section>
-      <Section title="Specialization" id="specialisation-part">
+      <Section title="Specialization" id="specialization-part">
         <Recompile variant={variant} />
-        <Specialisation variant={variant} />
+        <Specialization variant={variant} />
       </Section>
     </>
   );

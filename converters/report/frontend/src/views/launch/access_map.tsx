@@ -1,8 +1,8 @@
-// The access map: one slice of a tensor, each place coloured by how often it is accessed, by its
+// The access map: one slice of a tensor, each place colored by how often it is accessed, by its
 // value, or by which programs share it.
 
 import { useMemo, useState } from "preact/hooks";
-import { type ColourName, type Colours, heatColour, type Rgb, rgbOf } from "../../parts/colours";
+import { type ColorName, type Colors, heatColor, type Rgb, rgbOf } from "../../parts/colors";
 import { CellMap, cellsIn, type Paint, type Ring } from "../../parts/cell_map";
 import { binsOf, type Counts, MOST_BINS } from "../../accesses/counts";
 import { formatCount } from "../../data/format";
@@ -10,7 +10,7 @@ import { type Span } from "../../data/tensors";
 import { isInside, type Look, offsetAt, placeOf } from "../../accesses/look";
 import { SECTOR } from "../../accesses/warp";
 import type { AxisNames } from "../../parts/map_axes";
-import { accessHeat, mapColours } from "./map_colours";
+import { accessHeat, mapColors } from "./map_colors";
 import type { Scene, Touched } from "./scene";
 
 interface AccessMapProps {
@@ -18,7 +18,7 @@ interface AccessMapProps {
   readonly label: string;
   readonly height: number;
   readonly id?: string;
-  /** What is said of a place, for the tooltip. */
+  /** The tooltip of a place. */
   describe(offset: number): string;
   onElement(offset: number | null): void;
 }
@@ -45,8 +45,8 @@ export function AccessMap({ scene, describe, onElement, ...props }: AccessMapPro
     [scene.tiles],
   );
   const painter = useMemo(
-    () => (rows: Span, columns: Span, colours: Colours) =>
-      painted(scene, rows, columns, colours, setSampled),
+    () => (rows: Span, columns: Span, colors: Colors) =>
+      painted(scene, rows, columns, colors, setSampled),
     [scene],
   );
   const [row, column] = (element === null ? null : placeOf(look, element)) ?? [];
@@ -61,7 +61,7 @@ export function AccessMap({ scene, describe, onElement, ...props }: AccessMapPro
         {...(props.id && { names })}
         chosen={row === undefined || column === undefined ? null : [row, column]}
         {...(!counts.dense && { mostBins: MOST_BINS })}
-        anew={look}
+        resetOn={look}
         painter={painter}
         describe={(row, column) => describe(offsetAt(look, row, column, slice))}
         onChoose={(row, column) => onElement(offsetAt(look, row, column, slice))}
@@ -88,10 +88,10 @@ function axisNames({ axes, order, wrapped }: Look): AxisNames {
   };
 }
 
-function ringAt({ look, slice }: Scene, offset: number, colour: ColourName): Ring[] {
+function ringAt({ look, slice }: Scene, offset: number, color: ColorName): Ring[] {
   const [row, column, own] = placeOf(look, offset) ?? [];
   if (row === undefined || column === undefined || (look.slices && own !== slice)) return [];
-  return [{ row, column, colour }];
+  return [{ row, column, color }];
 }
 
 const MOST_BESIDE = 24;
@@ -115,10 +115,10 @@ function painted(
   scene: Scene,
   rows: Span,
   columns: Span,
-  colours: Colours,
+  colors: Colors,
   tell: (sampled: boolean) => void,
 ): Paint {
-  const { look, slice, values, colour, subsets } = scene;
+  const { look, slice, values, color, subsets } = scene;
   const region = { slice, rows, columns };
   const { counts, sampled } = binsOf(scene.counts, look, region);
   tell(sampled);
@@ -127,10 +127,10 @@ function painted(
   // accesses of an element, on average over each bin
   const shares = counts.map((count, bin) => count / cellsIn(rows, columns, bin));
   const most = scene.counts.most ?? shares.reduce((most, share) => Math.max(most, share), 0);
-  const meant = mapColours();
+  const meant = mapColors();
   const moved = movedInVain(scene.context ?? scene.counts, scene.touched);
-  const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
-  const named = (name: ColourName): Rgb => rgbOf(colours[name]);
+  const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColor(step / 255)));
+  const named = (name: ColorName): Rgb => rgbOf(colors[name]);
   const hot = (share: number): Rgb =>
     heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? named("error");
   const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0)];
@@ -139,14 +139,14 @@ function painted(
     const count = shares[bin] ?? 0;
     if (row < 0 || row >= look.rows.size || !isInside(look, offset))
       return count > 0 ? rgbOf(meant.outside) : null;
-    if (values && colour === "value") {
+    if (values && color === "value") {
       const value = values.at(offset * scene.touched.unit) ?? NaN;
       const own = Number.isNaN(value)
         ? rgbOf(meant.nan)
         : hot(range ? (value - least) / range : 0.5);
       return count > 0 ? own : pale(own, named("back"));
     }
-    if (count > 0 && subsets) return rgbOf(subsetColour(subsets.which[offset - subsets.low] ?? 0));
+    if (count > 0 && subsets) return rgbOf(subsetColor(subsets.which[offset - subsets.low] ?? 0));
     if (count > 0) return hot(accessHeat(count, most));
     if (lanes?.[bin]) return rgbOf(meant.masked);
     if (context?.[bin]) return rgbOf(meant.context);
@@ -169,8 +169,8 @@ function movedInVain(
   };
 }
 
-/** Each subset a golden angle further round the colours. */
-export function subsetColour(subset: number): string {
+/** Each subset a golden angle further round the colors. */
+export function subsetColor(subset: number): string {
   const part = (shift: number): number =>
     Math.round(128 + 96 * Math.cos(2 * Math.PI * (0.618 * subset + shift / 3)));
   return `rgb(${part(0)} ${part(1)} ${part(2)})`;

@@ -12,7 +12,7 @@ import { AS_IT_IS } from "./state";
 
 export interface HereFinding {
   readonly placed: PlacedFinding;
-  /** The op that it is about; null where that cannot be told. */
+  /** The op that it is about; null where that is not known. */
   readonly op: number | null;
   /** Whether the witness is one of this call's; else another call shows it. */
   readonly own: boolean;

@@ -1,4 +1,4 @@
-// How a tensor is looked at: its shape, which axis is where, and one slice, or all.
+// How a tensor is viewed: its shape, which axis is where, and one slice, or all.
 
 import type { ComponentChildren } from "preact";
 import { chosen, setQuery } from "../../app/router";
@@ -35,7 +35,7 @@ export function LookEditor({ look }: { look: Look }) {
     >
       <summary>Edit tensor view</summary>
       <div class="toolbar" id="look-editor">
-        <Labelled name="View it as">
+        <Labeled name="View it as">
           <input
             type="text"
             id="look-shape"
@@ -43,7 +43,7 @@ export function LookEditor({ look }: { look: Look }) {
             placeholder={axes.map(({ size }) => size).join(" x ")}
             onChange={(event) => setQuery({ ...AS_IT_IS, shape: event.currentTarget.value })}
           />
-        </Labelled>
+        </Labeled>
         {ROLES.slice(0, axes.length)
           .map((label, back) => (
             <Choice
@@ -61,7 +61,7 @@ export function LookEditor({ look }: { look: Look }) {
           </button>
         ) : null}
         {fixed.map(({ axis, place }, position) => (
-          <Labelled key={axis} name={`axis ${axis} at`}>
+          <Labeled key={axis} name={`axis ${axis} at`}>
             <input
               type="number"
               min="0"
@@ -73,7 +73,7 @@ export function LookEditor({ look }: { look: Look }) {
                 setQuery({ at: places.join(",") });
               }}
             />
-          </Labelled>
+          </Labeled>
         ))}
         <button type="button" onClick={() => setQuery({ ...AS_IT_IS, lay: null })}>
           As it is
@@ -84,7 +84,7 @@ export function LookEditor({ look }: { look: Look }) {
   );
 }
 
-function Labelled(props: { name: string; children: ComponentChildren }) {
+function Labeled(props: { name: string; children: ComponentChildren }) {
   return (
     <label class="control">
       <span>{props.name}</span>

@@ -1,5 +1,5 @@
-// The access map of an op's tensor with all that belongs to it: figures, the way it is looked at,
-// what its colours mean, the chosen element, and the same as a table.
+// The access map of an op's tensor with all that belongs to it: figures, how it is viewed,
+// what its colors mean, the chosen element, and the same as a table.
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
@@ -13,12 +13,12 @@ import { LoopSliders, type SlidLoop } from "../../parts/loop_sliders";
 import { AddressChoice } from "../../parts/search";
 import { Table } from "../../parts/table";
 import { Note } from "../../parts/text";
-import { AccessMap, subsetColour } from "./access_map";
+import { AccessMap, subsetColor } from "./access_map";
 import { CountTable, ElementPanel, placeText } from "./element";
 import type { HereFinding } from "./findings";
 import { LookEditor, SliceBar } from "./look_editor";
 import { IterationSlider } from "./programs";
-import { accessHeat, Key, mapColours, Scale } from "./map_colours";
+import { accessHeat, Key, mapColors, Scale } from "./map_colors";
 import { type Scene, type Touched, useScene } from "./scene";
 import { type Place, programQuery, programText } from "./state";
 import type { Subset, Subsets } from "../../accesses/subsets";
@@ -36,7 +36,7 @@ interface MapPanelProps {
 export function MapPanel({ block, grid, touched, findings }: MapPanelProps) {
   const nested = touched.accesses.some(tellsTrips);
   const { scene, last, slices } = useScene(grid, touched, findings);
-  const { look, slice, counts, values, colour, subsets, element } = scene;
+  const { look, slice, counts, values, color, subsets, element } = scene;
   const map = {
     scene,
     label: `Accesses of ${shortText(touched.name, 60)} by ${touched.op.op}`,
@@ -64,7 +64,7 @@ export function MapPanel({ block, grid, touched, findings }: MapPanelProps) {
       <div class="toolbar">
         <AddressChoice
           label="Color by"
-          name="colour"
+          name="color"
           options={[
             ["count", "accesses"],
             ["programs", "programs that share elements"],
@@ -95,7 +95,7 @@ export function MapPanel({ block, grid, touched, findings }: MapPanelProps) {
           }
         />
       )}
-      {colour === "programs" ? <SubsetLegend subsets={subsets} grid={grid} /> : null}
+      {color === "programs" ? <SubsetLegend subsets={subsets} grid={grid} /> : null}
       {element === null ? null : (
         <ElementPanel scene={scene} grid={grid} offset={element} text={map.describe(element)} />
       )}
@@ -184,12 +184,12 @@ function CountFigures({ scene: { counts, look, lanes, touched } }: { scene: Scen
 }
 
 function Legend({ scene }: { scene: Scene }) {
-  const { counts, context, lanes, values, colour, tiles, touched } = scene;
-  const byValue = colour === "value" ? values : null;
-  const colours = mapColours();
+  const { counts, context, lanes, values, color, tiles, touched } = scene;
+  const byValue = color === "value" ? values : null;
+  const colors = mapColors();
   const most = counts.most ?? Infinity;
   const plain = byValue === null;
-  const keys: readonly (readonly [boolean, keyof typeof colours, string])[] = [
+  const keys: readonly (readonly [boolean, keyof typeof colors, string])[] = [
     [byValue !== null && byValue.nan > 0, "nan", "not a number"],
     [plain && lanes !== null, "masked", "masked lanes only"],
     [plain && context !== null, "context", "by other programs or iterations"],
@@ -203,7 +203,7 @@ function Legend({ scene }: { scene: Scene }) {
   ];
   return (
     <p class="small muted launch-legend" id="access-legend">
-      {plain && colour === "programs" ? null : (
+      {plain && color === "programs" ? null : (
         <span>
           <Scale
             from={byValue ? 0 : accessHeat(1, most)}
@@ -218,7 +218,7 @@ function Legend({ scene }: { scene: Scene }) {
       )}
       {keys.map(([shown, name, text]) =>
         shown ? (
-          <Key key={name} name={name} colour={colours[name]}>
+          <Key key={name} name={name} color={colors[name]}>
             {text}
           </Key>
         ) : null,
@@ -260,7 +260,7 @@ function SubsetLegend({ subsets, grid }: { subsets: Subsets | null; grid: Place 
       columns={[
         {
           label: "Color",
-          cell: ({ number }) => <span class="key" style={{ background: subsetColour(number) }} />,
+          cell: ({ number }) => <span class="key" style={{ background: subsetColor(number) }} />,
           text: ({ number }) => String(number),
         },
         words("Programs", named, { source: "derived" }),

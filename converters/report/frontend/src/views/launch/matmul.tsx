@@ -115,7 +115,7 @@ function Factor(props: FactorProps) {
   );
 }
 
-/** The last two axes as they stand in the product; other axes where the program is. */
+/** The last two axes as the product has them; other axes at the program's index. */
 function factorScene(
   touched: Touched,
   program: number | null,

@@ -1,4 +1,4 @@
-// The chosen op: what it did, where it stands, and its accesses.
+// The chosen op: what it did, where it is, and its accesses.
 
 import { useMemo } from "preact/hooks";
 import { chosen, setQuery } from "../../app/router";

@@ -48,7 +48,7 @@ function linesOf({ ops, loops }: CallOps): Line[] {
   return linesIn(null, 0);
 }
 
-/** Where it stands among the ops; a loop with an index of its own is before the op that it names. */
+/** Its place among the ops; a loop with its own index is before the op that it names. */
 function placeOf(each: Op | Loop): number {
   return "op" in each || each.before === each.index ? each.index : each.before - 0.5;
 }

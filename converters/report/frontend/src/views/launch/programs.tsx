@@ -5,7 +5,7 @@ import { chosen, chosenNumber, setQuery } from "../../app/router";
 import { formatGrid, formatted, plural } from "../../data/format";
 import type { CallOps } from "../../data/types";
 import { WithTable } from "../../parts/beside";
-import { type Colours, heatColour, rgbOf } from "../../parts/colours";
+import { type Colors, heatColor, rgbOf } from "../../parts/colors";
 import { figure, words } from "../../parts/columns";
 import { Play } from "../../parts/play";
 import { AddressChoice } from "../../parts/search";
@@ -34,7 +34,7 @@ const SCOPES = [
   ["all", "all ops"],
   ["op", "the chosen op"],
 ] as const;
-/** The unit of what the grid is coloured by. */
+/** The unit of what the grid is colored by. */
 const HEAT = { bytes: "bytes", masked: "share", findings: "count" } as const;
 
 export function Programs({ block, grid, findings, op }: ProgramsProps) {
@@ -165,9 +165,9 @@ function GridMap({ grid, heat, findings, program, describe, onChoose }: GridMapP
     row * across + column < count ? first + row * across + column : null;
   const rings = useMemo(() => {
     const own = findings.subarray(first, first + count);
-    const ring = (each: number, colour: Ring["colour"]): Ring => {
+    const ring = (each: number, color: Ring["color"]): Ring => {
       const [row, column] = cell(each);
-      return { row, column, colour };
+      return { row, column, color };
     };
     const found = [...own.keys()].filter((place) => own[place]);
     return [
@@ -177,7 +177,7 @@ function GridMap({ grid, heat, findings, program, describe, onChoose }: GridMapP
   }, [findings, first, program]);
   const painter = useMemo(() => {
     const most = heat?.reduce((top, value) => Math.max(top, value), 0) || 1;
-    return (rows: Span, columns: Span, colours: Colours) => (bin: number) => {
+    return (rows: Span, columns: Span, colors: Colors) => (bin: number) => {
       const [low, left] = [Math.floor(bin / columns.bins), bin % columns.bins];
       let hottest = -1;
       for (let row = binStart(rows, low); row < binStart(rows, low + 1); row += 1)
@@ -186,7 +186,7 @@ function GridMap({ grid, heat, findings, program, describe, onChoose }: GridMapP
           if (each !== null) hottest = Math.max(hottest, heat?.[each] ?? 0);
         }
       if (hottest < 0) return null;
-      return rgbOf(hottest > 0 ? heatColour(0.2 + (0.8 * hottest) / most) : colours.track);
+      return rgbOf(hottest > 0 ? heatColor(0.2 + (0.8 * hottest) / most) : colors.track);
     };
   }, [heat, first]);
   return (
@@ -198,7 +198,7 @@ function GridMap({ grid, heat, findings, program, describe, onChoose }: GridMapP
       columns={across}
       rings={rings}
       chosen={program === null ? null : cell(program)}
-      anew={grid}
+      resetOn={grid}
       painter={painter}
       describe={(row, column) => {
         const each = numberOf(row, column);

@@ -1,4 +1,4 @@
-// What a map shows of one op: its tensor, how it is looked at, and its accesses counted.
+// What a map shows of one op: its tensor, how it is viewed, and its accesses counted.
 
 import { chosen, chosenNumber } from "../../app/router";
 import { useMemo } from "preact/hooks";
@@ -89,7 +89,7 @@ export function lookOf(touched: Touched, asked: LookAsked): Look {
   return axes ? lookAt(own, { ...asked, axes: axes.join(",") }) : look;
 }
 
-/** All axes, those of the lanes last; null where there are not two of them that are told by stride. */
+/** All axes, those of the lanes last; null where strides do not distinguish two of them. */
 function laneAxes({ accesses, unit }: Touched, look: Look): number[] | null {
   const lanes = accesses.find(isKnown)?.layout?.lanes?.filter(([extent]) => extent > 1) ?? [];
   const found = lanes.map(([, stride]) =>
@@ -104,7 +104,7 @@ export function ownIndex(touched: Touched, offset: number): number[] | null {
   return indexOf(ownAxes(touched.argument, touched.unit, touched.reach), offset);
 }
 
-/** A place that something is said of, as a finding's witness. */
+/** A place to mark, as a finding's witness. */
 export interface Mark {
   readonly offset: number;
   readonly text: string;
@@ -124,7 +124,7 @@ function marksOf(findings: readonly HereFinding[], touched: Touched): Mark[] {
   });
 }
 
-export type Colouring = "count" | "value" | "programs";
+export type Coloring = "count" | "value" | "programs";
 
 export interface Scene {
   readonly touched: Touched;
@@ -138,7 +138,7 @@ export interface Scene {
   /** The same with the lanes that masks turn off. */
   readonly lanes: Counts | null;
   readonly values: Values | null;
-  readonly colour: Colouring;
+  readonly color: Coloring;
   /** Which elements the same programs access; null where that is not asked for. */
   readonly subsets: Subsets | null;
   /** What each program accesses; null where one is chosen, or there are too many. */
@@ -151,7 +151,7 @@ export interface Scene {
 export const PLAIN_SCENE = {
   lanes: null,
   values: null,
-  colour: "count",
+  color: "count",
   subsets: null,
   tiles: null,
   marks: [],
@@ -166,7 +166,7 @@ interface Chosen {
   readonly slices: number;
 }
 
-/** Each part is worked out anew only where what it depends on is another. */
+/** Each part is recomputed only where what it depends on changed. */
 export function useScene(grid: Place, touched: Touched, findings: readonly HereFinding[]): Chosen {
   const last = touched.op.loop === null ? null : lastIteration(touched.accesses);
   const program = programNumber(chosenProgram(grid), grid);
@@ -200,10 +200,10 @@ export function useScene(grid: Place, touched: Touched, findings: readonly HereF
     [here, extent, wanted],
   );
   const values = useValues(touched);
-  const colour = values || chosen("colour") !== "value" ? colouring(chosen("colour")) : "count";
+  const color = values || chosen("color") !== "value" ? coloring(chosen("color")) : "count";
   const subsets = useMemo(
-    () => (colour === "programs" ? subsetsOf(here, grid[0] * grid[1] * grid[2], iteration) : null),
-    [here, colour === "programs", iteration],
+    () => (color === "programs" ? subsetsOf(here, grid[0] * grid[1] * grid[2], iteration) : null),
+    [here, color === "programs", iteration],
   );
   const marks = useMemo(() => marksOf(findings, touched), [findings, touched]);
   const slices = useMemo(() => shownSlices(look, all, marks), [look, all, marks]);
@@ -220,11 +220,11 @@ export function useScene(grid: Place, touched: Touched, findings: readonly HereF
   );
   const context = some ? all : null;
   const parts = { touched: here, wanted, look, slice, counts, context, lanes };
-  const scene: Scene = { ...parts, values, colour, subsets, tiles, marks, element };
+  const scene: Scene = { ...parts, values, color, subsets, tiles, marks, element };
   return { scene: useMemo(() => scene, Object.values(scene)), last, slices };
 }
 
-/** Where further axes stand, as the address has it: at an index. */
+/** The fixed indices of further axes, as the address has them. */
 export function fixedAt({ fixed }: Look, index: readonly number[]): string {
   return fixed.map(({ axis }) => index[axis] ?? 0).join(",");
 }
@@ -252,6 +252,6 @@ function useValues({ recorded }: Touched): Values | null {
   );
 }
 
-function colouring(asked: string | null): Colouring {
+function coloring(asked: string | null): Coloring {
   return asked === "programs" || asked === "value" ? asked : "count";
 }

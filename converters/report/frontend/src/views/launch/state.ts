@@ -1,4 +1,4 @@
-// What is chosen in the view, as it stands in the address.
+// What is chosen in the view, as the address has it.
 
 import { chosen } from "../../app/router";
 

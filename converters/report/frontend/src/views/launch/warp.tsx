@@ -1,12 +1,12 @@
-// What one warp asks for: the 128-byte lines that it touches, word by word, with what is moved in
-// vain.
+// What one warp asks for: the 128-byte lines that it touches, word by word, and the bytes that are
+// moved although no lane asks for them.
 
 import { useCallback, useMemo } from "preact/hooks";
 import { chosenNumber, setQuery } from "../../app/router";
 import { formatCount, formatShare, plural } from "../../data/format";
 import { WithTable } from "../../parts/beside";
 import { Canvas, type Drawing } from "../../parts/canvas";
-import { heatColour } from "../../parts/colours";
+import { heatColor } from "../../parts/colors";
 import { figure } from "../../parts/columns";
 import { AddressChoice } from "../../parts/search";
 import { Slider } from "../../parts/slider";
@@ -25,7 +25,7 @@ import {
   warpsOf,
   WORD,
 } from "../../accesses/warp";
-import { accessHeat, Key, mapColours } from "./map_colours";
+import { accessHeat, Key, mapColors } from "./map_colors";
 import { sectorEfficiency } from "./ops";
 import type { Scene } from "./scene";
 import { type Place, programText } from "./state";
@@ -91,7 +91,7 @@ export function WarpPanel({ scene, grid }: { scene: Scene; grid: Place }) {
         name="Lines that the warp touches"
         canvas={
           <Canvas
-            label="The 128-byte lines that the warp touches, in words of 4 bytes; the table below says the same"
+            label="The 128-byte lines that the warp touches, word by word of 4 bytes; the table below says the same"
             height={HEAD + Math.max(lines.length, 1) * ROW}
             draw={draw}
           />
@@ -112,13 +112,13 @@ export function WarpPanel({ scene, grid }: { scene: Scene; grid: Place }) {
         )}
       />
       <p class="small muted launch-legend">
-        <Key name="asked" colour={heatColour(accessHeat(1, 2))}>
+        <Key name="asked" color={heatColor(accessHeat(1, 2))}>
           asked for
         </Key>
-        <Key name="again" colour={heatColour(1)}>
+        <Key name="again" color={heatColor(1)}>
           by several lanes
         </Key>
-        <Key name="wasted" colour={mapColours().wasted}>
+        <Key name="wasted" color={mapColors().wasted}>
           moved, asked for by no lane
         </Key>
         <span>
@@ -149,16 +149,16 @@ function sum(values: readonly number[]): number {
 }
 
 function paint(drawing: Drawing, lines: readonly Line[]): void {
-  const { context, colours, width } = drawing;
-  const { wasted, untouched } = mapColours();
+  const { context, colors, width } = drawing;
+  const { wasted, untouched } = mapColors();
   const cell = Math.min((width - GUTTER) / WARP, 40);
-  context.fillStyle = colours.muted;
+  context.fillStyle = colors.muted;
   context.fillText("byte", 4, HEAD / 2);
   for (let word = 0; word < WARP; word += 4)
     context.fillText(String(word * WORD), GUTTER + word * cell + 2, HEAD / 2);
   lines.forEach((line, row) => {
     const top = HEAD + row * ROW;
-    context.fillStyle = colours.text;
+    context.fillStyle = colors.text;
     context.fillText(formatCount(line.start), 4, top + ROW / 2);
     const sectors = sectorsOf(line);
     for (let word = 0; word < WARP; word += 1) {
@@ -168,10 +168,10 @@ function paint(drawing: Drawing, lines: readonly Line[]): void {
       context.fillStyle = moved ? wasted : untouched;
       context.fillRect(left, top, cell - 1, ROW - 2);
       if (!share) continue;
-      context.fillStyle = heatColour(line.again[word] ? 1 : accessHeat(1, 2));
+      context.fillStyle = heatColor(line.again[word] ? 1 : accessHeat(1, 2));
       context.fillRect(left, top, (cell - 1) * share, ROW - 2);
     }
-    context.strokeStyle = colours.edge;
+    context.strokeStyle = colors.edge;
     for (let sector = 0; sector < LINE / SECTOR; sector += 1)
       if (sectors[sector])
         context.strokeRect(

@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Row>[] = [
   words("Because of", ({ because }) => because, { prose: true }),
 ];
 
-/** Whether its process compiled it, after another variant: a load from a cache is no recompile. */
+/** Whether its process compiled it, after another variant: a load from a cache is not a recompile. */
 function wasRecompiled({ recompiled, cache_hit, compile_ns }: Variant): boolean {
   return recompiled !== null && !cache_hit && compile_ns !== null;
 }

@@ -30,12 +30,12 @@ const COLUMNS: readonly Column<SinceRow>[] = [
 
 export function SinceLastRun() {
   const loaded = useBlock<Since>(page, "since");
-  // the page of a comparison says it all in a view of its own
+  // the page of a comparison has a separate view for this
   if (loaded.state === "missing" || page.has("compare")) return null;
   return (
     <Section title="Compared with the previous run" id="since-run">
       {loaded.state === "ready" ? (
-        <Told since={loaded.value} />
+        <Changes since={loaded.value} />
       ) : (
         <p class="muted">{loaded.state === "failed" ? loaded.reason : "…"}</p>
       )}
@@ -43,7 +43,7 @@ export function SinceLastRun() {
   );
 }
 
-function Told({ since }: { since: Since }) {
+function Changes({ since }: { since: Since }) {
   const { why, before, summary, rows, more, command } = since;
   if (why) {
     return (

@@ -6,7 +6,7 @@ import { Copy } from "../../parts/copy";
 import type { Advice } from "../../data/types";
 import { Folded, KernelLink, Mark, Name, Section, ShareBar } from "../../parts/text";
 
-/** So many stand in sight. */
+/** How many are shown before the rest is folded. */
 const SHOWN = 5;
 
 export function WhatToTry() {

@@ -1,9 +1,9 @@
-// What the colours of the drawings of accesses mean: said once, for what is drawn and for its legend.
+// What the colors of the drawings of accesses mean, for drawings and legends alike.
 
 import type { ComponentChildren } from "preact";
-import { heatColour, themeColours } from "../../parts/colours";
+import { heatColor, themeColors } from "../../parts/colors";
 
-export interface MapColours {
+export interface MapColors {
   readonly outside: string;
   readonly masked: string;
   readonly context: string;
@@ -12,15 +12,15 @@ export interface MapColours {
   readonly nan: string;
 }
 
-export function mapColours(): MapColours {
-  const colours = themeColours();
+export function mapColors(): MapColors {
+  const colors = themeColors();
   return {
-    outside: colours.error,
-    masked: colours["warning-soft"],
-    context: colours["accent-soft"],
-    wasted: colours["error-soft"],
-    untouched: colours.track,
-    nan: colours.mark,
+    outside: colors.error,
+    masked: colors["warning-soft"],
+    context: colors["accent-soft"],
+    wasted: colors["error-soft"],
+    untouched: colors.track,
+    nan: colors.mark,
   };
 }
 
@@ -30,23 +30,23 @@ export function accessHeat(count: number, most: number): number {
   return most > 1 ? 0.4 + (0.6 * (count - 1)) / (most - 1) : 0.4;
 }
 
-export function Key(props: { colour: string; name: string; children: ComponentChildren }) {
+export function Key(props: { color: string; name: string; children: ComponentChildren }) {
   return (
     <span>
       <span
         class="key"
         data-key={props.name}
         aria-hidden="true"
-        style={{ background: props.colour }}
+        style={{ background: props.color }}
       />{" "}
       {props.children}
     </span>
   );
 }
 
-/** All colours from one share of heat to another, from left to right. */
+/** All colors from one share of heat to another, from left to right. */
 export function Scale({ from, to }: { from: number; to: number }) {
-  const stops = Array.from({ length: 9 }, (_, at) => heatColour(from + ((to - from) * at) / 8));
+  const stops = Array.from({ length: 9 }, (_, at) => heatColor(from + ((to - from) * at) / 8));
   const background = `linear-gradient(to right, ${stops.join(", ")})`;
   return <span class="launch-scale" aria-hidden="true" style={{ background }} />;
 }

@@ -1,4 +1,4 @@
-// Colours for canvases, from the theme's custom properties; and kernels' own colours.
+// Colors for canvases, from the theme's custom properties; and kernels' own colors.
 
 import { theme } from "../app/theme";
 
@@ -24,22 +24,22 @@ const NAMES = [
   "fine-soft",
 ] as const;
 
-export type ColourName = (typeof NAMES)[number];
-export type Colours = Readonly<Record<ColourName, string>>;
+export type ColorName = (typeof NAMES)[number];
+export type Colors = Readonly<Record<ColorName, string>>;
 
-const cache = new Map<string, Colours>();
+const cache = new Map<string, Colors>();
 
-/** The theme's colours by the names of their custom properties, without the dashes in front. */
-export function themeColours(): Colours {
+/** The theme's colors by the names of their custom properties, without the dashes in front. */
+export function themeColors(): Colors {
   const name = theme.value;
-  let colours = cache.get(name);
-  if (!colours) {
+  let colors = cache.get(name);
+  if (!colors) {
     const style = getComputedStyle(document.documentElement);
     const entries = NAMES.map((each) => [each, style.getPropertyValue(`--${each}`).trim()]);
-    colours = Object.fromEntries(entries) as Record<ColourName, string>;
-    cache.set(name, colours);
+    colors = Object.fromEntries(entries) as Record<ColorName, string>;
+    cache.set(name, colors);
   }
-  return colours;
+  return colors;
 }
 
 /** Hues a golden angle apart stay distinct however many kernels there are. */
@@ -47,8 +47,8 @@ export function kernelHue(kernel: number): number {
   return Math.round((250 + kernel * 137.508) % 360);
 }
 
-export function kernelColour(kernel: number): string {
-  if (kernel < 0) return themeColours()["no-kernel"];
+export function kernelColor(kernel: number): string {
+  if (kernel < 0) return themeColors()["no-kernel"];
   const saturation = theme.value === "dark" ? 45 : 55;
   return `hsl(${kernelHue(kernel)} ${saturation}% 62%)`;
 }
@@ -58,7 +58,7 @@ const HEAT = {
   dark: ["#1d2126", "#543e14", "#be6218", "#ffaa5a"],
 } as const;
 
-/** Hue, saturation and lightness of what is not a Triton kernel, by whose it is. */
+/** Hue, saturation and lightness of kernels that are not Triton's, by library. */
 const KINDS: Readonly<Record<string, string>> = {
   cuBLAS: "215 32% 70%",
   cuDNN: "150 28% 64%",
@@ -70,14 +70,14 @@ const KINDS: Readonly<Record<string, string>> = {
   fill: "0 0% 74%",
 };
 
-export function kindColour(kind: string): string {
+export function kindColor(kind: string): string {
   const known = KINDS[kind];
-  return known ? `hsl(${known})` : themeColours()["no-kernel"];
+  return known ? `hsl(${known})` : themeColors()["no-kernel"];
 }
 
-/** A colour for a share between 0 and 1, from the canvas's ground to hot; null is "not known". */
-export function heatColour(share: number | null): string {
-  if (share === null) return themeColours().track;
+/** A color for a share between 0 and 1, from the canvas's ground to hot; null is "not known". */
+export function heatColor(share: number | null): string {
+  if (share === null) return themeColors().track;
   const stops = HEAT[theme.value].map(rgbOf);
   const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
   const low = Math.min(Math.floor(at), stops.length - 2);
@@ -92,19 +92,19 @@ const PARSED = new Map<string, Rgb>();
 
 /** "#rrggbb" or "rgb(r g b)". */
 export function rgbOf(text: string): Rgb {
-  let colour = PARSED.get(text);
-  if (!colour) {
+  let color = PARSED.get(text);
+  if (!color) {
     const parts = text.startsWith("#")
       ? [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16))
       : (text.match(/[\d.]+/g) ?? []).map(Number);
-    colour = [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0];
-    PARSED.set(text, colour);
+    color = [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0];
+    PARSED.set(text, color);
   }
-  return colour;
+  return color;
 }
 
-/** Black or white, whichever reads better on a colour. */
-export function inkOn(colour: Rgb): string {
-  const [red, green, blue] = colour.map((part) => (part / 255) ** 2.2) as [number, number, number];
+/** Black or white, whichever reads better on a color. */
+export function inkOn(color: Rgb): string {
+  const [red, green, blue] = color.map((part) => (part / 255) ** 2.2) as [number, number, number];
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
 }
