@@ -12,7 +12,7 @@ Row = dict[str, Any]
 #: launched at all sizes, so that the program may use another one there.
 WORST = ("violation", "depends", "unknown", "whole", "sizes", "proven")
 
-#: What a row's bits may do where a verdict says so.
+#: What a row's bits may do under a verdict.
 AGREES = {
     "proven": (True,),
     "violation": (False,),

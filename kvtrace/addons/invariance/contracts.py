@@ -19,7 +19,7 @@ _CONTRACT: Final = re.compile(r"#\s*kvtrace:\s*invariant\s+over\s+(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What the results of a kernel's rows must not change with, and the line that says so.
+    """What the results of a kernel's rows must not change with, and the line of the comment.
 
     `over` is `rows`, `grid` or the name of an argument.
     """

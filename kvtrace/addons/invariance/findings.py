@@ -106,10 +106,11 @@ def _finding(
     import hashlib
 
     what = f"{RULE} {kernel} {output} {over} {answer.verdict}"
+    limits = f"; {answer.text}" if answer.text else ""
     asked = "" if contract is None else f", as line {contract.line} asks"
     rows = kernel if output is None else f"each row of {output}"
     messages = {
-        "proven": f"{rows} has the same result over {over}{asked}, by TTIR",
+        "proven": f"{rows} has the same result over {over}{asked}, by TTIR{limits}",
         "violation": f"{rows} should have the same result over {over}{asked}: {answer.text}",
         "unknown": f"{rows} is not proven to have the same result over {over}{asked}",
     }

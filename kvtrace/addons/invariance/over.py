@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.addons.invariance.contracts import contracts_of
-from kvtrace.addons.invariance.text import outcome_text, reason_text, witness_text
+from kvtrace.addons.invariance.text import outcome_text, reason_text, unseen_text, witness_text
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 from kvtrace.text import wrapped
@@ -89,7 +89,7 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
     if result.verdict == "proven" and result.determinism.answer != "proven":
         return Answer("unknown", f"when run again: {result.determinism.reason}")
     if result.verdict == "proven" and over not in result.scalars:
-        return Answer("proven")
+        return Answer("proven", unseen_text(result))
     if result.verdict == "proven":
         return Answer("unknown", f"a row's value is made of {over}, too; no two values were seen")
     if over == GRID and not any(why.cause in _OF_THE_GRID for why in result.why):
@@ -123,8 +123,10 @@ def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
     lines: list[str] = []
     for each in found:
         by = "" if each.contract is None else f" (as line {each.contract.line} asks)"
-        why = f": {each.answer.text}" if each.answer.text else ", by TTIR as written"
-        text = f"{each.kernel}, {each.output}: over {each.over}{by}: {each.answer.verdict}{why}"
+        stage = ", by TTIR as written" if each.answer.verdict == "proven" else ""
+        why = f": {each.answer.text}" if each.answer.text else ""
+        verdict = f"{each.answer.verdict}{stage}{why}"
+        text = f"{each.kernel}, {each.output}: over {each.over}{by}: {verdict}"
         lines += wrapped(text, width)
     return ["", *lines] if lines else []
 

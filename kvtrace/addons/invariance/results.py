@@ -378,7 +378,7 @@ def _compare(result: OutputResult) -> None:
 
 
 def _is_seen(result: OutputResult) -> bool:
-    """Whether trees were seen to differ, or what a value depends on is no matter of proof."""
+    """Whether trees were seen to differ, or what a value depends on needs no proof."""
     across = None if result.across is None else result.across.comparison
     unlike = across is not None and across.evaluated and across.relation not in ("same", "equal")
     return unlike or any(why.cause in ("update", "size") for why in result.why)

@@ -72,11 +72,17 @@ def _summary(found: Invariance) -> str:
 
 
 def _verdict_text(each: OutputResult) -> str:
-    """Return a verdict; what is proven of a kernel that was not seen at some sizes says so."""
-    if each.verdict != "proven" or not each.unseen:
-        return _VERDICTS[each.verdict]
+    """Return a verdict; what is proven of a kernel names the sizes it was not launched at."""
+    unseen = unseen_text(each) if each.verdict == "proven" else ""
+    return f"{_VERDICTS[each.verdict]}; {unseen}" if unseen else _VERDICTS[each.verdict]
+
+
+def unseen_text(each: OutputResult) -> str:
+    """Return at which sizes of the batch only other kernels were launched; empty: at none."""
+    if not each.unseen:
+        return ""
     sizes = ", ".join(map(str, each.unseen[:3])) + (", …" if len(each.unseen) > 3 else "")
-    return f"invariant; not launched at {sizes} rows"
+    return f"not launched at {sizes} rows"
 
 
 def _reads_text(each: OutputResult) -> str:
