@@ -74,7 +74,9 @@ def variants_of(selection: Selection, outputs: Sequence[OutputResult]) -> tuple[
     columns = ["kernel_id", "signature", "stages", *_OPTIONS]
     kernels = {row["kernel_id"]: row for row in trace.table("kernels", runs, columns).to_pylist()}
     calls = trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
-    kernel_of = {row["call_id"]: kernels[row["kernel_id"]] for row in calls}
+    kernel_of = {
+        row["call_id"]: kernels[row["kernel_id"]] for row in calls if row["kernel_id"] in kernels
+    }
     layouts = {number: _layouts(selection, row) for number, row in kernels.items()}
     return tuple(
         Variants(each.kernel, each.output, tuple(_sizes(each, kernel_of, layouts)))

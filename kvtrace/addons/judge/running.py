@@ -181,7 +181,9 @@ def import_libraries(target: str) -> None:
 
 def import_all(names: Sequence[str]) -> None:
     """Import modules, all that is in kvtrace's rooms, and what add-ons add: once, before forks."""
-    for name in names:
+    # Judges of whole runs import their rooms when they judge.
+    judges = (each.place.partition(":")[0] for each in registry.entries("run_judges"))
+    for name in (*names, *(module.rpartition(".")[0] for module in judges)):
         module = import_module(name)
         if name.startswith("kvtrace.") and hasattr(module, "__path__"):
             for each in walk_packages(module.__path__, f"{name}."):
