@@ -1,8 +1,9 @@
 """Cases run on a GPU at random pairs of batches: is the observed row the same, bit for bit?
 
-Each process runs one case after the other, until one fails: what a kernel leaves of a CUDA context
-then is anyone's guess, so the next case has a new process. Autotuners take the first configuration
-that they are left with, which is what recording without a GPU does.
+Each process runs the cases of one library after the other: the names that one library is given in
+place of compiled extensions are seen by the next. After a case that fails there is a new process,
+since what a kernel leaves of a CUDA context then is anyone's guess. Autotuners take the first
+configuration that they are left with, which is what recording without a GPU does.
 """
 
 import multiprocessing
@@ -40,12 +41,16 @@ def on_device(cases: dict[str, Case], run: Run, pairs: int, limit: float,
         return max(1.0, left * workers / (waiting.qsize() + workers))
 
     def work() -> None:
-        process = pipe = None
+        process = pipe = library = None
         while True:
             try:
                 name = waiting.get_nowait()
             except Empty:
                 break
+            if process is not None and cases[name].library != library:
+                process.kill()
+                process = None
+            library = cases[name].library
             if process is None:
                 process, pipe = _started(cases, run, pairs)
             row = _asked(pipe, name, own())
