@@ -8,6 +8,7 @@ from kvtrace.addons.invariance.versions import OutputMeaning, same_meaning
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import Selection
 from tests.addons.invariance.refactored import REFACTORED, Refactored
+from tests.support.tiers import some
 
 Recorded = Callable[[Callable[[], object]], Selection]
 
@@ -29,7 +30,7 @@ def compared(pair: Refactored, recorded: Recorded) -> tuple[OutputMeaning, ...]:
     return same_meaning(before, after)
 
 
-@pytest.mark.parametrize("pair", REFACTORED, ids=lambda pair: pair.name)
+@pytest.mark.parametrize("pair", some(REFACTORED, 5), ids=lambda pair: pair.name)
 def test_no_answer_about_a_refactoring_is_wrong(pair: Refactored, recorded: Recorded) -> None:
     meanings = {each.meaning for each in compared(pair, recorded)}
 
