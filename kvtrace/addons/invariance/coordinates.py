@@ -70,15 +70,21 @@ class Axis:
 class Output:
     """The elements that a store writes: `axes` from the outermost on.
 
-    `written`, one after the other, rewrite symbols of the launch as coordinates, and `blocks` what
-    is left of them where coordinates say which program or trip it is; `facts` hold of coordinates.
+    `written`, one after the other, rewrite symbols of the launch as coordinates, `blocks` what is
+    left of them where coordinates say which program or trip it is; `facts` hold of coordinates.
     """
 
     access: Access
     axes: tuple[Axis, ...]
     written: tuple[Substitution, ...]
-    blocks: Substitution
+    blocks: tuple[Substitution, ...]
     facts: tuple[Condition, ...]
+
+    def located(self, condition: Condition) -> Condition:
+        """Return a condition with what coordinates say in place of programs, trips and lanes."""
+        for blocks in self.blocks:
+            condition = condition.substitute(blocks)
+        return condition
 
 
 def coordinate(number: int, low: int = 0, high: int = _MOST) -> Symbol:
@@ -159,7 +165,7 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
             *rest,
         ),
         (*output.written, both),
-        output.blocks,
+        (*output.blocks, both),
         (*(fact.substitute(both) for fact in output.facts), *inside),
     )
 
@@ -183,6 +189,7 @@ def pin(output: Output) -> Output:
         output,
         axes=output.axes[1:],
         written=(*output.written, first),
+        blocks=(*output.blocks, first),
         facts=tuple(fact.substitute(first) for fact in output.facts),
     )
 
@@ -223,12 +230,12 @@ class _Coordinates:
             raise Ambiguous(_NO_SUM)
         axes = tuple(sorted(self._axes, key=lambda axis: (not axis.is_own, -abs(axis.step))))
         return Output(
-            self._access, axes, (Substitution(self._replaced),), Substitution(self._blocks),
+            self._access, axes, (Substitution(self._replaced),), (Substitution(self._blocks),),
             tuple(self._facts),
         )  # fmt: skip
 
     def _drop_single_programs(self) -> None:
-        """Write programs and trips as 0 where there is one, by the mask or by the call.
+        """Write programs, trips and lanes as 0 where there is one, by the mask or by the call.
 
         Programs along an axis that does not say where they write would write over each other, so
         that an axis of one is of one in every launch.
@@ -240,7 +247,8 @@ class _Coordinates:
                 self._replaced[symbol] = ZERO
         given = Given(self._access.active.conjuncts(), self._ranges_of_sizes)
         offset = self._access.offset
-        for symbol in offset.symbols("program") | offset.symbols("trip"):
+        lanes = frozenset(lane for lane in offset.symbols("lane") if is_placing(lane))
+        for symbol in offset.symbols("program") | offset.symbols("trip") | lanes:
             if prove(less(symbol.term, 1), given) is not None:
                 self._replaced[symbol] = ZERO
 

@@ -333,7 +333,8 @@ class Follower:
         A part is what one index along the axes of the rows leaves; it may begin some rows further
         on, the same number for all that is read of the tensor.
         """
-        masks = [part.detail[0] for part in node.parts[:1] if part.what == "condition"]
+        first = 0 if node.detail[1] is not None else 1
+        masks = [p.detail[0] for p in node.parts[first : first + 1] if p.what == "condition"]
         given = Given(
             (*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges
         )
@@ -351,7 +352,7 @@ class Follower:
                 return False
             inner = inner - shift
             claim = conjunction((at_least(inner), less(inner, low)))
-            parts = tuple(_of_quotients(inner))
+            parts = tuple(_of_quotients(inner, self._batch.extents))
             known = Given((*given.exact, *parts), given.ranges) if parts else given
             if claim is not TRUE and prove(claim, known) is None:
                 return False
@@ -387,8 +388,13 @@ def _parts(node: Tree, facts: _Facts, through: Through) -> Iterator[tuple[Tree, 
         yield part, facts, each
 
 
-def _of_quotients(term: Term) -> Iterator[Condition]:
+def _of_quotients(term: Term, extents: Sequence[Condition]) -> Iterator[Condition]:
     """Yield what quotients of a term by numbers have to do with what is divided."""
+    ends = {
+        -each.term + each.term.coefficients.get((), 0): each.term.coefficients.get((), 0)
+        for each in extents
+        if isinstance(each, AtLeast)
+    }
     for atom in term.atoms():
         if isinstance(atom, Quotient):
             dividend, divisor = atom.arguments
@@ -396,6 +402,8 @@ def _of_quotients(term: Term) -> Iterator[Condition]:
             if number is not None and number > 0 and (atom.floor or dividend.low >= 0):
                 yield at_least(dividend, atom.term * number)
                 yield less(dividend, atom.term * number + number)
+                if dividend in ends:
+                    yield at_least(as_term(ends[dividend] // number), atom.term)
 
 
 def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:

@@ -153,8 +153,8 @@ class Kernel:
             )
             elements = Elements(
                 self.summary,
-                lambda each: named(self._as_bound(term(each))),
-                lambda each: self._as_bound_condition(condition(each)).substitute(named),
+                lambda each: named(self._as_bound(term(each), indexed)),
+                lambda each: self._as_bound_condition(condition(each), indexed).substitute(named),
                 self.name,
                 self._by_indices if indexed else lambda _, offset: offset,
             )
@@ -197,13 +197,13 @@ class Kernel:
             found[monomial] = sign * (total + rest)
         return Term(found)
 
-    def _as_bound_condition(self, condition: Condition) -> Condition:
-        return condition.substitute(self._numbers(condition.atoms()))
+    def _as_bound_condition(self, condition: Condition, indexed: bool) -> Condition:
+        return condition.substitute(self._numbers(condition.atoms(), indexed))
 
-    def _as_bound(self, term: Term) -> Term:
-        return Substitution(self._numbers(term.atoms()))(term)
+    def _as_bound(self, term: Term, indexed: bool) -> Term:
+        return Substitution(self._numbers(term.atoms(), indexed))(term)
 
-    def _numbers(self, atoms: frozenset[Atom]) -> dict[Atom, Term]:
+    def _numbers(self, atoms: frozenset[Atom], indexed: bool) -> dict[Atom, Term]:
         """Return what to write for what differs between variants: numbers, and tensors' names."""
         found: dict[Atom, Term] = {}
         for atom in atoms:
@@ -214,7 +214,9 @@ class Kernel:
                 if low == high:
                     found[atom] = as_term(low)
             elif atom.kind == "content" and isinstance(atom.key, tuple):
-                at = tuple(self._as_bound(term) for term in atom.at)
+                at = tuple(self._as_bound(term, indexed) for term in atom.at)
+                if indexed:
+                    at = tuple(self._by_indices(atom.key[1], term) for term in at)
                 key = ("content", self.name(atom.key[1]))
                 found[atom] = Symbol("content", key, atom.low, atom.high, at).term
         return found

@@ -136,7 +136,7 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     own = {axis.coordinate for axis in rows}
     active = Simplifier(verdict.output, kernel.sizes).active
     sizes = sizes_of_batch(active, rows)
-    for part in active.substitute(verdict.output.blocks).conjuncts():
+    for part in verdict.output.located(active).conjuncts():
         symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
         telling = symbols & own or symbols & sizes
         placing = any(atom.kind == "programs" or is_placing(atom) for atom in symbols)
@@ -227,7 +227,7 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
 def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:
     """Return what holds where an element is written, of coordinates alone where that is known."""
     exact = simplifier.given.exact
-    located = (fact.substitute(output.blocks) for fact in exact)
+    located = map(output.located, exact)
     return tuple(dict.fromkeys((*exact, *located)))
 
 
@@ -244,9 +244,8 @@ def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Cond
     ]
     tensor = kernel.tensor(access.argument)
     if tensor is not None and steps and steps[0] is not axes[0]:
-        pairs = zip(tensor.shape, tensor.strides, strict=True)
-        extents = [n for n, stride in pairs if stride * tensor.element.bytes == steps[0].step]
-        found += [less(steps[0].coordinate.term, extent) for extent in extents]
+        first, last = tensor.view_bytes
+        found.append(less(steps[0].coordinate.term, -(-(last - first) // steps[0].step)))
     return tuple(found)
 
 
