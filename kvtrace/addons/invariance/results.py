@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
@@ -26,6 +27,7 @@ from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -156,7 +158,11 @@ class Invariance:
 
 
 def invariance_of(
-    selection: Selection, kernels: Sequence[str] = (), shown: Shown = unshown
+    selection: Selection,
+    kernels: Sequence[str] = (),
+    shown: Shown = unshown,
+    *,
+    seconds: float | None = None,
 ) -> Invariance:
     """Judge all outputs of the kernels of runs.
 
@@ -164,6 +170,8 @@ def invariance_of(
         selection: The runs.
         kernels: Names to judge; none: all.
         shown: Where progress is shown.
+        seconds: So long, in seconds, calls of a kernel are begun; what is left makes its outputs
+            unknown. None: as long as it takes.
 
     """
     failures: list[str] = []
@@ -180,7 +188,8 @@ def invariance_of(
         for number, variants in enumerate(called.values(), start=1):
             if progress is not None:
                 progress(number, len(called))
-            outputs += _of_kernel([_spread(calls) for calls in variants.values()], failures)
+            judged = [_spread(calls) for calls in variants.values()]
+            outputs += _of_kernel(judged, failures, seconds)
     _note_unseen(outputs)
     return Invariance(tuple(outputs), tuple(failures))
 
@@ -208,7 +217,9 @@ def _elements(call: Call) -> int:
     return sum(prod(each.shape) for each in call.arguments if isinstance(each, TensorArgument))
 
 
-def _of_kernel(variants: Sequence[Sequence[Call]], failures: list[str]) -> list[OutputResult]:
+def _of_kernel(
+    variants: Sequence[Sequence[Call]], failures: list[str], seconds: float | None
+) -> list[OutputResult]:
     """Judge one kernel by calls of its variants.
 
     The largest call tells which axes of each output number its rows. A call of one row cannot: it
@@ -217,13 +228,22 @@ def _of_kernel(variants: Sequence[Sequence[Call]], failures: list[str]) -> list[
     found: dict[tuple[str, int], OutputResult] = {}
     calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
     growing = _growing([call for call, _ in calls])
+    begin, left = monotonic(), 0
     for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
+        if seconds is not None and found and monotonic() - begin > seconds:
+            left += 1
+            continue
         try:
             _add(Kernel(call, growing=growing), found, variant)
         except KvtraceError as error:
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
     for result in found.values():
-        _compare(result)
+        if left:
+            text = f"{plural(left, 'call')} of the kernel, for which {seconds:g} s did not suffice"
+            result.why = (*result.why, Why("unknown", "data", text, result.place))
+            result.verdict = "unknown"
+        else:
+            _compare(result)
     return list(found.values())
 
 
