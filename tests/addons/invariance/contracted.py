@@ -45,15 +45,6 @@ def unasked(x, y, M, N, BLOCK: tl.constexpr):
     tl.store(y + row * N + at, tl.load(x + row * N + at, mask=mask, other=0.0) / M, mask=mask)
 
 
-# kvtrace: invariant over M
-@triton.jit
-def above_decorator(x, y, M, N, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    mask = (at < N) & (row < M)
-    tl.store(y + row * N + at, tl.load(x + row * N + at, mask=mask, other=0.0) * 2, mask=mask)
-
-
 @triton.jit
 # kvtrace: invariant over M
 def above_def(x, y, M, N, BLOCK: tl.constexpr):
