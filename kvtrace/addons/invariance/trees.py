@@ -103,7 +103,7 @@ def tree(what: What, detail: tuple[Any, ...], parts: tuple[Tree, ...] = (), op: 
 
 
 def truth_of(condition: Tree) -> bool | None:
-    """Return what a condition always is; None: it may be either, or is no formula."""
+    """Return what a condition always is; None: it may be either, or is not followed."""
     known = condition.detail[0] if condition.what == "condition" else None
     return known.decided if isinstance(known, Condition) else None
 
