@@ -1,4 +1,4 @@
-"""Contracts in kernels' source: `# kvtrace: invariant over M`, in a kernel or right above it."""
+"""Contracts in kernels' source: `# kvtrace: invariant over M`, after a kernel's decorator."""
 
 from __future__ import annotations
 

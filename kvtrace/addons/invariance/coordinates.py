@@ -8,7 +8,7 @@ tree is what the value depends on besides which element it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING, Final
@@ -46,6 +46,12 @@ class Unfollowed(KvtraceError):
     slug = "unfollowed"
 
 
+class Ambiguous(Unfollowed):
+    """Two indices step as far in the recorded call, where an axis has one element."""
+
+    slug = "ambiguous"
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One axis of an output: it steps by `factor` bytes, `step` of them in the recorded call.
@@ -64,15 +70,21 @@ class Axis:
 class Output:
     """The elements that a store writes: `axes` from the outermost on.
 
-    `written`, one after the other, rewrite symbols of the launch as coordinates, and `blocks` what
-    is left of them where coordinates say which program or trip it is; `facts` hold of coordinates.
+    `written`, one after the other, rewrite symbols of the launch as coordinates, `blocks` what is
+    left of them where coordinates say which program or trip it is; `facts` hold of coordinates.
     """
 
     access: Access
     axes: tuple[Axis, ...]
     written: tuple[Substitution, ...]
-    blocks: Substitution
+    blocks: tuple[Substitution, ...]
     facts: tuple[Condition, ...]
+
+    def located(self, condition: Condition) -> Condition:
+        """Return a condition with what coordinates say in place of programs, trips and lanes."""
+        for blocks in self.blocks:
+            condition = condition.substitute(blocks)
+        return condition
 
 
 def coordinate(number: int, low: int = 0, high: int = _MOST) -> Symbol:
@@ -153,9 +165,21 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
             *rest,
         ),
         (*output.written, both),
-        output.blocks,
+        (*output.blocks, both),
         (*(fact.substitute(both) for fact in output.facts), *inside),
     )
+
+
+def led_by(output: Output, steps: Collection[int]) -> Output:
+    """Return an output with the axes of some steps, in bytes, before all others.
+
+    As it is where its outermost axis is one of them, none is, or memory says where items begin.
+    """
+    own = [axis for axis in output.axes if axis.step in steps]
+    if not own or output.axes[0].step in steps or output.axes[0].is_own:
+        return output
+    others = [axis for axis in output.axes if axis.step not in steps]
+    return replace(output, axes=(*own, *others))
 
 
 def pin(output: Output) -> Output:
@@ -165,6 +189,7 @@ def pin(output: Output) -> Output:
         output,
         axes=output.axes[1:],
         written=(*output.written, first),
+        blocks=(*output.blocks, first),
         facts=tuple(fact.substitute(first) for fact in output.facts),
     )
 
@@ -202,15 +227,15 @@ class _Coordinates:
                 self._axis(factor, rest)
         steps = [axis.step for axis in self._axes if not axis.is_own]
         if len(set(steps)) < len(steps):
-            raise Unfollowed(_NO_SUM)  # two indices along one axis
+            raise Ambiguous(_NO_SUM)
         axes = tuple(sorted(self._axes, key=lambda axis: (not axis.is_own, -abs(axis.step))))
         return Output(
-            self._access, axes, (Substitution(self._replaced),), Substitution(self._blocks),
+            self._access, axes, (Substitution(self._replaced),), (Substitution(self._blocks),),
             tuple(self._facts),
         )  # fmt: skip
 
     def _drop_single_programs(self) -> None:
-        """Write programs as 0 along axes of the grid that have one, by the mask or by the call.
+        """Write programs, trips and lanes as 0 where there is one, by the mask or by the call.
 
         Programs along an axis that does not say where they write would write over each other, so
         that an axis of one is of one in every launch.
@@ -221,7 +246,9 @@ class _Coordinates:
             if not placed and self._ranges.of(symbol)[1] == 0:
                 self._replaced[symbol] = ZERO
         given = Given(self._access.active.conjuncts(), self._ranges_of_sizes)
-        for symbol in self._access.offset.symbols("program"):
+        offset = self._access.offset
+        lanes = frozenset(lane for lane in offset.symbols("lane") if is_placing(lane))
+        for symbol in offset.symbols("program") | offset.symbols("trip") | lanes:
             if prove(less(symbol.term, 1), given) is not None:
                 self._replaced[symbol] = ZERO
 
@@ -340,8 +367,8 @@ class _Coordinates:
         """Number an axis by the one symbol that its position varies over, if it is one."""
         divided = single(position)
         if isinstance(divided, Quotient | Remainder):
-            index = single(divided.arguments[0])
-            if isinstance(index, Symbol) and is_placing(index) and index not in self._replaced:
+            index = _solvable(divided.arguments[0], self._replaced)
+            if index is not None and divided.arguments[0].coefficients[(index,)] == 1:
                 return self._divided(divided, index)
         symbols = _placing(position)
         if len(symbols) != 1:
@@ -352,14 +379,18 @@ class _Coordinates:
         return own
 
     def _divided(self, part: Quotient | Remainder, index: Symbol) -> Symbol:
-        """Write a symbol by its quotient and remainder, each a separate coordinate."""
-        by = part.arguments[1]
+        """Write a symbol of an index by the index's quotient and remainder, each a coordinate."""
+        whole, by = part.arguments
         first = self._coordinate(0, _MOST)
         second = self._coordinate(0, max(by.high - 1, 0))
-        self._replaced |= _divided_parts(index.term, by, first, second)
-        self._replace(index, first.term * by + second.term)
+        self._replaced |= _divided_parts(whole, by, first, second)
+        index_of_both = first.term * by + second.term
+        self._replace(index, index_of_both - (whole - index.term), whole, index_of_both)
         self._facts += [at_least(second.term), less(second.term, by)]
         return first if isinstance(part, Quotient) else second
+
+    def _is_digit(self, block: Atom) -> bool:
+        return bool(_placing(block.term)) and self._ranges_of_sizes.interval(block.term)[0] >= 0
 
     def _replace(
         self, atom: Symbol, by: Term, position: Term | None = None, index: Term | None = None
@@ -374,16 +405,31 @@ class _Coordinates:
         self._facts += [at_least(by, atom.low), at_least(as_term(atom.high), by)]
 
     def _determine(self, atom: Symbol, position: Term, index: Term) -> None:
-        """Note which program, or trip, computes an index, where blocks follow each other."""
-        extent = atom.high + 1
-        rest = position - atom.term
-        others = [monomial for monomial in rest.coefficients if monomial]
-        if atom.kind != "lane" or position.coefficients[(atom,)] != 1 or len(others) != 1:
+        """Note which program, trip or lane computes an index, where blocks do not overlap.
+
+        An index is then a number whose digits they are: of each the steps that it takes are at
+        least as long as all that those of shorter steps reach.
+        """
+        if atom.kind != "lane" or position.coefficients[(atom,)] != 1:
             return
-        (block,) = others[0] if len(others[0]) == 1 else (None,)
-        if isinstance(block, Symbol) and rest.coefficients[others[0]] == extent:
-            constant = rest.coefficients.get((), 0)
-            self._blocks[block] = quotient(index - constant, extent, floor=True)
+        rest = position - atom.term
+        digits: list[tuple[int, Atom]] = []
+        for monomial, step in rest.coefficients.items():
+            block = monomial[0] if len(monomial) == 1 else None
+            if block is not None and self._is_digit(block):
+                digits.append((step, block))
+            elif monomial:
+                return
+        digits.sort(key=lambda digit: digit[0])
+        reach = atom.high
+        for step, block in digits:
+            if step <= reach:
+                return
+            reach += step * block.high
+        index = index - rest.coefficients.get((), 0)
+        for step, block in reversed(digits):
+            self._blocks[block] = quotient(index, step, floor=True)
+            index = remainder(index, step, floor=True)
 
 
 def _divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict[Atom, Term]:
@@ -404,12 +450,20 @@ def _groups(offset: Term) -> dict[Monomial, Term]:
     """Return positions by factor: by what of each monomial is the same in all lanes."""
     found: dict[Monomial, dict[Monomial, int]] = {}
     for monomial, number in offset.coefficients.items():
-        pure = tuple(atom for atom in monomial if not _placing(atom.term))
-        placing = tuple(atom for atom in monomial if _placing(atom.term))
+        strided = any(isinstance(atom, Symbol) and atom.kind == "trip" for atom in monomial)
+        placing = tuple(
+            atom for atom in monomial if _placing(atom.term) or (strided and _grid(atom))
+        )
+        pure = tuple(atom for atom in monomial if atom not in placing)
         if placing:
             share = found.setdefault(pure, {})
             share[placing] = share.get(placing, 0) + number
     return {pure: Term(positions) for pure, positions in found.items()}
+
+
+def _grid(atom: Atom) -> bool:
+    """Whether an atom is an extent of the grid, by which a loop steps to its program's next row."""
+    return isinstance(atom, Symbol) and atom.kind == "programs"
 
 
 def _placing(term: Term) -> frozenset[Symbol]:

@@ -6,17 +6,19 @@ program, grid, size of the batch or number of the row, other than to find the ro
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.addons.invariance.coordinates import is_placing
 from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
 from kvtrace.symbolic.decide import Given, prove
-from kvtrace.symbolic.functions import Choice
-from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term
+from kvtrace.symbolic.functions import Choice, Quotient, Remainder
+from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Axis
@@ -29,6 +31,8 @@ Cause = Literal["position", "grid", "size", "row", "rows", "update", "unknown"]
 the row's number, other rows' data, an update whose order is free, or what is not followed."""
 
 _Facts = tuple[Condition, ...]
+
+_WIDTH: Final = re.compile(r"[a-z]+(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,12 @@ def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]
 
 def _is_scalar(atom: object) -> bool:
     return isinstance(atom, Symbol) and atom.kind == "scalar"
+
+
+def is_uniform(atom: Atom) -> bool:
+    """Whether an atom has one value in a launch: it is made of its numbers and its grid."""
+    inside = (each for each in (atom, *atom.within()) if isinstance(each, Symbol))
+    return all(each.kind in ("scalar", "programs") for each in inside)
 
 
 @dataclass(frozen=True)
@@ -204,8 +214,8 @@ class Follower:
             found = dict.fromkeys(without_contents(formula))
         for name, address in addresses:
             for monomial, number in address.coefficients.items():
-                pure = tuple(atom for atom in monomial if _is_scalar(atom))
-                others = tuple(atom for atom in monomial if not _is_scalar(atom))
+                pure = tuple(atom for atom in monomial if is_uniform(atom))
+                others = tuple(atom for atom in monomial if not is_uniform(atom))
                 if pure and self._is_stride(name, pure, number, others):
                     monomial = others
                 found |= dict.fromkeys(without_contents(Term({monomial: 1})))
@@ -216,14 +226,19 @@ class Follower:
 
         One that moves nothing is only where it is one stride exactly, some elements long.
         """
-        if any(atom in self._rows for atom in others):
-            return True
         low, high = self._batch.ranges.interval(Term({pure: number}))
+        if any(atom in self._rows for atom in others):
+            if all(map(_is_scalar, pure)):
+                return True
+            return low == high and low in self._batch.strides.get(tensor, ())
         strides = self._batch.strides.get(tensor, ())[:-1]
         if low != high or low == 0 or not any(low % stride == 0 for stride in strides):
             return False
         one, _ = self._batch.ranges.interval(Term({pure: 1}))
-        return bool(others) or any(one * size in strides for size in (1, 2, 4, 8))
+        if others or any(one * size in strides for size in (1, 2, 4, 8)):
+            return True
+        # A plane of rows, of which there are several.
+        return len(strides) > 1 and low % strides[0] == 0 and one > 1 and strides[0] % one == 0
 
     def _content(self, atom: Symbol, through: Through, node: Tree) -> None:
         """Note an integer in memory that a formula mentions, as the length of a sequence."""
@@ -248,9 +263,17 @@ class Follower:
 
     def _element(self, node: Tree, facts: _Facts) -> None:
         name, offset = node.detail[0], node.detail[1]
-        if offset is None:
-            self._reads[Read("an address in memory", False, "address")] = None
+        if offset is not None:
+            self._read(name, offset, node, facts)
             return
+        selected = selected_addresses(node)
+        if selected is None:
+            self._reads[Read("an address in memory", False, "address")] = None
+        for argument, place in selected or ():
+            self._read(argument, place, node, facts)
+
+    def _read(self, name: str, offset: Term, node: Tree, facts: _Facts) -> None:
+        offset = self._with_strides(offset)
         self._mentions(offset, "address", node, name)
         factors, rest = self._row_part(offset)
         own = bool(factors) or any(
@@ -265,6 +288,28 @@ class Follower:
             what = f"{name} beyond the row's own part, at {self._text(rest)}"
             self._because("rows", "address", what, node)
 
+    def _with_strides(self, offset: Term) -> Term:
+        """Return an offset in which rows are divided with strides as they are in the call."""
+        divided = {
+            inside
+            for atom in offset.atoms()
+            if isinstance(atom, Quotient | Remainder) and not self._rows.isdisjoint(atom.within())
+            for inside in atom.within()
+            if isinstance(inside, Symbol) and _is_scalar(inside) and self._steps(inside)
+        }
+        self._scalars |= dict.fromkeys(divided)
+        return Substitution({each: as_term(self._batch.ranges.of(each)[0]) for each in divided})(
+            offset
+        )
+
+    def _steps(self, scalar: Symbol) -> bool:
+        """Whether a number is how far elements of a tensor are apart in the recorded call."""
+        low, high = self._batch.ranges.of(scalar)
+        if low != high or low < 2 or scalar in self._batch.sizes:
+            return False
+        reach = {stride for each in self._batch.strides.values() for stride in each}
+        return any(low * size in reach for size in (1, 2, 4, 8))
+
     def _row_part(self, offset: Term) -> tuple[dict[Symbol, Term], Term]:
         """Return (factors, rest): an offset is factors times the rows' coordinates, plus rest."""
         factors: dict[Symbol, Term] = {}
@@ -272,7 +317,7 @@ class Follower:
         for monomial, number in offset.coefficients.items():
             rows = [atom for atom in monomial if atom in self._rows]
             others = tuple(atom for atom in monomial if atom not in self._rows)
-            if len(rows) == 1 and all(_is_scalar(atom) for atom in others):
+            if len(rows) == 1 and all(is_uniform(atom) for atom in others):
                 (row,) = rows
                 assert isinstance(row, Symbol)
                 factors[row] = factors.get(row, ZERO) + Term({others: number})
@@ -288,7 +333,8 @@ class Follower:
         A part is what one index along the axes of the rows leaves; it may begin some rows further
         on, the same number for all that is read of the tensor.
         """
-        masks = [part.detail[0] for part in node.parts[:1] if part.what == "condition"]
+        first = 0 if node.detail[1] is not None else 1
+        masks = [p.detail[0] for p in node.parts[first : first + 1] if p.what == "condition"]
         given = Given(
             (*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges
         )
@@ -306,7 +352,9 @@ class Follower:
                 return False
             inner = inner - shift
             claim = conjunction((at_least(inner), less(inner, low)))
-            if claim is not TRUE and prove(claim, given) is None:
+            parts = tuple(_of_quotients(inner, self._batch.extents))
+            known = Given((*given.exact, *parts), given.ranges) if parts else given
+            if claim is not TRUE and prove(claim, known) is None:
                 return False
         return True
 
@@ -314,7 +362,7 @@ class Follower:
         """Return an offset without the steps along an outer axis."""
         kept: dict[Monomial, int] = {}
         for monomial, number in term.coefficients.items():
-            pure = Term({tuple(atom for atom in monomial if _is_scalar(atom)): number})
+            pure = Term({tuple(atom for atom in monomial if is_uniform(atom)): number})
             low, high = self._batch.ranges.interval(pure)
             if low != high or low % stride or not monomial:
                 kept[monomial] = number
@@ -329,10 +377,77 @@ def _parts(node: Tree, facts: _Facts, through: Through) -> Iterator[tuple[Tree, 
             facts = (*facts, less(bound(level, TRIPS).term, count))
     elif node.what == "element":
         names = ("mask", "data") if node.detail[1] is not None else ("address", "mask", "data")
+        if node.detail[1] is None and selected_addresses(node) is not None:
+            for condition in _selecting(node.parts[0]):
+                yield condition, facts, "guard"
+            yield from zip(node.parts[1:], itertools.repeat(facts), names[1:], strict=False)
+            return
     elif node.what == "op" and node.detail[0] == "where":
         names = ("guard", *names[1:])
     for part, each in zip(node.parts, names, strict=False):
         yield part, facts, each
+
+
+def _of_quotients(term: Term, extents: Sequence[Condition]) -> Iterator[Condition]:
+    """Yield what quotients of a term by numbers have to do with what is divided."""
+    ends = {
+        -each.term + each.term.coefficients.get((), 0): each.term.coefficients.get((), 0)
+        for each in extents
+        if isinstance(each, AtLeast)
+    }
+    for atom in term.atoms():
+        if isinstance(atom, Quotient):
+            dividend, divisor = atom.arguments
+            number = divisor.constant
+            if number is not None and number > 0 and (atom.floor or dividend.low >= 0):
+                yield at_least(dividend, atom.term * number)
+                yield less(dividend, atom.term * number + number)
+                if dividend in ends:
+                    yield at_least(as_term(ends[dividend] // number), atom.term)
+
+
+def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:
+    """Return the arguments, with byte offsets, that an element whose address is chosen may be of.
+
+    Args:
+        node: An element whose first part is its address.
+
+    Returns:
+        None where an address is something else than a choice among arguments, and sums.
+
+    """
+    width = _WIDTH.match(node.detail[2])
+    size = None if width is None else max(1, int(width[1]) // 8)
+    found: list[tuple[str, Term]] = []
+    waiting = [(node.parts[0], ZERO)]
+    while waiting:
+        address, offset = waiting.pop()
+        if address.what == "argument":
+            found.append((address.detail[0], offset))
+        elif address.what == "op" and address.detail[0] in ("where", "arith.select"):
+            waiting += [(way, offset) for way in address.parts[1:]]
+        elif address.what == "op" and address.detail[0] == "tt.addptr":
+            # The operands of a sum are in no order.
+            steps = [part for part in address.parts if part.what == "integer"]
+            if size is None or len(steps) != 1:
+                return None
+            (pointer,) = (part for part in address.parts if part is not steps[0])
+            waiting.append((pointer, offset + steps[0].detail[0] * size))
+        else:
+            return None
+    return found
+
+
+def _selecting(address: Tree) -> Iterator[Tree]:
+    """Yield the conditions that choose among addresses."""
+    waiting = [address]
+    while waiting:
+        each = waiting.pop()
+        if each.what == "op" and each.detail[0] != "tt.addptr":
+            yield each.parts[0]
+            waiting += each.parts[1:]
+        else:
+            waiting += each.parts
 
 
 def _contents(term: Term) -> list[Symbol]:

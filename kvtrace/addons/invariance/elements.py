@@ -20,13 +20,9 @@ from kvtrace.addons.invariance.formulas import (
     source_of,
 )
 from kvtrace.addons.invariance.groups import Group, bound_inside, extents_of
-from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, tree
+from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, tree, truth_of
 from kvtrace.ir import Block, Op, Value
-from kvtrace.ir.attributes import (
-    DenseAttribute,
-    FloatAttribute,
-    IntegerAttribute,
-)
+from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
 from kvtrace.ir.flow import called, counter_of, flow_of, returns, terminator
 from kvtrace.ir.ops import (
     BRANCHES,
@@ -202,6 +198,8 @@ class Elements:
     def _computed(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
         """Return an op applied to the elements at the same place."""
         parts = [self.of(each, at if shape_of(each.type) else (), level) for each in op.operands]
+        if operator_of(op) == "where" and (truth := truth_of(parts[0])) is not None:
+            return parts[1 if truth else 2]
         if operator_of(op) in COMMUTATIVE and len(parts) == 2:
             parts.sort(key=hash)
         kind = str(element_of(op.results[position].type))
@@ -393,7 +391,7 @@ class Elements:
         if not deciding:
             return ways[0]
         decided = self.of(deciding[0], (), level)
-        if decided.what == "condition" and (truth := decided.detail[0].decided) is not None:
+        if (truth := truth_of(decided)) is not None:
             return ways[0 if truth else 1]
         return tree("op", ("where", attributes_of(op), "", 0), (decided, *ways), op.index)
 

@@ -26,6 +26,8 @@ RULES: Final = {
         "hint": "choose block sizes, splits and variants by what all batches have in common",
     }
 }
+_SECONDS: Final = 10.0
+"""So long calls of one kernel are begun: `kvtrace invariance` has no such limit."""
 _SEVERITIES: Final = {"violation": "error", "unknown": "warning", "proven": "note"}
 
 
@@ -54,7 +56,8 @@ def findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] |
             unready.setdefault(call.kernel, call)
         else:
             calls.setdefault(call.kernel, call)
-    found = invariance_of(Selection(trace, (run,)), () if asked else tuple(contracts))
+    kernels = () if asked else tuple(contracts)
+    found = invariance_of(Selection(trace, (run,)), kernels, seconds=_SECONDS)
     stacks = StackRows()
     rows = [_row(each, calls[each.kernel], contracts, stacks) for each in found.outputs]
     rows += _unjudged(calls, unready, {each.kernel for each in found.outputs}, contracts)

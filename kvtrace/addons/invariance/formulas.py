@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.symbolic.conditions import Condition, Opaque
-from kvtrace.symbolic.functions import quotient, remainder
+from kvtrace.symbolic.functions import Quotient, quotient, remainder
 from kvtrace.symbolic.terms import ZERO, Symbol, Term
 from kvtrace.symbolic.walk_types import number_of
 
@@ -40,6 +40,23 @@ def attributes_of(op: Op) -> tuple[tuple[str, str], ...]:
     return tuple(
         sorted((name, str(each)) for name, each in op.attributes.items() if name not in _HINTS)
     )
+
+
+def with_remainders(term: Term) -> Term:
+    """Return a term with remainders in place of what a division takes off: `x - n * (x // n)`."""
+    for atom in term.atoms():
+        taken = term.coefficients.get((atom,), 0)
+        if not isinstance(atom, Quotient) or not taken:
+            continue
+        dividend, divisor = atom.arguments
+        number = divisor.constant
+        if number is None or number < 1 or taken % number:
+            continue
+        factor = -taken // number
+        if all(term.coefficients.get(m) == factor * n for m, n in dividend.coefficients.items()):
+            left = remainder(dividend, divisor, floor=atom.floor)
+            term = term - dividend * factor - atom.term * taken + left * factor
+    return term
 
 
 def linear(at: Coordinates, shape: Sequence[int]) -> Term:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.invariance.coordinates import coordinate, strides_of
 from kvtrace.addons.invariance.elements import Elements
+from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.schema.cached_property import cached_property
@@ -32,9 +33,22 @@ _OUTER: Final = 12
 class Kernel:
     """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart."""
 
-    def __init__(self, call: Call, names: Sequence[str] | None = None) -> None:
-        """`names` are the arguments' where they are not to be called as in the source."""
+    def __init__(
+        self,
+        call: Call,
+        names: Sequence[str] | None = None,
+        growing: Mapping[int, Collection[int]] = {},
+    ) -> None:
+        """Bind a call.
+
+        Args:
+            call: It.
+            names: The arguments' where they are not to be called as in the source.
+            growing: For arguments by position, the axes that are longer in other recorded calls.
+
+        """
         self.call = call
+        self._growing = growing
         self.bound = BoundCall(call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
@@ -65,6 +79,27 @@ class Kernel:
         """Return the tensor that was passed for an argument."""
         given = None if position is None else self.call.arguments[position]
         return given if isinstance(given, TensorArgument) else None
+
+    def growing(self, position: int | None) -> frozenset[int]:
+        """Return the steps, in bytes, of a tensor's axes that grow with the batch, as calls show.
+
+        Empty where the strides of this call do not tell them from others.
+        """
+        tensor = self.tensor(position)
+        if tensor is None or position is None:
+            return frozenset()
+        axes = self._growing.get(position, ())
+        steps = [stride * tensor.element.bytes for stride in tensor.strides]
+        found = frozenset(step for axis, step in enumerate(steps) if axis in axes)
+        others = {
+            step for axis, step in enumerate(steps) if axis not in axes and tensor.shape[axis] > 1
+        }
+        return frozenset() if found & others else found
+
+    def is_merged(self, position: int | None) -> bool:
+        """Whether an axis that grows with the batch steps as another one does in this call."""
+        grows = position is not None and bool(self._growing.get(position))
+        return grows and not self.growing(position)
 
     def name(self, position: int | None) -> str:
         """Return the name of an argument."""
@@ -112,11 +147,14 @@ class Kernel:
         simplifier = Simplifier(output, self.sizes)
         term, condition = simplifier.term, simplifier.condition
         if bound:
-            named = Substitution({axis.coordinate: _by_step(axis).term for axis in output.axes})
+            argument = output.access.argument
+            named = Substitution(
+                {axis.coordinate: self._by_step(argument, axis).term for axis in output.axes}
+            )
             elements = Elements(
                 self.summary,
-                lambda each: named(self._as_bound(term(each))),
-                lambda each: self._as_bound_condition(condition(each)).substitute(named),
+                lambda each: named(self._as_bound(term(each), indexed)),
+                lambda each: self._as_bound_condition(condition(each), indexed).substitute(named),
                 self.name,
                 self._by_indices if indexed else lambda _, offset: offset,
             )
@@ -124,6 +162,12 @@ class Kernel:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         return elements.of(access.op.operand("value"), at, 0)
+
+    def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
+        """Return a coordinate that has the same name in all variants: by how far its axis steps."""
+        step = as_term(axis.step)
+        found = step if argument is None else self._by_indices(argument, step)
+        return coordinate(axis.step if found.constant is None else found.constant)
 
     def _by_indices(self, argument: int, offset: Term) -> Term:
         """Return an offset as it is where strides do not change with the size of the batch.
@@ -133,6 +177,7 @@ class Kernel:
         tensor = self.tensor(argument)
         if tensor is None:
             return offset
+        offset = with_remainders(offset)
         size = tensor.element.bytes
         axes = [
             (stride * size, size << (_INNER + _OUTER * (len(tensor.shape) - 2 - axis)))
@@ -152,13 +197,13 @@ class Kernel:
             found[monomial] = sign * (total + rest)
         return Term(found)
 
-    def _as_bound_condition(self, condition: Condition) -> Condition:
-        return condition.substitute(self._numbers(condition.atoms()))
+    def _as_bound_condition(self, condition: Condition, indexed: bool) -> Condition:
+        return condition.substitute(self._numbers(condition.atoms(), indexed))
 
-    def _as_bound(self, term: Term) -> Term:
-        return Substitution(self._numbers(term.atoms()))(term)
+    def _as_bound(self, term: Term, indexed: bool) -> Term:
+        return Substitution(self._numbers(term.atoms(), indexed))(term)
 
-    def _numbers(self, atoms: frozenset[Atom]) -> dict[Atom, Term]:
+    def _numbers(self, atoms: frozenset[Atom], indexed: bool) -> dict[Atom, Term]:
         """Return what to write for what differs between variants: numbers, and tensors' names."""
         found: dict[Atom, Term] = {}
         for atom in atoms:
@@ -169,18 +214,24 @@ class Kernel:
                 if low == high:
                     found[atom] = as_term(low)
             elif atom.kind == "content" and isinstance(atom.key, tuple):
-                at = tuple(self._as_bound(term) for term in atom.at)
+                at = tuple(self._as_bound(term, indexed) for term in atom.at)
+                if indexed:
+                    at = tuple(self._by_indices(atom.key[1], term) for term in at)
                 key = ("content", self.name(atom.key[1]))
                 found[atom] = Symbol("content", key, atom.low, atom.high, at).term
         return found
 
-    def rows(self, argument: int | None, axis: Axis) -> int | None:
-        """Return how many rows an output has along an axis and those outside of it."""
+    def rows(self, argument: int | None, axes: Sequence[Axis]) -> int | None:
+        """Return how many rows an output has along axes, of which the first leads the others."""
         tensor = self.tensor(argument)
         if tensor is None:
             return None
-        pairs = zip(tensor.shape, tensor.strides, strict=True)
-        return prod(n for n, stride in pairs if stride * tensor.element.bytes >= axis.step)
+        reach = [stride * tensor.element.bytes for stride in tensor.strides]
+        lowest, led = axes[-1].step, self.growing(argument)
+        if axes[0].step in led:  # axes outside of it may number something else
+            own = {axis.step for axis in axes}
+            return prod(n for n, step in zip(tensor.shape, reach, strict=True) if step in own)
+        return prod(n for n, step in zip(tensor.shape, reach, strict=True) if step >= lowest)
 
     def extents(self, output: Output) -> dict[Symbol, int]:
         """Return how far coordinates go in the recorded call, as bound trees name them."""
@@ -189,18 +240,22 @@ class Kernel:
             return {}
         reach = prod(tensor.shape) * tensor.element.bytes
         found: dict[Symbol, int] = {}
-        for axis in output.axes:
-            found[_by_step(axis)] = max(1, reach // max(axis.step, 1))
+        for axis in sorted(output.axes, key=lambda each: -each.step):
+            found[self._by_step(output.access.argument, axis)] = max(1, reach // max(axis.step, 1))
             reach = axis.step
         return found
 
-    def inner(self, argument: int | None, axis: Axis) -> tuple[int, ...]:
+    def inner(self, argument: int | None, axes: Sequence[Axis]) -> tuple[int, ...]:
         """Return the extents of an output's axes that do not number rows."""
         tensor = self.tensor(argument)
         if tensor is None:
             return ()
-        pairs = zip(tensor.shape, tensor.strides, strict=True)
-        return tuple(n for n, stride in pairs if stride * tensor.element.bytes < axis.step)
+        reach = [stride * tensor.element.bytes for stride in tensor.strides]
+        if axes[0].step in self.growing(argument):
+            own = {axis.step for axis in axes}
+            return tuple(n for n, step in zip(tensor.shape, reach, strict=True) if step not in own)
+        lowest = axes[-1].step
+        return tuple(n for n, step in zip(tensor.shape, reach, strict=True) if step < lowest)
 
     def batched(self, rows: Sequence[Axis], argument: int) -> frozenset[str]:
         """Return the arguments that have as many parts as an output has rows, as far as that tells.
@@ -221,8 +276,3 @@ class Kernel:
             for position, given in enumerate(self.call.arguments[: len(self.names)])
             if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
         )
-
-
-def _by_step(axis: Axis) -> Symbol:
-    """Return a coordinate that has the same name in all variants: by how far its axis steps."""
-    return coordinate(axis.step)

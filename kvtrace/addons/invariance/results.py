@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
-from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, pin
+from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, led_by, pin
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
@@ -26,6 +27,7 @@ from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -116,6 +118,7 @@ class OutputResult:
             program may use another kernel.
         uncompared: Sizes of the batch at which other extents differ, too, so that nothing compares.
         calls: How many distinct calls were judged.
+        variants: Those of which a call was judged whose strides tell the output's axes apart.
 
     """
 
@@ -138,6 +141,7 @@ class OutputResult:
     uncompared: int = 0
     unseen: tuple[int, ...] = ()
     calls: int = 1
+    variants: set[int] = field(default_factory=set, repr=False)
     kept: dict[tuple[Any, ...], list[_Kept]] = field(default_factory=dict, repr=False)
 
 
@@ -154,7 +158,11 @@ class Invariance:
 
 
 def invariance_of(
-    selection: Selection, kernels: Sequence[str] = (), shown: Shown = unshown
+    selection: Selection,
+    kernels: Sequence[str] = (),
+    shown: Shown = unshown,
+    *,
+    seconds: float | None = None,
 ) -> Invariance:
     """Judge all outputs of the kernels of runs.
 
@@ -162,6 +170,8 @@ def invariance_of(
         selection: The runs.
         kernels: Names to judge; none: all.
         shown: Where progress is shown.
+        seconds: So long, in seconds, calls of a kernel are begun; what is left makes its outputs
+            unknown. None: as long as it takes.
 
     """
     failures: list[str] = []
@@ -178,7 +188,8 @@ def invariance_of(
         for number, variants in enumerate(called.values(), start=1):
             if progress is not None:
                 progress(number, len(called))
-            outputs += _of_kernel([_spread(calls) for calls in variants.values()], failures)
+            judged = [_spread(calls) for calls in variants.values()]
+            outputs += _of_kernel(judged, failures, seconds)
     _note_unseen(outputs)
     return Invariance(tuple(outputs), tuple(failures))
 
@@ -206,7 +217,9 @@ def _elements(call: Call) -> int:
     return sum(prod(each.shape) for each in call.arguments if isinstance(each, TensorArgument))
 
 
-def _of_kernel(variants: Sequence[Sequence[Call]], failures: list[str]) -> list[OutputResult]:
+def _of_kernel(
+    variants: Sequence[Sequence[Call]], failures: list[str], seconds: float | None
+) -> list[OutputResult]:
     """Judge one kernel by calls of its variants.
 
     The largest call tells which axes of each output number its rows. A call of one row cannot: it
@@ -214,19 +227,41 @@ def _of_kernel(variants: Sequence[Sequence[Call]], failures: list[str]) -> list[
     """
     found: dict[tuple[str, int], OutputResult] = {}
     calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
+    growing = _growing([call for call, _ in calls])
+    begin, left = monotonic(), 0
     for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
+        if seconds is not None and found and monotonic() - begin > seconds:
+            left += 1
+            continue
         try:
-            _add(call, found, variant)
+            _add(Kernel(call, growing=growing), found, variant)
         except KvtraceError as error:
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
     for result in found.values():
-        _compare(result)
+        if left:
+            text = f"{plural(left, 'call')} of the kernel, for which {seconds:g} s did not suffice"
+            result.why = (*result.why, Why("unknown", "data", text, result.place))
+            result.verdict = "unknown"
+        else:
+            _compare(result)
     return list(found.values())
 
 
-def _add(call: Call, found: dict[tuple[str, int], OutputResult], variant: int) -> None:
+def _growing(calls: Sequence[Call]) -> dict[int, frozenset[int]]:
+    """Return which axes of tensors, by the arguments' positions, are not as long in all calls."""
+    found: dict[int, frozenset[int]] = {}
+    for position in range(max(len(call.arguments) for call in calls)):
+        given = [call.arguments[position] for call in calls if position < len(call.arguments)]
+        shapes = {each.shape for each in given if isinstance(each, TensorArgument)}
+        if len({len(shape) for shape in shapes}) == 1:
+            axes = enumerate(zip(*shapes, strict=True))
+            found[position] = frozenset(axis for axis, extents in axes if len(set(extents)) > 1)
+    return found
+
+
+def _add(kernel: Kernel, found: dict[tuple[str, int], OutputResult], variant: int) -> None:
+    call = kernel.call
     determinism = determinism_of(call)
-    kernel = Kernel(call)
     numbered: dict[str, int] = {}
     for verdict in rows_of(kernel):
         number = numbered[verdict.argument] = numbered.get(verdict.argument, -1) + 1
@@ -237,8 +272,12 @@ def _add(call: Call, found: dict[tuple[str, int], OutputResult], variant: int) -
             known.row_axes = _row_axes(verdict, kernel)
             found[verdict.argument, number] = known
             batch = _batch(known, verdict, kernel, variant)
+        elif verdict.ambiguous and variant in known.variants:
+            continue
         elif batch is None or batch.rows > 1:
             _merge(known, _result(call, verdict, determinism))
+        if not verdict.ambiguous:
+            known.variants.add(variant)
         if batch is not None:
             _keep_tree(known, verdict, kernel, batch)
 
@@ -249,7 +288,9 @@ def _row_axes(verdict: RowVerdict, kernel: Kernel) -> frozenset[int]:
     if tensor is None or verdict.unsplit is None or not verdict.unsplit.axes:
         return frozenset()
     step = verdict.unsplit.axes[0].step
-    reach = enumerate(stride * tensor.element.bytes for stride in tensor.strides)
+    reach = list(enumerate(stride * tensor.element.bytes for stride in tensor.strides))
+    if any(axis.step > step for axis in verdict.unsplit.axes):
+        return frozenset(axis for axis, stride in reach if stride == step)
     return frozenset(axis for axis, stride in reach if stride >= step)
 
 
@@ -312,10 +353,16 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
     if tensor is None or position is None or output is None:
         return
     if batch.rows == 1:
+        if result.row_axes and kernel.is_merged(position):
+            text = "what a launch of one row computes: its strides do not tell axes apart"
+            result.why = (*result.why, Why("unknown", "address", text, result.place))
+            result.verdict = "unknown"
+            return
         try:
             output = coordinates_of(
                 verdict.access, tensor, kernel.bound.ranges, kernel.sizes, here=True
             )
+            output = led_by(output, kernel.growing(position))
         except Unfollowed:
             return
     strides = [tensor.strides[axis] * tensor.element.bytes for axis in result.row_axes]

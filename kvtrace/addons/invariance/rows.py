@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kvtrace.addons.invariance.coordinates import (
+    Ambiguous,
     Axis,
     Output,
     Unfollowed,
     coordinates_of,
     is_placing,
+    led_by,
     split_axis,
 )
 from kvtrace.addons.invariance.dependence import (
@@ -21,6 +23,7 @@ from kvtrace.addons.invariance.dependence import (
     Follower,
     Read,
     Reason,
+    is_uniform,
     sizes_of_batch,
     without_contents,
 )
@@ -55,6 +58,7 @@ class RowVerdict:
     `rows` are the axes of the output that number the rows, outermost first: as many as it holds
     for. `sizes` are the numbers that say how many rows there are, `scalars` those that the value
     depends on; `selecting` see `Dependence`. `unsplit` has the axes as strides tell them.
+    `ambiguous`: the strides of this call do not tell the axes apart.
     """
 
     access: Access
@@ -69,6 +73,7 @@ class RowVerdict:
     scalars: tuple[str, ...] = ()
     selecting: tuple[str, ...] = ()
     unsplit: Output | None = None
+    ambiguous: bool = False
 
     @property
     def op(self) -> Op:
@@ -131,7 +136,7 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     own = {axis.coordinate for axis in rows}
     active = Simplifier(verdict.output, kernel.sizes).active
     sizes = sizes_of_batch(active, rows)
-    for part in active.substitute(verdict.output.blocks).conjuncts():
+    for part in verdict.output.located(active).conjuncts():
         symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
         telling = symbols & own or symbols & sizes
         placing = any(atom.kind == "programs" or is_placing(atom) for atom in symbols)
@@ -157,10 +162,12 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
         output = coordinates_of(
             access, kernel.tensor(access.argument), kernel.bound.ranges, kernel.sizes
         )
+        output = led_by(output, kernel.growing(access.argument))
         tree = kernel.tree(access, output)
     except (Unfollowed, TooLarge) as error:
         failed = Reason("unknown", "address", str(error), access.op.index)
-        return RowVerdict(access, name, "unknown", reasons=(failed,))
+        ambiguous = isinstance(error, Ambiguous)
+        return RowVerdict(access, name, "unknown", reasons=(failed,), ambiguous=ambiguous)
     if not output.axes:
         return RowVerdict(access, name, "whole", output, tree, unsplit=output)
     unsplit = output
@@ -188,11 +195,9 @@ def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
             for atom in formula.atoms():
                 if isinstance(atom, Quotient | Remainder) and atom.arguments[0] == row.term:
                     divisor = atom.arguments[1]
-                    scalars = (
-                        isinstance(a, Symbol) and a.kind == "scalar" for a in divisor.atoms()
-                    )
+                    scalars = all(is_uniform(each) for each in divisor.atoms())
                     number = divisor.constant
-                    if (number is None and all(scalars)) or number in kernel.shapes:
+                    if (number is None and scalars) or number in kernel.shapes:
                         found[divisor] = kernel.bound.ranges.interval(divisor)[1]
     return max(found, key=lambda each: found[each], default=None)
 
@@ -205,7 +210,7 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     sizes = sizes_of_batch(simplifier.active, rows)
     batch = Batch(
         rows, sizes, kernel.batched(rows, access.argument), kernel.strides, kernel.bound.ranges,
-        simplifier.given.exact, _extents(output.axes),
+        _facts(simplifier, output), _extents(access, output.axes, kernel),
     )  # fmt: skip
     found = Follower(batch, kernel.summary).follow(tree)
     scalars = tuple(
@@ -219,13 +224,29 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     )  # fmt: skip
 
 
-def _extents(axes: Sequence[Axis]) -> tuple[Condition, ...]:
-    """Return that an index along an inner axis ends where the axis outside of it takes a step."""
+def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:
+    """Return what holds where an element is written, of coordinates alone where that is known."""
+    exact = simplifier.given.exact
+    located = map(output.located, exact)
+    return tuple(dict.fromkeys((*exact, *located)))
+
+
+def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Condition, ...]:
+    """Return that an index along an inner axis ends where the axis outside of it takes a step.
+
+    One along an axis outside of the rows ends where the tensor does.
+    """
     steps = [axis for axis in axes if not axis.is_own and axis.step > 0]
-    return tuple(
+    steps.sort(key=lambda axis: -axis.step)
+    found = [
         less(inner.coordinate.term, -(-outer.step // inner.step))
         for outer, inner in itertools.pairwise(steps)
-    )
+    ]
+    tensor = kernel.tensor(access.argument)
+    if tensor is not None and steps and steps[0] is not axes[0]:
+        first, last = tensor.view_bytes
+        found.append(less(steps[0].coordinate.term, -(-(last - first) // steps[0].step)))
+    return tuple(found)
 
 
 def _choosing(
@@ -255,8 +276,8 @@ def _as_many(
 
     Where it is an extent of a row, too, one call cannot tell which of the two it is.
     """
-    count = kernel.rows(access.argument, rows[-1])
-    inner = kernel.inner(access.argument, rows[-1])
+    count = kernel.rows(access.argument, rows)
+    inner = kernel.inner(access.argument, rows)
     found = []
     for scalar in scalars:
         if count is not None and kernel.bound.ranges.of(scalar) == (count, count):

@@ -45,14 +45,15 @@ class Simplifier:
         for written in self._output.written:
             term = self._plain(written(term))
         plain = term
-        located = self._output.blocks(plain)
-        return plain if located is plain else self._plain(located)
+        for blocks in self._output.blocks:
+            term = blocks(term)
+        return plain if term is plain else self._plain(term)
 
     def condition(self, condition: Condition) -> Condition:
         """Return a condition over coordinates, without what holds where the element is written."""
         rewritten = self._rewritten(condition)
         plain = conjunction(self._part(part) for part in rewritten.conjuncts())
-        located = plain.substitute(self._output.blocks)
+        located = self._output.located(plain)
         if located is plain:
             return plain
         return conjunction(self._part(part) for part in located.conjuncts())

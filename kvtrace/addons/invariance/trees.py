@@ -102,6 +102,12 @@ def tree(what: What, detail: tuple[Any, ...], parts: tuple[Tree, ...] = (), op: 
         return found
 
 
+def truth_of(condition: Tree) -> bool | None:
+    """Return what a condition always is; None: it may be either, or is not followed."""
+    known = condition.detail[0] if condition.what == "condition" else None
+    return known.decided if isinstance(known, Condition) else None
+
+
 def bound(level: int, extent: int) -> Symbol:
     """Return the symbol of an axis that is summed over, or of the trips of a loop."""
     return Symbol("lane", ("bound", level), 0, extent - 1)

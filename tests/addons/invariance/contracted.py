@@ -45,6 +45,15 @@ def unasked(x, y, M, N, BLOCK: tl.constexpr):
     tl.store(y + row * N + at, tl.load(x + row * N + at, mask=mask, other=0.0) / M, mask=mask)
 
 
+@triton.jit
+# kvtrace: invariant over M
+def above_def(x, y, M, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    mask = (at < N) & (row < M)
+    tl.store(y + row * N + at, tl.load(x + row * N + at, mask=mask, other=0.0) * 3, mask=mask)
+
+
 def launch(kernel: Any, *sizes: int) -> None:
     """Launch a kernel on batches of so many rows of 20."""
     for rows in sizes:

@@ -14,7 +14,7 @@ from kvtrace.analysis.judging import judge_runs
 from kvtrace.cli import main
 from kvtrace.converters.findings import Finding
 from kvtrace.schema.trace import Selection
-from tests.addons.invariance.contracted import broken, kept, launch, misnamed, unasked
+from tests.addons.invariance.contracted import above_def, broken, kept, launch, misnamed, unasked
 from tests.support.tree import ROOT
 
 Recorded = Callable[[Callable[[], object]], Selection]
@@ -31,6 +31,15 @@ def test_a_contract_is_read_from_the_comments_alone(recorded: Recorded) -> None:
     found = contracts_of(selection.trace, selection.runs)
 
     assert {name: each.over for name, each in found.items()} == {"kept": "M", "broken": "M"}
+
+
+def test_a_contract_between_decorator_and_def_is_the_kernels_own(recorded: Recorded) -> None:
+    selection = recorded(lambda: [launch(each, 3, 5) for each in (unasked, above_def)])
+
+    found = contracts_of(selection.trace, selection.runs)
+
+    assert {name: each.over for name, each in found.items()} == {"above_def": "M"}
+    assert [(each.kernel, each.verdict) for each in of_rule(selection)] == [("above_def", "proven")]
 
 
 def test_a_kept_contract_is_proven(recorded: Recorded) -> None:

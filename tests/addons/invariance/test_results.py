@@ -1,0 +1,21 @@
+"""What is said of a kernel as a whole."""
+
+from collections.abc import Callable
+
+from kvtrace.addons.invariance.results import invariance_of
+from kvtrace.schema.trace import Selection
+from tests.addons.invariance.planted import PLANTED
+
+
+def test_outputs_are_unknown_where_time_is_up_before_all_calls_are_judged(
+    recorded: Callable[[Callable[[], object]], Selection],
+) -> None:
+    pair = PLANTED[0]
+    runs = recorded(lambda: [pair.launch(pair.right, rows) for rows in pair.sizes])
+
+    (ended,) = invariance_of(runs, seconds=0).outputs
+    (whole,) = invariance_of(runs, seconds=600).outputs
+
+    assert ended.verdict == "unknown"
+    assert "for which 0 s did not suffice" in ended.why[-1].what
+    assert whole.verdict == "proven"
