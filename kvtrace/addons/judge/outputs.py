@@ -23,7 +23,7 @@ from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.host_data import differing, made_of
 from kvtrace.addons.judge.inputs import Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
-from kvtrace.addons.judge.narrow import narrow_sums, uses_tf32
+from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.addons.judge.outcomes import (
     Outcome,
     Values,

@@ -1,0 +1,106 @@
+"""How much one rounding brings, and what of the kernel's own roundings its test grants it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from kvtrace.evaluate.shadows.deviation.planes import Span
+from kvtrace.evaluate.types import ElementType
+from kvtrace.evaluate.values import Array
+
+#: Bits of the significand, and the exponent of the smallest normal number, by MLIR's name.
+_FORMS: Final = {
+    "f64": (53, -1022), "f32": (24, -126), "f16": (11, -14), "bf16": (8, -126),
+    "f8E4M3FN": (4, -6), "f8E4M3FNUZ": (4, -7), "f8E4M3B11FNUZ": (4, -10),
+    "f8E5M2": (3, -14), "f8E5M2FNUZ": (3, -15),
+}  # fmt: skip
+FLOAT32: Final = "f32"
+_SHORT_BITS: Final = 12
+
+
+def unit_of(name: str) -> float:
+    """Return the largest relative error of one rounding to nearest, by the type's name."""
+    return 2.0 ** -_FORMS[name][0]
+
+
+def rounding(name: str, sizes: Array) -> Array:
+    """Return how far numbers of at most these sizes move when they are rounded to nearest."""
+    bits, least = _FORMS[name]
+    return np.asarray(2.0**-bits * np.maximum(sizes, 2.0**least))
+
+
+def largest_of(element: ElementType) -> float:
+    """Return the largest finite number of a type."""
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(element.memory).max)
+
+
+def saturates(element: ElementType) -> bool:
+    """Whether what is too large for a type becomes its largest number, not infinity."""
+    return element.bits == 8
+
+
+def constants_radius(name: str, values: Array) -> Array:
+    """Return how far constants may be from those that were written: of short ones, nothing.
+
+    A constant of a few bits, as 0.5 or 3, is what was written; others were rounded to their type.
+    """
+    fraction, _ = np.frexp(np.where(np.isfinite(values), values, 0.0))
+    scaled = fraction * 2.0**_SHORT_BITS
+    short = (scaled == np.rint(scaled)) | ~np.isfinite(values)
+    return np.where(short, 0.0, rounding(name, np.abs(np.where(short, 0.0, values))))
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What a kernel may lose besides what float32 loses, and storing its results.
+
+    Attributes:
+        tf32: whether dots may cut float32 factors to tf32: None: where the kernel says so.
+        narrow_sums: whether sums may be kept in 16 bits, where the kernel keeps them so.
+
+    """
+
+    tf32: bool | None = None
+    narrow_sums: bool = False
+
+
+@dataclass(slots=True)
+class Noise:
+    """The roundings of one evaluation.
+
+    Attributes:
+        deviations: how many scales an error stays within, but for the stated chance.
+        granted: what of the kernel's own roundings counts.
+        narrow: ops whose rounding to 16 bits is that of a sum, and does not count.
+
+    """
+
+    deviations: float
+    granted: Granted
+    narrow: frozenset[int] = frozenset()
+    _births: int = field(default=0)
+
+    def birth(self) -> Span:
+        """Return the span of a rounding that happens now."""
+        self._births += 1
+        return (self._births, self._births)
+
+    @property
+    def all_births(self) -> Span:
+        """The span of everything until now."""
+        return (0, self._births)
+
+
+def deviations_for(chance: float, comparisons: int) -> float:
+    """Return how many scales hold all of so many comparisons, but for a chance in all.
+
+    Of a martingale whose steps are bounded by c_i, Azuma and Hoeffding bound the chance to be
+    farther than t·sqrt(Σ c_i²) from zero by 2·exp(-t²/2). The chance is divided evenly.
+    """
+    return math.sqrt(2 * math.log(2 * max(1, comparisons) / chance))
