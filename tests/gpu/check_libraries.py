@@ -154,7 +154,7 @@ def checked_rows(out: Path) -> Any:
     from kvtrace.addons.check.checking import fault_of
     from kvtrace.addons.check.comparing import compared, computed
     from kvtrace.addons.check.kept import checked_launches
-    from kvtrace.addons.check.locating import pattern, writers
+    from kvtrace.verdicts.locating import pattern, writers
     from kvtrace.recorded_calls.recorded import UnreadyCall
     from kvtrace.schema.trace import open_trace
 

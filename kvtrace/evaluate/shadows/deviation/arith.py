@@ -184,8 +184,13 @@ class FloatRule:
     # -- the rounding -----------------------------------------------------------------------------
 
     def _round(
-        self, planes: Array, exact: Array, argument: Array, is_rounded: Array,
-        own_span: Span, common_span: Span,
+        self,
+        planes: Array,
+        exact: Array,
+        argument: Array,
+        is_rounded: Array,
+        own_span: Span,
+        common_span: Span,
     ) -> Span:
         """Add what the op itself brings; return the span of what is random in each element."""
         size = np.where(np.isfinite(exact), np.abs(exact), 0.0)

@@ -252,7 +252,7 @@ class Deviations(Shadows):
                 for each in (pointer, mask)
                 if each is not None and isinstance(values[each.id], Deviating)
             ]
-            if doubts and (atomic or isinstance(values[pointer.id], Deviating) and not loads):
+            if doubts and (atomic or (isinstance(values[pointer.id], Deviating) and not loads)):
                 self.decided(op, pointer, doubts[0], scope)
             memory.stored = [values[value.id] for value in data]
             memory.doubt = doubts[0].shadow if doubts else None

@@ -12,10 +12,7 @@ from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import Array, Shadowed, actual, full_array
 
 PLANES: Final = np.dtype(
-    [
-        (name, np.float64)
-        for name in ("off", "worst", "meaning", "near", "bias", "own", "common")
-    ]
+    [(name, np.float64) for name in ("off", "worst", "meaning", "near", "bias", "own", "common")]
 )
 """The planes of a shadow. All but `off` are never negative, infinity: nothing is known.
 
@@ -93,9 +90,7 @@ def hull(spans: Iterable[Span]) -> Span:
 
 def are_apart(left: Span, right: Span) -> bool:
     """Whether no rounding is in both."""
-    return (
-        left is not None and right is not None and (left[1] < right[0] or right[1] < left[0])
-    )
+    return left is not None and right is not None and (left[1] < right[0] or right[1] < left[0])
 
 
 def together(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array | float, Span]:

@@ -85,7 +85,9 @@ class Product:
         with np.errstate(all="ignore"):
             exact = np.matmul(left.exact, right.exact) + start.exact
             magnitude = np.matmul(left.sizes, right.sizes)
-        whole = all(np.array_equal(each.exact, np.rint(each.exact)) for each in (left, right, start))
+        whole = all(
+            np.array_equal(each.exact, np.rint(each.exact)) for each in (left, right, start)
+        )
         grown = magnitude + start.sizes
         certain = left.certain and right.certain and start.certain
         if certain and whole and grown.max(initial=0) < 2.0 ** min(24, 53) and not self._is_narrow:

@@ -27,6 +27,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 
+
 @dataclass(frozen=True)
 class _PlanesElement(ElementType):
     """Planes, which are addressed as an element of so many bytes."""
@@ -94,9 +95,7 @@ class DeviatingMemory(Memory):
     or its pointers are not certain; `loaded` is then what a load gave.
     """
 
-    def __init__(
-        self, arguments: Sequence[Any], written: frozenset[Storage], noise: Noise
-    ) -> None:
+    def __init__(self, arguments: Sequence[Any], written: frozenset[Storage], noise: Noise) -> None:
         super().__init__(arguments, written)
         self.planes = _Kept(arguments, written)
         self.stored: Sequence[Any] = ()

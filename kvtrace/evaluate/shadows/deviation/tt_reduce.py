@@ -22,7 +22,7 @@ from kvtrace.evaluate.shadows.deviation.planes import (
 )
 from kvtrace.evaluate.shadows.deviation.roundings import FLOAT32, Noise, largest_of, unit_of
 from kvtrace.evaluate.shadows.driver import on_actual
-from kvtrace.evaluate.shadows.radius.tt_reduce import LARGEST_EXACT, computes_floats, lengthening
+from kvtrace.evaluate.shadows.radius.tt_reduce import LARGEST_EXACT, lengthening
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
 from kvtrace.evaluate.values import Array, actual, full_array, unknown_of
 from kvtrace.ir import Op
@@ -121,7 +121,9 @@ class _Sum:
     def _is_whole(self, array: Array, magnitude: Array) -> bool:
         """Whether all sums are of whole numbers that the type holds: in any order the same."""
         whole = bool((array == np.rint(array)).all())
-        return whole and float(magnitude.max(initial=0)) < LARGEST_EXACT[max(16, self._element.bits)]
+        return (
+            whole and float(magnitude.max(initial=0)) < LARGEST_EXACT[max(16, self._element.bits)]
+        )
 
     def _round(
         self, made: Array, exact: Array, magnitude: Array, own_span: Span, common_span: Span
