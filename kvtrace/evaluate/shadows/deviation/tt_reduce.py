@@ -40,9 +40,9 @@ def combination(op: Op, step: Step, noise: Noise) -> Step:
     types = [value_type(value.type) for value in op.group("source")]
     function = simple_ufunc(op.regions[0].blocks[0], types[0]) if len(types) == 1 else None
     if function is np.add and types[0].element.kind == "f":
-        return _simple(op, step, types[0], _Sum(op, types[0], noise))
+        return _simple(op, step, _Sum(op, types[0], noise))
     if function in _PICKING and types[0].element.kind == "f":
-        return _simple(op, step, types[0], _Extreme(op, function))
+        return _simple(op, step, _Extreme(op, function))
     return _by_region(op, step)
 
 
@@ -66,7 +66,7 @@ def _by_region(op: Op, step: Step) -> Step:
     return ran
 
 
-def _simple(op: Op, step: Step, type_: ValueType, rule: _Sum | _Extreme) -> Step:
+def _simple(op: Op, step: Step, rule: _Sum | _Extreme) -> Step:
     (source,), result = op.group("source"), op.results[0].id
     run = on_actual(op, step)
 
