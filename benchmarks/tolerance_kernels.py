@@ -67,7 +67,9 @@ def matmul(left, right, out, rows, columns, inner, PRECISION: tl.constexpr, BLOC
 def attention(q, k, v, out, length, scale, DEPTH: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     depth = tl.arange(0, DEPTH)
-    query = tl.load(q + rows[:, None] * DEPTH + depth[None, :], mask=rows[:, None] < length, other=0)
+    query = tl.load(
+        q + rows[:, None] * DEPTH + depth[None, :], mask=rows[:, None] < length, other=0
+    )
     largest = tl.full([BLOCK], -float("inf"), dtype=tl.float32)
     total = tl.zeros([BLOCK], dtype=tl.float32)
     gathered = tl.zeros([BLOCK, DEPTH], dtype=tl.float32)

@@ -1,4 +1,4 @@
-"""Precision that a kernel gives away: sums kept in 16 bits, factors of dots cut to tf32."""
+"""Precision that a kernel gives away: sums in 16 bits, numbers rounded on the way, tf32."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from kvtrace.evaluate.dialects.tt_dot import dot_form
+from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import flow_of, terminator
 from kvtrace.ir.model import Value
-from kvtrace.ir.ops import COMBINING, LOOPS, computing, operator_of
+from kvtrace.ir.ops import COMBINING, KINDS, LOOPS, Kind, computing, operator_of
 
 _ADDING: Final = computing("+")
 _DOTS: Final = computing("dot")
+_ELEMENT_BY_ELEMENT: Final = (Kind.ELEMENTWISE, Kind.SPREAD, Kind.REARRANGED)
+_WIDE_BITS: Final = 32
 _NARROW: Final = frozenset({"f16", "bf16"})
 
 
@@ -37,10 +40,37 @@ def narrow_sums(module: Module) -> Iterator[Op]:
                 if not isinstance(value.owner, Op) or not _is_narrow(value):
                     continue
                 made = _before_casts(value).owner
-                if isinstance(made, Op) and (made.name in _ADDING or made.name in _DOTS):
-                    carried = set(flow.copies(value))
-                    if any(_before_casts(each) in carried for each in made.operands):
-                        yield value.owner
+                adds = isinstance(made, Op) and (made.name in _ADDING or made.name in _DOTS)
+                if adds and _is_made_of(made, set(flow.copies(value))):
+                    yield value.owner
+
+
+def foreign_roundings(module: Module) -> Iterator[Op]:
+    """Give ops that round to a narrow type of floats which none of the kernel's tensors has."""
+    types = [value_type(value.type) for value in module.main.arguments]
+    held = {type_.element.name for type_ in types if type_.pointer or type_.descriptor}
+    for op in module.ops:
+        if operator_of(op) == "cast":
+            target = value_type(op.results[0].type).element
+            if target.kind == "f" and target.bits < _WIDE_BITS and target.name not in held:
+                yield op
+
+
+def _is_made_of(op: object, carried: set[Value]) -> bool:
+    """Whether an op's operands come of carried values, element by element."""
+    waiting = list(op.operands) if isinstance(op, Op) else []
+    seen: set[int] = set()
+    while waiting:
+        value = waiting.pop()
+        if value in carried:
+            return True
+        made = value.owner
+        if value.id in seen or not isinstance(made, Op):
+            continue
+        seen.add(value.id)
+        if KINDS.get(made.name) is not None and KINDS[made.name].kind in _ELEMENT_BY_ELEMENT:
+            waiting += made.operands
+    return False
 
 
 def _before_casts(value: Value) -> Value:

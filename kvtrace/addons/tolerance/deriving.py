@@ -15,13 +15,14 @@ from kvtrace.addons.tolerance.references import referred
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
-from kvtrace.evaluate.narrow import narrow_sums as narrow_sums_of
+from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.deviation.deviations import CHANCE, Deviations
 from kvtrace.evaluate.shadows.deviation.planes import PLANES
 from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from kvtrace.evaluate.types import value_type
 from kvtrace.ir.ops import computing
 from kvtrace.text import columns
 
@@ -102,6 +103,7 @@ class Tolerance:
         chance: how likely a right result is beyond `probable` anywhere, at most, if roundings err
             independently of each other.
         not_granted: what the kernel loses and its test did not grant, with its place in the source.
+        refused: those of them that its test says must not be.
         launch: the launch that it was derived for.
 
     """
@@ -110,6 +112,7 @@ class Tolerance:
     outputs: Mapping[str, Output]
     chance: float
     not_granted: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     launch: Launched | None = field(default=None, repr=False)
 
     def __getitem__(self, name: str) -> Output:
@@ -154,7 +157,7 @@ def tolerance(
     reference: Callable[..., Any] | None = None,
     chance: float = CHANCE,
     tf32: bool | None = None,
-    narrow_sums: bool = False,
+    narrow: bool | None = None,
     **meta: Any,
 ) -> Tolerance:
     """Derive how far a right device's results may be off, for a kernel and these inputs.
@@ -172,7 +175,8 @@ def tolerance(
             float64, and returns what the output should be (a dict by parameter, if several).
         chance: how likely a right result may be beyond `probable`, in all elements together.
         tf32: whether dots may cut float32 factors to tf32; None: where the kernel says so.
-        narrow_sums: whether sums that the kernel keeps in 16 bits may lose what that loses.
+        narrow: whether the kernel may keep sums in 16 bits, and round numbers on the way to types
+            that none of its tensors has. None: that does not widen bounds; False: it must not.
         meta: constants and options by name, as `BLOCK=256, num_warps=4`.
 
     Raises:
@@ -186,7 +190,7 @@ def tolerance(
     if reference is not None:
         wanted = referred(reference, dict(zip(names, arguments, strict=False)) | meta)
     ran = run(kernel, given, grid, meta)
-    granted = Granted(tf32, narrow_sums)
+    granted = Granted(tf32, narrow)
     derived = derive(ran, chance=chance, granted=granted)
     derived = replace(derived, kernel=name_of(kernel))
     return derived if wanted is None else with_reference(derived, wanted)
@@ -218,7 +222,9 @@ def derive(launch: Launched, *, chance: float = CHANCE, granted: Granted) -> Tol
         and argument.element.kind != "b"
     }
     lost = tuple(_not_granted(module, granted))
-    return Tolerance(launch.kernel, outputs, chance, lost, launch)
+    strict = Granted(granted.tf32, narrow=True if granted.narrow is None else granted.narrow)
+    refused = tuple(_not_granted(module, strict))
+    return Tolerance(launch.kernel, outputs, chance, lost, refused, launch)
 
 
 def with_reference(derived: Tolerance, wanted: Mapping[str, Any]) -> Tolerance:
@@ -289,13 +295,14 @@ def _viewed(flat: NDArray[Any], tensor: TensorArgument, phase: int) -> NDArray[A
 def _not_granted(module: Module, granted: Granted) -> list[str]:
     """Say what a kernel loses, by its IR, that does not count."""
     found = []
-    if not granted.narrow_sums:
-        found += [f"a sum kept in 16 bits at {place(op)}" for op in narrow_sums_of(module)]
+    if not granted.narrow:
+        found += [f"a sum kept in 16 bits at {place(op)}" for op in narrow_sums(module)]
         found += [
             f"a product summed in 16 bits at {place(op)}"
             for op in module.ops
-            if op.name in _DOTS and str(op.results[0].type).endswith("xf16>")
+            if op.name in _DOTS and value_type(op.results[0].type).element.bits == 16
         ]
+        found += [f"a number rounded on the way at {place(op)}" for op in foreign_roundings(module)]
     if granted.tf32 is False:
         dots = [op for op in module.ops if op.name in _DOTS and dot_form(op).tf32]
         found += [f"a product in tf32 at {place(op)}" for op in dots]

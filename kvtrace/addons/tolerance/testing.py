@@ -21,7 +21,7 @@ def against(
     chance: float = CHANCE,
     bound: Bound = "probable",
     tf32: bool | None = None,
-    narrow_sums: bool = False,
+    narrow: bool | None = None,
     meaning: bool = True,
 ) -> Callable[[Any], Compared]:
     """Compare a kernel's launches with a reference in float64, by derived bounds.
@@ -37,13 +37,14 @@ def against(
         chance: how likely a right launch fails, at most, if roundings err independently.
         bound: `probable`, or `worst`, which no right device ever leaves.
         tf32: whether dots may cut float32 factors to tf32; None: where the kernel says so.
-        narrow_sums: whether sums that the kernel keeps in 16 bits may lose what that loses.
+        narrow: whether the kernel may keep sums in 16 bits, and round numbers on the way to types
+            that none of its tensors has. None: that does not widen bounds; False: it must not.
         meaning: whether the kernel's meaning in exact arithmetic must be the reference's, too.
 
     """
 
     def around(kernel: Any) -> Compared:
-        granted = Granted(tf32, narrow_sums)
+        granted = Granted(tf32, narrow)
         return Compared(kernel, reference, chance, bound, granted, meaning=meaning)
 
     return around

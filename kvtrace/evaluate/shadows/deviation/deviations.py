@@ -16,7 +16,7 @@ import numpy as np
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.evaluate.dialects.tt_dot import dot_operands
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.narrow import narrow_sums
+from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shadows.deviation.arith import elementwise_rule
 from kvtrace.evaluate.shadows.deviation.planes import PLANES, Deviating
@@ -80,7 +80,7 @@ class Deviations(Shadows):
     ) -> None:
         super().__init__(module)
         granted = granted or Granted()
-        narrow = () if granted.narrow_sums else narrow_sums(module)
+        narrow = () if granted.narrow else (*narrow_sums(module), *foreign_roundings(module))
         self.noise = Noise(0.0, granted, frozenset(op.index for op in narrow))
         self.memory: DeviatingMemory | None = None
         self.open: set[str] = set()

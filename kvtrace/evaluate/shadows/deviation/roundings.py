@@ -61,13 +61,14 @@ class Granted:
     """What a kernel may lose besides what float32 loses, and storing its results.
 
     Attributes:
-        tf32: whether dots may cut float32 factors to tf32: None: where the kernel says so.
-        narrow_sums: whether sums may be kept in 16 bits, where the kernel keeps them so.
+        tf32: whether dots may cut float32 factors to tf32; None: where the kernel says so.
+        narrow: whether sums may be kept in 16 bits, and numbers on the way be rounded to types that
+            no tensor of the kernel has; None and False: what that loses does not count.
 
     """
 
     tf32: bool | None = None
-    narrow_sums: bool = False
+    narrow: bool | None = None
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class Noise:
     Attributes:
         deviations: how many scales an error stays within, but for the stated chance.
         granted: what of the kernel's own roundings counts.
-        narrow: ops whose rounding to 16 bits is that of a sum, and does not count.
+        narrow: ops whose rounding to a narrow type is not granted, and counts as float32's.
 
     """
 

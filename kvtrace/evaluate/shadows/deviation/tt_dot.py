@@ -68,7 +68,7 @@ class Product:
         self._split = split_of(op)
         self._element = self._types[2].element
         narrow = self._element.bits == 16
-        self._narrowed = narrow and not noise.granted.narrow_sums
+        self._narrowed = narrow and not noise.granted.narrow
         self._is_narrow = narrow and not self._narrowed
         self._cuts = self._form.tf32 and noise.granted.tf32 is not False
 

@@ -47,7 +47,10 @@ def image(
         over_zero = (np.abs(arrays[accuracy.pole]) <= pole) & (pole > 0)
         low, high = (np.where(over_zero, np.nan, end) for end in (low, high))
     # float64 rounds, too, and may lose what decides to which side a device rounds.
-    return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
+    return (
+        np.where(np.isinf(low), low, np.nextafter(low, -np.inf)),
+        np.where(np.isinf(high), high, np.nextafter(high, np.inf)),
+    )
 
 
 def _corners(
