@@ -326,12 +326,13 @@ def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
         radius = output.radius()
         for order, values in runs.items():
             found = compared(values, derived, output, "probable") or "; ".join(derived.refused)
-            if found:
-                failures[f"derived, {order}"] += 1
+            if found:  # torch has formulas of its own, which may lose more than the kernel's
+                failures["torch" if order == "torch" else f"derived, {order}"] += 1
                 print(f"  {case.name}, seed {seed}, {order}: {found}", file=sys.stderr)
             away = np.abs(values.reshape(radius.shape) - output.expected)
             share = np.where(radius > 0, away / np.where(radius > 0, radius, 1), 0.0)
-            nearest = max(nearest, float(share[np.isfinite(share)].max(initial=0.0)))
+            if order != "torch":
+                nearest = max(nearest, float(share[np.isfinite(share)].max(initial=0.0)))
         hand = case.atol + case.rtol * np.abs(output.expected)
         known = np.isfinite(radius) & (radius > 0)
         factors.append(float(np.median(hand[known] / radius[known])) if known.any() else np.inf)
@@ -411,6 +412,8 @@ def tell(right: dict[str, Any], mutants: list[dict[str, Any]], seconds: float) -
         f"torch {torch.__version__}, Triton {triton.__version__}; {seconds:.0f} s"
     )
     print(f"{len(right)} cases: derived tighter in {tighter}; right kernels that fail: {failing}")
+    beyond = sum(found["failures"].get("torch", 0) for found in right.values())
+    print(f"results of torch in float32, by its own formulas, beyond the kernels' bounds: {beyond}")
     total = len(mutants)
     for who in ("hand", "radius", "meaning", "refused", "derived", "unknown"):
         print(f"mutants noticed by {who}: {sum(m[who] for m in mutants)} of {total}")
