@@ -2,7 +2,7 @@
 
     python benchmarks/tolerances.py --seeds 20
 
-For kernels of Liger, and of the operations in Triton's tutorials, with the tolerances of their own
+For kernels of Liger, and of the operations in Triton's tutorials, with the tolerances of their
 tests: by how much the derived bound is narrower, whether the right kernel stays within it for
 inputs of many seeds and sums in several orders, and which mutants (a dropped term, a sum in 16
 bits, a mask off by one, tf32, no eps …) each of both notices. Everything runs in the evaluator.
@@ -326,7 +326,7 @@ def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
         radius = output.radius()
         for order, values in runs.items():
             found = compared(values, derived, output, "probable") or "; ".join(derived.refused)
-            if found:  # torch has formulas of its own, which may lose more than the kernel's
+            if found:  # torch computes in other ways, which may lose more than the kernel's
                 failures["torch" if order == "torch" else f"derived, {order}"] += 1
                 print(f"  {case.name}, seed {seed}, {order}: {found}", file=sys.stderr)
             away = np.abs(values.reshape(radius.shape) - output.expected)

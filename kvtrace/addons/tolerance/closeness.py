@@ -57,7 +57,7 @@ class Difference:
             reference, whatever is rounded. `precision`: it means the same, and gives up precision
             that its test does not grant. `device`: it means the same, and the device gives
             something else.
-        detail: the cause in words.
+        detail: the cause as text.
         place: program, lane and line of the store, as far as they are known.
 
     """

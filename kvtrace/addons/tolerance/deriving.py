@@ -49,7 +49,7 @@ class Output:
         exact: what the kernel means in exact arithmetic.
         evaluated: what the evaluator gives, which rounds as the IR says.
         worst: how far a device may be from `exact` in the worst case; infinity: not known.
-        probable: how far it may be but for the stated chance; never more than `worst`.
+        probable: how far it may be except with the stated chance; never more than `worst`.
         meaning: how far `exact` may be from what the source means, for constants are rounded.
         reference: what the reference gives; None: there is none.
 
@@ -174,7 +174,7 @@ def tolerance(
         reference: a function of parameters of the kernel, by their names, that is given tensors in
             float64, and returns what the output should be (a dict by parameter, if several).
         chance: how likely a right result may be beyond `probable`, in all elements together.
-        tf32: whether dots may cut float32 factors to tf32; None: where the kernel says so.
+        tf32: whether dots may cut float32 factors to tf32; None: as the kernel asks.
         narrow: whether the kernel may keep sums in 16 bits, and round numbers on the way to types
             that none of its tensors has. None: that does not widen bounds; False: it must not.
         meta: constants and options by name, as `BLOCK=256, num_warps=4`.

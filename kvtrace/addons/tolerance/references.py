@@ -40,7 +40,7 @@ def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> dict[st
 
 
 def in_float64(value: Any) -> Any:
-    """Return a tensor's copy on the CPU, floats in float64; what is no tensor, as it is."""
+    """Return a tensor's copy on the CPU, floats in float64; anything else as it is."""
     if not hasattr(value, "data_ptr"):
         return value
     copied = value.detach().cpu().clone()

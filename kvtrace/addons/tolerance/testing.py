@@ -36,7 +36,7 @@ def against(
             `kvtrace.tolerance`.
         chance: how likely a right launch fails, at most, if roundings err independently.
         bound: `probable`, or `worst`, which no right device ever leaves.
-        tf32: whether dots may cut float32 factors to tf32; None: where the kernel says so.
+        tf32: whether dots may cut float32 factors to tf32; None: as the kernel asks.
         narrow: whether the kernel may keep sums in 16 bits, and round numbers on the way to types
             that none of its tensors has. None: that does not widen bounds; False: it must not.
         meaning: whether the kernel's meaning in exact arithmetic must be the reference's, too.

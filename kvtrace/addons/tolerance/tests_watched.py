@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """What is to be thought of the tolerance, in words."""
+        """What the figures say of the tolerance."""
         if self.reason:
             return self.reason
         if self.failing:

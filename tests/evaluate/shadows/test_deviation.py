@@ -1,4 +1,4 @@
-"""Deviations hold what devices may give, in any order, and exact arithmetic is what references are."""
+"""Deviations hold what devices may give, in any order; the exact numbers are a reference's."""
 
 import numpy as np
 import pytest
@@ -30,8 +30,8 @@ def summed(x, out, BLOCK: tl.constexpr):
 def in_a_loop(x, out, ROUNDS: tl.constexpr, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], dtype=tl.float32)
-    for round in range(ROUNDS):
-        total += tl.load(x + round * BLOCK + lanes) * 0.1
+    for trip in range(ROUNDS):
+        total += tl.load(x + trip * BLOCK + lanes) * 0.1
     tl.store(out + lanes, total)
 
 

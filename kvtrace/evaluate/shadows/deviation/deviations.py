@@ -123,7 +123,7 @@ class Deviations(Shadows):
         return spread
 
     def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
-        """See that what decides is certain, but for the stated chance."""
+        """See that what decides is certain, except with the stated chance."""
         del value, scope
         if not isinstance(held, Deviating):
             return

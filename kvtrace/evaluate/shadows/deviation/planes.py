@@ -20,9 +20,9 @@ PLANES: Final = np.dtype(
 * `worst`: how far a device's is from the exact one at most.
 * `meaning`: how far the exact one is from what the kernel's author means, who writes constants
   that are rounded when the kernel is compiled; and what float64 itself loses here.
-* `near`: how far a device's is, but for the stated chance. The least of what two ways of counting
-  give: the same way as `worst` is made, with sums bounded as below, or `bias` and as many standard
-  deviations as the chance asks for.
+* `near`: how far a device's is, except with the stated chance. The least of what two ways of
+  counting give: the way that `worst` is made, with sums bounded as below, or `bias` and as many
+  scales as the chance asks for.
 * `bias`: the part of the error that may have one sign all along.
 * `own`, `common`: scales (of sub-Gaussian errors) of what is random in each element, without and
   with what other elements of the same program may share.

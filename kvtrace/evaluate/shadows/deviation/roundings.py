@@ -61,7 +61,7 @@ class Granted:
     """What a kernel may lose besides what float32 loses, and storing its results.
 
     Attributes:
-        tf32: whether dots may cut float32 factors to tf32; None: where the kernel says so.
+        tf32: whether dots may cut float32 factors to tf32; None: as the kernel asks.
         narrow: whether sums may be kept in 16 bits, and numbers on the way be rounded to types that
             no tensor of the kernel has; None and False: what that loses does not count.
 
@@ -76,7 +76,7 @@ class Noise:
     """The roundings of one evaluation.
 
     Attributes:
-        deviations: how many scales an error stays within, but for the stated chance.
+        deviations: how many scales an error stays within, except with the stated chance.
         granted: what of the kernel's own roundings counts.
         narrow: ops whose rounding to a narrow type is not granted, and counts as float32's.
 
@@ -99,7 +99,7 @@ class Noise:
 
 
 def deviations_for(chance: float, comparisons: int) -> float:
-    """Return how many scales hold all of so many comparisons, but for a chance in all.
+    """Return how many scales hold all of so many comparisons, except with a chance in all.
 
     Of a martingale whose steps are bounded by c_i, Azuma and Hoeffding bound the chance to be
     farther than t·sqrt(Σ c_i²) from zero by 2·exp(-t²/2). The chance is divided evenly.
