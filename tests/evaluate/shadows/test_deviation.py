@@ -198,3 +198,34 @@ def test_the_chance_is_divided_over_all_comparisons():
     assert deviations_for(1e-9, 1) == pytest.approx(6.545, abs=1e-3)
     assert deviations_for(1e-9, 10**6) > deviations_for(1e-9, 1)
     assert Granted() == Granted(tf32=None, narrow=None)
+
+
+@triton.jit
+def growing(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    given = tl.load(x + lanes)
+    tl.store(out + lanes, given / 3.0 * given)
+
+
+@triton.jit
+def masked_by_a_number(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    powers = tl.exp(tl.load(x + lanes))
+    tl.store(out + lanes, powers, mask=powers > 1.0)
+
+
+def test_what_may_overflow_has_no_bound():
+    _, _, planes = deviations(growing, torch.tensor([1.0, 1e19, 3.2e19, 1e30]), 4, BLOCK=4)
+    assert np.isfinite(planes["near"][:2]).all()
+    assert np.isinf(planes["near"][2:]).all()
+
+
+def test_a_store_under_a_mask_in_doubt_may_leave_what_was_there():
+    _, _, planes = deviations(masked_by_a_number, torch.tensor([1.0, -1.0, 0.0, 0.5]), 4, BLOCK=4)
+    assert np.isfinite(planes["near"][[0, 1, 3]]).all()
+    assert np.isinf(planes["near"][2])
+
+
+def test_a_quotient_that_the_evaluator_has_exactly_may_be_approximated_on_a_device():
+    _, _, planes = deviations(narrowed, torch.full((4,), 6.0), 4, BLOCK=4)
+    assert (planes["near"] > 0).all()

@@ -116,9 +116,12 @@ class FloatRule:
     ) -> Array:
         """Return where a device rounds the result.
 
-        Of certain operands it rounds as the evaluator does. If no element of many is rounded here,
-        the function keeps the type's numbers, as a product with a power of two does.
+        Of certain operands it rounds as the evaluator does, if it does not approximate. If no
+        element of many numbers is rounded here, the function keeps the type's numbers, as a product
+        with a power of two does.
         """
+        if self._accuracy.ulps:
+            return np.ones((1,) * value.ndim, np.bool_)
         if all(each.planes is None for each in operands):
             return np.asarray(~((exact == value) | (np.isnan(exact) & np.isnan(value))))
         plain = [
@@ -127,7 +130,8 @@ class FloatRule:
         ]
         unrounded = np.asarray(self._exact(*(plain[:1] if self._is_square else plain)))
         moved = ~((unrounded == value) | (np.isnan(unrounded) & np.isnan(value)))
-        return np.asarray(moved.any() or moved.size < _MANY)
+        numbers = np.count_nonzero(value != value.reshape(-1)[:1])
+        return np.asarray(moved.any() or numbers < _MANY)
 
     # -- what operands bring ----------------------------------------------------------------------
 
@@ -219,7 +223,8 @@ def settle(planes: Array, own_span: Span, common_span: Span, noise: Noise) -> No
     """Take the narrower of the two ways in which `near` is counted, and never more than `worst`."""
     random, _ = together([(planes["own"], own_span), (planes["common"], common_span)])
     by_scale = planes["bias"] + noise.deviations * np.asarray(random)
-    planes["near"] = np.minimum(np.minimum(planes["near"], by_scale), planes["worst"])
+    narrower = np.minimum(np.minimum(planes["near"], by_scale), planes["worst"])
+    planes["near"] = np.where(np.isinf(planes["near"]), np.inf, narrower)  # it overflows
 
 
 # -- what is not a float --------------------------------------------------------------------------

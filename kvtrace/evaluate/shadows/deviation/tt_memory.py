@@ -15,6 +15,7 @@ from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.shadows.deviation.planes import BOUNDS, PLANES, Deviating, together
 from kvtrace.evaluate.shadows.deviation.roundings import Noise, rounding
+from kvtrace.evaluate.shadows.radius.tt_memory import actual_mask
 from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.evaluate.values import (
     Array,
@@ -151,8 +152,8 @@ class DeviatingMemory(Memory):
             planes = np.array(np.broadcast_to(planes, shape))
             for plane in ("worst", "meaning", "near", "bias"):
                 planes[plane] = np.where(self.doubt[plane] > 0, np.inf, planes[plane])
-            lanes = np.logical_or(to_array(mask, None), self.doubt["worst"] > 0)
-            mask = None if mask is None else lanes
+            if mask is not None:
+                mask = np.logical_or(actual_mask(mask), self.doubt["worst"] > 0)
         self.planes.store(op, scope, pointer, planes, mask, _planes_type(type_))
 
     def _to_memory(self, held: Any, type_: ValueType) -> Array:
