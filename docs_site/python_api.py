@@ -71,9 +71,9 @@ def _returned(function: Any) -> Iterator[type]:
         return
     yield found
     if is_dataclass(found):
-        hints = get_type_hints(found).values()
+        home, hints = function.__module__, get_type_hints(found).values()
         within = (each for hint in hints for each in (hint, *get_args(hint)))
-        yield from (each for each in within if each.__module__ == function.__module__)
+        yield from (each for each in within if getattr(each, "__module__", "") == home)
 
 
 def _client_entry(name: str) -> str:

@@ -75,7 +75,7 @@ def main() -> int:
                 except kvtrace.testing.NotClose as error:
                     beyond += 1
                     print(error)
-            print(f"{name:8} {str(dtype):14}: {beyond} of {seeds} seeds beyond their bounds")
+            print(f"{name:8} {dtype!s:14}: {beyond} of {seeds} seeds beyond their bounds")
             failed += beyond
     return int(failed > 0)
 
