@@ -171,11 +171,27 @@ def test_prefix_sums_are_within_their_bounds():
     assert (np.abs(sequential - exact) <= planes["near"]).all()
 
 
-def test_storing_to_a_narrow_type_is_one_rounding_and_bounded_as_such():
-    x = of_normal(BLOCK).to(torch.bfloat16)
-    out, exact, planes = deviations(narrowed, x, BLOCK, torch.bfloat16, BLOCK=BLOCK)
+@pytest.mark.parametrize(
+    ("dtype", "unit", "least"),
+    [
+        (torch.bfloat16, 2.0**-8, 1e-38),
+        (torch.float16, 2.0**-11, 2.0**-25),
+        (torch.float8_e4m3fn, 2.0**-4, 2.0**-10),
+        (torch.float8_e5m2, 2.0**-3, 2.0**-17),
+    ],
+)
+def test_storing_to_a_narrow_type_is_one_rounding_and_bounded_as_such(dtype, unit, least):
+    x = of_normal(BLOCK)
+    out, exact, planes = deviations(narrowed, x, BLOCK, dtype, BLOCK=BLOCK)
     assert (np.abs(out - exact) <= planes["near"]).all()
-    assert (planes["near"] <= 1.001 * np.abs(exact) * 2.0**-8 + 1e-38).all()
+    assert (planes["near"] <= 1.001 * (np.abs(exact) * unit + least) + 1e-6 * np.abs(exact)).all()
+
+
+def test_8_bit_floats_saturate():
+    x = torch.tensor([3000.0, -3000.0, 3.0, 0.0])
+    out, exact, planes = deviations(narrowed, x, 4, torch.float8_e4m3fn, BLOCK=4)
+    assert out.tolist() == exact.tolist() == [448.0, -448.0, 1.0, 0.0]
+    assert np.isfinite(planes["near"]).all()
 
 
 def test_errors_that_share_a_rounding_add_up_others_by_squares():
