@@ -103,6 +103,18 @@ def test_a_sum_in_any_order_is_within_the_probable_bound(shift):
     assert planes["near"][0] < planes["worst"][0] / 3
 
 
+@pytest.mark.parametrize("constant", [0.1, 0.7, 1 / 3])
+def test_a_sum_of_one_number_again_and_again_is_within_it_too(constant):
+    x = torch.full((65536,), constant)
+    _, exact, planes = deviations(summed, x, 1, BLOCK=65536)
+    assert abs(np.add.accumulate(x.numpy())[-1] - exact[0]) <= planes["near"][0]
+
+    rounds = 4096
+    x = torch.full((rounds * 16,), constant)
+    out, exact, planes = deviations(in_a_loop, x, 16, ROUNDS=rounds, BLOCK=16)
+    assert (np.abs(out - exact) <= planes["near"]).all()
+
+
 def test_a_sum_of_whole_numbers_has_no_bound_to_keep():
     x = torch.arange(float(BLOCK))
     out, exact, planes = deviations(summed, x, 1, BLOCK=BLOCK)

@@ -23,6 +23,7 @@ from kvtrace.evaluate.shadows.deviation.planes import (
 from kvtrace.evaluate.shadows.deviation.roundings import (
     FLOAT32,
     Noise,
+    Repeats,
     largest_of,
     rounding,
     saturates,
@@ -79,6 +80,7 @@ class FloatRule:
         slots = slots_of(op.operands)
         self._is_square = len(slots) == 2 and slots[0] == slots[1]
         self._exact: Callable[..., Array] = (lambda x: exact(x, x)) if self._is_square else exact
+        self._repeats = (Repeats(), Repeats()) if operator_of(op) == "+" else ()
         self._one_sided = op.name in TYPED and attribute(op, "rounding") in _TOWARD_ZERO
 
     def __call__(self, given: Sequence[Any], value: Array) -> Any:
@@ -106,7 +108,7 @@ class FloatRule:
         planes["off"] = off
         self._pass_on(planes, operands, exact)
         spans = self._split(planes, operands, exact)
-        span = self._round(planes, exact, operands[0].exact, is_rounded, *spans)
+        span = self._round(planes, exact, operands, is_rounded, *spans)
         for plane in ("worst", "near", "bias"):
             planes[plane] = np.where(lost, np.inf, planes[plane])
         return Deviating(value, planes, span, spans[1], self._narrowed)
@@ -191,18 +193,19 @@ class FloatRule:
         self,
         planes: Array,
         exact: Array,
-        argument: Array,
+        operands: Sequence[_Operand],
         is_rounded: Array,
         own_span: Span,
         common_span: Span,
     ) -> Span:
         """Add what the op itself brings; return the span of what is random in each element."""
+        pairs = zip(self._repeats, operands, strict=False)
         size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
         planes["meaning"] += np.where(is_rounded, _OWN_LOSS * size, 0.0)
         fresh: dict[str, Array] = {}
         for plane in ("worst", "near"):
             reach = size + np.where(np.isfinite(planes[plane]), planes[plane], 0.0)
-            approximate = approximation(self._accuracy, argument, self._element, reach)
+            approximate = approximation(self._accuracy, operands[0].exact, self._element, reach)
             rounded = np.where(is_rounded, rounding(self._counted, reach + approximate), 0.0)
             if self._one_sided:
                 approximate, rounded = approximate + 2 * rounded, np.zeros_like(rounded)
@@ -213,7 +216,10 @@ class FloatRule:
             if not saturates(self._element):
                 overflows = np.isfinite(exact) & (reach > largest_of(self._element))
                 planes[plane] = np.where(overflows, np.inf, planes[plane])
-        scale, span = together([(planes["own"], own_span), (fresh["near"], self._noise.birth())])
+        # What is added again rounds as before: not independently.
+        again = [each.again(operand.exact) for each, operand in pairs]
+        birth = None if any(again) else self._noise.birth()
+        scale, span = together([(planes["own"], own_span), (fresh["near"], birth)])
         planes["own"] = scale
         settle(planes, span, common_span, self._noise)
         return span

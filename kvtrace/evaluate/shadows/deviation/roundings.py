@@ -98,6 +98,35 @@ class Noise:
         return (0, self._births)
 
 
+def repetition(addends: Array, axis: int) -> Array:
+    """Return how many roundings a sum of addends is like, if each was independent, squared.
+
+    To add the same number again and again rounds in the same direction again and again: a run of n
+    equal addends counts as n². The axis is kept, with what comes up to each addend.
+    """
+    along = np.moveaxis(addends, axis, -1)
+    places = np.arange(along.shape[-1])
+    begins = np.ones(along.shape, np.bool_)
+    begins[..., 1:] = along[..., 1:] != along[..., :-1]
+    began = np.maximum.accumulate(np.where(begins, places, 0), axis=-1)
+    counted = np.where(along != 0, 2.0 * (places - began) + 1.0, 0.0)
+    return np.moveaxis(counted, -1, axis)
+
+
+class Repeats:
+    """Tells whether an op adds in a loop what it added the time before."""
+
+    def __init__(self) -> None:
+        self._last: Array | None = None
+
+    def again(self, addend: Array) -> bool:
+        """Whether most of the numbers are those of the last call, and not zero."""
+        last, self._last = self._last, addend
+        if last is None or last.shape != addend.shape:
+            return False
+        return 2 * int(np.count_nonzero((last == addend) & (addend != 0))) > addend.size
+
+
 def deviations_for(chance: float, comparisons: int) -> float:
     """Return how many scales hold all of so many comparisons, except with a chance in all.
 

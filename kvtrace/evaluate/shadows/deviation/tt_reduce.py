@@ -20,7 +20,13 @@ from kvtrace.evaluate.shadows.deviation.planes import (
     shared_in_place,
     together,
 )
-from kvtrace.evaluate.shadows.deviation.roundings import FLOAT32, Noise, largest_of, unit_of
+from kvtrace.evaluate.shadows.deviation.roundings import (
+    FLOAT32,
+    Noise,
+    largest_of,
+    repetition,
+    unit_of,
+)
 from kvtrace.evaluate.shadows.driver import on_actual
 from kvtrace.evaluate.shadows.radius.tt_reduce import LARGEST_EXACT, lengthening
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
@@ -146,7 +152,9 @@ class _Sum:
                     self._along(np.add, np.maximum(-exact, 0)),
                 )
                 partial = np.where(np.isfinite(partial), partial, 0.0) + (grown - reach)
-                fresh = math.sqrt(roundings) * self._unit * partial
+                axis = int(attribute(self._op, "axis")) + 1
+                repeated = self._along(np.add, repetition(exact, axis))
+                fresh = np.sqrt(np.minimum(repeated, roundings**2)) * self._unit * partial
                 made[plane] += self._noise.deviations * fresh
             made[plane] = np.where(beyond, np.inf, made[plane])
         parts = [(made["own"], own_span), (fresh, self._noise.birth())]
