@@ -18,6 +18,7 @@ from kvtrace.evaluate.shadows.deviation.planes import (
     are_apart,
     hull,
     offset_from,
+    opened,
     together,
 )
 from kvtrace.evaluate.shadows.deviation.roundings import (
@@ -30,7 +31,7 @@ from kvtrace.evaluate.shadows.deviation.roundings import (
 )
 from kvtrace.evaluate.shadows.radius.arith import exact_function, meaning_of, rule_of
 from kvtrace.evaluate.shadows.radius.floats import approximation, image, radius_around
-from kvtrace.evaluate.types import ElementType, ValueType, value_type
+from kvtrace.evaluate.types import ElementType, ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op
 from kvtrace.ir.model import Module
@@ -39,6 +40,7 @@ from kvtrace.ir.ops import operator_of
 #: Float64's own rounding, and that of NumPy's functions.
 _OWN_LOSS: Final = 2.0**-51
 _TOWARD_ZERO: Final = (0, "rtz")
+_DIRECTED: Final = ("_rz", "_ru", "_rd")  # of libdevice's functions that round in one direction
 #: Of so many elements none is rounded by chance alone.
 _MANY: Final = 64
 
@@ -58,7 +60,9 @@ class _Operand:
 
 
 def _operand(value: Any, type_: ValueType) -> _Operand:
-    array = to_array(actual(value), type_).astype(np.float64)
+    array = to_array(actual(value), type_)
+    if type_.element.kind == "f":
+        array = array.astype(np.float64)
     if not isinstance(value, Deviating):
         return _Operand(array, None, None, None)
     planes = value.shadow
@@ -76,12 +80,18 @@ class FloatRule:
         self._counted = FLOAT32 if op.index in noise.narrow else self._element.name
         self._narrowed = op.index in noise.narrow
         exact = exact_function(op, meaning)
+        self._takes_integers = any(type_.element.kind != "f" for type_ in self._types)
+        if op.name in TYPED and self._takes_integers:
+            convert, wide = meaning.function, element_of("f64")
+            exact = lambda array: np.asarray(convert(array, wide))  # noqa: E731
         # x·x is a function of one number: both factors err alike.
         slots = slots_of(op.operands)
         self._is_square = len(slots) == 2 and slots[0] == slots[1]
         self._exact: Callable[..., Array] = (lambda x: exact(x, x)) if self._is_square else exact
         self._repeats = (Repeats(), Repeats()) if operator_of(op) == "+" else ()
         self._one_sided = op.name in TYPED and attribute(op, "rounding") in _TOWARD_ZERO
+        self._is_external = operator_of(op) == "extern" and not meaning.accuracy.ulps
+        self._one_sided |= str(attribute(op, "symbol", "")).endswith(_DIRECTED)
 
     def __call__(self, given: Sequence[Any], value: Array) -> Any:
         """Return the planes of a result; None where every device gives the exact one.
@@ -92,6 +102,8 @@ class FloatRule:
 
         """
         pairs = list(zip(given, self._types, strict=True))
+        if any(isinstance(each, Deviating) and type_.element.kind != "f" for each, type_ in pairs):
+            return Deviating(value, opened(np.ones((1,) * value.ndim)))
         operands = [_operand(each, type_) for each, type_ in pairs]
         if self._is_square:
             operands = operands[:1]
@@ -99,8 +111,15 @@ class FloatRule:
         if saturates(self._element):
             largest = largest_of(self._element)
             exact = np.clip(exact, -largest, largest)
+        certain = all(each.planes is None for each in operands)
+        if self._is_external and certain:
+            # Of what looks at bits, as nextafter, the numbers in float64 are others.
+            held = value.astype(np.float64)
+            reach = (1 + self._one_sided) * rounding(self._element.name, np.abs(held))
+            near = np.abs(exact - held) <= reach
+            exact = np.where(near, exact, held)
         is_rounded = self._is_rounded(given, value, exact, operands)
-        if all(each.planes is None for each in operands) and not np.any(is_rounded):
+        if certain and not np.any(is_rounded):
             return None
         off, lost = offset_from(exact, value)
         shape = np.broadcast_shapes(off.shape, *(each.exact.shape for each in operands))
@@ -127,7 +146,7 @@ class FloatRule:
         if all(each.planes is None for each in operands):
             return np.asarray(~((exact == value) | (np.isnan(exact) & np.isnan(value))))
         plain = [
-            to_array(actual(each), type_).astype(np.float64)
+            _operand(actual(each), type_).exact
             for each, type_ in zip(given, self._types, strict=True)
         ]
         unrounded = np.asarray(self._exact(*(plain[:1] if self._is_square else plain)))
@@ -202,6 +221,14 @@ class FloatRule:
         pairs = zip(self._repeats, operands, strict=False)
         size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
         planes["meaning"] += np.where(is_rounded, _OWN_LOSS * size, 0.0)
+        if self._element.bits == 64:  # what is exact here is rounded as well
+            given = [each.exact for each in operands if each.exact.dtype == np.float64]
+            inside = sum((np.abs(each) for each in given), size)
+            if len(given) > 1:
+                inside = inside + np.abs(given[0] * given[1])
+            lost = _OWN_LOSS * np.where(np.isfinite(inside), inside, 0.0)
+            for plane in ("worst", "near", "bias"):
+                planes[plane] += np.where(is_rounded, lost, 0.0)
         fresh: dict[str, Array] = {}
         for plane in ("worst", "near"):
             reach = size + np.where(np.isfinite(planes[plane]), planes[plane], 0.0)

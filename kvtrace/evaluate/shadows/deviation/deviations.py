@@ -19,7 +19,7 @@ from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shadows.deviation.arith import elementwise_rule
-from kvtrace.evaluate.shadows.deviation.planes import PLANES, Deviating
+from kvtrace.evaluate.shadows.deviation.planes import OPEN, PLANES, Deviating, opened
 from kvtrace.evaluate.shadows.deviation.roundings import (
     Granted,
     Noise,
@@ -33,7 +33,7 @@ from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.shadows.radius.arith import approximates
 from kvtrace.evaluate.shadows.radius.radii import ADDING, COMMUTING, fitted, shared_storages
 from kvtrace.evaluate.types import ElementType, value_type
-from kvtrace.evaluate.values import Array, Unknown, actual, to_array, unknown_of
+from kvtrace.evaluate.values import Unknown, actual, to_array, unknown_of
 from kvtrace.ir import Op
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import (
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 #: The chance that a right result is farther than `near` somewhere, by default.
 CHANCE: Final = 1e-9
 _DOTS: Final = computing("dot")
-_OPEN: Final = ("worst", "meaning", "near", "bias")
 
 
 class Deviations(Shadows):
@@ -132,7 +131,7 @@ class Deviations(Shadows):
                 f"what decides at {place(op)} depends on a rounding, or an order, that is the "
                 "device's choice"
             )
-        self.open |= {plane for plane in _OPEN if np.any(held.shadow[plane] > 0)}
+        self.open |= {plane for plane in OPEN if np.any(held.shadow[plane] > 0)}
 
     def computation(self, op: Op, step: Step) -> Step:
         """Wrap an op that makes elements of elements, by its kind."""
@@ -218,7 +217,7 @@ class Deviations(Shadows):
                 if isinstance(values[slot], Unknown):
                     continue
                 planes = np.zeros((1,) * rank, PLANES)
-                for plane in _OPEN:
+                for plane in OPEN:
                     if always or any(np.any(doubt[plane] > 0) for doubt in doubts):
                         planes[plane] = np.inf
                 values[slot] = Deviating(values[slot], planes)
@@ -262,7 +261,7 @@ class Deviations(Shadows):
                 planes = memory.loaded
                 if planes is not None and not isinstance(values[results[0]], Unknown):
                     fits = planes.ndim == len(shapes[0])
-                    planes = planes if fits else _opened(fitted(planes["near"], shapes[0]))
+                    planes = planes if fits else opened(fitted(planes["near"], shapes[0]))
                     values[results[0]] = Deviating(
                         values[results[0]], planes, None, self.noise.all_births
                     )
@@ -270,7 +269,7 @@ class Deviations(Shadows):
                 raise Undecided(f"what {place(op)} leaves in memory depends on an order")
             elif used and not isinstance(values[results[0]], Unknown):
                 values[results[0]] = Deviating(
-                    values[results[0]], _opened(np.full((1,) * len(shapes[0]), np.inf))
+                    values[results[0]], opened(np.full((1,) * len(shapes[0]), np.inf))
                 )
 
         return accessed
@@ -296,16 +295,9 @@ def _constant(held: Any, element: ElementType, written: float | None = None) -> 
         return held
     planes = np.zeros(values.shape, PLANES)
     planes["off"] = off
-    for plane in _OPEN:
+    for plane in OPEN:
         planes[plane] = radius
     return Deviating(actual(held), planes)
-
-
-def _opened(where: Array) -> Array:
-    planes = np.zeros(where.shape, PLANES)
-    for plane in _OPEN:
-        planes[plane] = np.where(where > 0, np.inf, 0.0)
-    return planes
 
 
 def _type_of_sum(op: Op) -> str | None:

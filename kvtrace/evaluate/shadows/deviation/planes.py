@@ -30,6 +30,9 @@ PLANES: Final = np.dtype(
 
 BOUNDS: Final = ("worst", "meaning", "near", "bias", "own", "common")
 
+OPEN: Final = ("worst", "meaning", "near", "bias")
+"""Those that are infinite where nothing is known."""
+
 Span = tuple[int, int] | None
 """The births of the roundings that a scale is made of: first and last. None: any, or all."""
 
@@ -128,6 +131,14 @@ def full_planes(value: Any, type_: ValueType) -> tuple[Array, Span, Span]:
     spread = value.shared()
     shape = (spread.shadow.shape[0], *type_.shape)
     return np.broadcast_to(spread.shadow, shape), None, spread.common_span
+
+
+def opened(where: Array) -> Array:
+    """Return planes of which nothing is known where a number is above 0."""
+    planes = np.zeros(where.shape, PLANES)
+    for plane in OPEN:
+        planes[plane] = np.where(where > 0, np.inf, 0.0)
+    return planes
 
 
 def offset_from(exact: Array, value: Array) -> tuple[Array, Array]:
