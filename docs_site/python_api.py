@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import is_dataclass
-from types import FunctionType
-from typing import Any, Final, get_type_hints
+from types import FunctionType, NoneType
+from typing import Any, Final, get_args, get_type_hints
 
 import kvtrace
 import kvtrace.clients
@@ -67,10 +67,13 @@ def _public(name: str) -> Any:
 def _returned(function: Any) -> Iterator[type]:
     """Return the class of what an add-on's function returns, and those of its module within."""
     found = get_type_hints(function)["return"]
+    if found is NoneType:
+        return
     yield found
     if is_dataclass(found):
-        within = get_type_hints(found).values()
-        yield from (each for each in within if each.__module__ == function.__module__)
+        home, hints = function.__module__, get_type_hints(found).values()
+        within = (each for hint in hints for each in (hint, *get_args(hint)))
+        yield from (each for each in within if getattr(each, "__module__", "") == home)
 
 
 def _client_entry(name: str) -> str:

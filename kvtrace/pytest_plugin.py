@@ -1,7 +1,8 @@
 """pytest's plugin: `pytest --kvtrace out/` records the suite, test by test.
 
-Every pytest of an environment imports this module, so it imports nothing, and without the option
-nothing happens. With it, entries of the group `kvtrace.suites` do what there is to do.
+Every pytest of an environment imports this module, so it imports nothing, and without an option
+nothing happens. With one, entries of a group do what there is to do: `kvtrace.suites`, and with
+`--kvtrace-tolerances` those of `kvtrace.test_tolerances`.
 """
 
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
@@ -27,17 +28,32 @@ def pytest_addoption(parser: "pytest.Parser") -> None:
         dest="kvtrace_fail",
         help="With --kvtrace, fail a test that launches a kernel with a violation.",
     )
+    group.addoption(
+        "--kvtrace-tolerances",
+        action="store_true",
+        default=False,
+        dest="kvtrace_tolerances",
+        help="Without a GPU, derive a tolerance beside each one that tests compare a kernel's "
+        "results by, and print both.",
+    )
 
 
 def pytest_configure(config: "pytest.Config") -> None:
-    """Record the suite where that is asked for."""
+    """Record the suite, or derive its tolerances, where that is asked for."""
     if config.getoption("kvtrace_out", None):
-        from kvtrace.registry import loaded
+        _hand_over(config, "suites", "--kvtrace", "records suites")
+    if config.getoption("kvtrace_tolerances", False):
+        _hand_over(config, "test_tolerances", "--kvtrace-tolerances", "derives tolerances")
 
-        recorders = [record for _, record in loaded("suites")]
-        if not recorders:
-            import pytest
 
-            raise pytest.UsageError("--kvtrace: this kvtrace has no add-on that records suites")
-        for record in recorders:
-            record(config)
+def _hand_over(config: "pytest.Config", group: str, option: str, what: str) -> None:
+    """Have the entries of a group do what an option asks for."""
+    from kvtrace.registry import loaded
+
+    found = [each for _, each in loaded(group)]
+    if not found:
+        import pytest
+
+        raise pytest.UsageError(f"{option}: this kvtrace has no add-on that {what}")
+    for each in found:
+        each(config)

@@ -39,6 +39,7 @@ would take 20 ms. Groups:
 | `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
 | `stores` | a scheme of addresses, as `s3` | opens one, as a `kvtrace.schema.remote.RemoteFolder` |
 | `suites` | of the runner of tests | takes pytest's `Config`, and records the suite |
+| `test_tolerances` | of what derives them | takes pytest's `Config` (`--kvtrace-tolerances`) |
 | `timeline_parts` | of the part | a `kvtrace.converters.timeline.timeline.TimelinePart` |
 | `trace_methods` | of the method | what `kvtrace.open(…)` gives has it, too: a function of that |
 | `variables` | of the variable | one sentence on what it does |

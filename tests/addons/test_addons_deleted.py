@@ -101,6 +101,9 @@ GONE = {
         ("-m kvtrace judge kernel.py", 2, "there is no command 'judge'"),
         ("-m kvtrace mcp", 2, "there is no command 'mcp'"),
     ),
+    "tolerance": (
+        ("-m pytest --kvtrace-tolerances", 4, "this kvtrace has no add-on that derives tolerances"),
+    ),
 }
 
 #: Tests of the rest that are run with `KVTRACE_TEST_THOROUGH=1`.

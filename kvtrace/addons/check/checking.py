@@ -17,7 +17,6 @@ import pyarrow as pa
 from kvtrace.addons.check.comparing import compared, computed
 from kvtrace.addons.check.first_bad import bad_launch
 from kvtrace.addons.check.kept import checked_launches
-from kvtrace.addons.check.locating import pattern, writers
 from kvtrace.addons.check.stages import fault_of_descriptors, in_whole_chunks, stage_at_fault
 from kvtrace.ir import source_stack
 from kvtrace.metrics.stacks import StackRows
@@ -26,16 +25,17 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.faults import Fault, message_with_fault
 from kvtrace.schema.layout import CHECK
 from kvtrace.schema.tables import TABLES
+from kvtrace.verdicts.locating import pattern, writers
 from kvtrace.verdicts.replaying import program_at
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.comparing import Expected, LaunchCheck, TensorCheck
     from kvtrace.addons.check.first_bad import BadLaunch
     from kvtrace.addons.check.kept import CheckedLaunch
-    from kvtrace.addons.check.locating import Places
     from kvtrace.ir import Module, Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Trace
+    from kvtrace.verdicts.locating import Places
 
 FINITE: Final = "finite"
 WRONG: Final = "wrong-result"

@@ -23,7 +23,6 @@ from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.host_data import differing, made_of
 from kvtrace.addons.judge.inputs import Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
-from kvtrace.addons.judge.narrow import narrow_sums, uses_tf32
 from kvtrace.addons.judge.outcomes import (
     Outcome,
     Values,
@@ -35,6 +34,7 @@ from kvtrace.addons.judge.outcomes import (
 )
 from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES
 from kvtrace.addons.judge.request import EXAMINED, Folders, Request
+from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.schema.errors import KvtraceError
 

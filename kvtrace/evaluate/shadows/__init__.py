@@ -7,4 +7,5 @@ the name that the op's array meaning has in `dialects/`:
 
 * `ideal/`: what an integer would be if it had no width (the rule overflow).
 * `radius/`: how far a device that keeps to the IR may be off (checked launches).
+* `deviation/`: how far it may be from exact arithmetic, at worst and probably (tolerances).
 """

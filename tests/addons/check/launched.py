@@ -8,9 +8,9 @@ import numpy as np
 
 from kvtrace.addons.check.comparing import LaunchCheck, TensorCheck, check
 from kvtrace.addons.check.kept import CheckedLaunch, Piece, StorageAfter
-from kvtrace.addons.check.locating import Places, pattern, writers
 from kvtrace.evaluate import TensorArgument
 from kvtrace.recorded_calls.recorded import Call
+from kvtrace.verdicts.locating import Places, pattern, writers
 from tests.kernels import launched as kernels
 
 Arrays = Mapping[str, np.ndarray]

@@ -44,7 +44,7 @@ def rule_of(op: Op, module: Module) -> Rule:
     if operator in ("&", "|", "^") and result.kind == "b":
         return _LOGICAL[operator]
     floats = [value_type(value.type).element.kind == "f" for value in op.operands]
-    meaning = _meaning(op)
+    meaning = meaning_of(op)
     if meaning is not None and any(floats) and result.kind != "b":
         return _floats(op, meaning, result, contracted=contracts(op, module))
     if operator == "cast" and result.kind == "f" and meaning is not None:
@@ -65,7 +65,8 @@ def approximates(op: Op) -> bool:
     )
 
 
-def _meaning(op: Op) -> Elementwise | None:
+def meaning_of(op: Op) -> Elementwise | None:
+    """Return the array function of an elementwise op; None: it has none that is known."""
     if operator_of(op) != "extern":
         return ELEMENTWISE.get(op.name)
     symbol = str(attribute(op, "symbol"))
@@ -106,7 +107,7 @@ def _lies_in(array: Array, low: float, high: float) -> Array:
 
 def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bool) -> Rule:
     """Return the rule of a function of floats: its image, widened by its accuracy, and rounded."""
-    exact = _exact(op, meaning)
+    exact = exact_function(op, meaning)
     rounded = _rounded(op, meaning, result)
     accuracy: Accuracy = meaning.accuracy
     sure = accuracy.ulps == 0
@@ -143,7 +144,7 @@ def _unit(element: ElementType) -> float:
     return 2.0**-53 if element.bits == 64 else 0.0
 
 
-def _exact(op: Op, meaning: Elementwise) -> Callable[..., Array]:
+def exact_function(op: Op, meaning: Elementwise) -> Callable[..., Array]:
     """Return the function in float64, before any rounding."""
     if op.name in TYPED:
         return lambda array: array  # a conversion keeps the number
@@ -306,4 +307,4 @@ _INTEGERS: Final[dict[str, Rule]] = {
     "+": _added, "-": _added, "*": _multiplied, "min": _widest, "max": _widest,
 }  # fmt: skip
 
-__all__ = ["Radius", "Rule", "contracts", "rule_of"]
+__all__ = ["Radius", "Rule", "contracts", "exact_function", "meaning_of", "rule_of"]

@@ -47,7 +47,10 @@ def image(
         over_zero = (np.abs(arrays[accuracy.pole]) <= pole) & (pole > 0)
         low, high = (np.where(over_zero, np.nan, end) for end in (low, high))
     # float64 rounds, too, and may lose what decides to which side a device rounds.
-    return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
+    return (
+        np.where(np.isinf(low), low, np.nextafter(low, -np.inf)),
+        np.where(np.isinf(high), high, np.nextafter(high, np.inf)),
+    )
 
 
 def _corners(
@@ -75,21 +78,31 @@ def widened(
     low: Array, high: Array, accuracy: Accuracy, argument: Array, element: ElementType
 ) -> tuple[Array, Array]:
     """Add how far a device's function may be from the exact one."""
-    unit = _ULP.get(element.bits, _ULP_OF_FLOAT32)
     if not accuracy.ulps:
         if element.bits != 64:
             return low, high
+        unit = _ULP[64]
         return low - np.abs(low) * unit, high + np.abs(high) * unit  # for float64 itself rounds
-    # Of an infinite argument every form gives the limit.
-    size = np.where(np.isfinite(argument), np.abs(argument), 0.0)
-    ulps = accuracy.ulps + accuracy.argument * size + (element.bits == 64)
-    least = _SMALLEST_OF_FLOAT32 if element.bits != 64 else 0.0
-    away = ulps * unit * np.maximum(np.abs(low), np.abs(high)) + least
+    away = approximation(accuracy, argument, element, np.maximum(np.abs(low), np.abs(high)))
     # An infinite end is that of the exact function: nothing is added to it.
     return (
         np.where(np.isinf(low), low, low - away),
         np.where(np.isinf(high), high, high + away),
     )
+
+
+def approximation(
+    accuracy: Accuracy, argument: Array, element: ElementType, size: Array
+) -> Array | float:
+    """Return how far a device's function may be from the exact one, of results up to a size."""
+    if not accuracy.ulps:
+        return 0.0
+    unit = _ULP.get(element.bits, _ULP_OF_FLOAT32)
+    # Of an infinite argument every form gives the limit.
+    reach = np.where(np.isfinite(argument), np.abs(argument), 0.0)
+    ulps = accuracy.ulps + accuracy.argument * reach + (element.bits == 64)
+    least = _SMALLEST_OF_FLOAT32 if element.bits != 64 else 0.0
+    return np.asarray(ulps * unit * size + least)
 
 
 def radius_around(value: Array, low: Array, high: Array, loose: Array | None) -> Array:

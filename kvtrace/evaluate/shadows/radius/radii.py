@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module, Value
 
 _DOTS: Final = computing("dot")
-_ADDING: Final = frozenset({"add", "fadd"})
-_COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
+ADDING: Final = frozenset({"add", "fadd"})
+COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
 
 
 class Radii(Shadows):
@@ -80,7 +80,7 @@ class Radii(Shadows):
         self.memory = FollowedMemory(launch.arguments, launch.memory.written)
         launch.memory = self.memory
         self.shared = launch.shared = FollowedShared(prod(launch.grid), self.memory)
-        self._shared = _shared(self.module, launch)
+        self._shared = shared_storages(self.module, launch)
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap an op; in which order `cat` puts elements is the compiler's choice."""
@@ -234,7 +234,7 @@ class Radii(Shadows):
         shapes = [(1, *value_type(value.type).shape) for value in op.results]
         sums = _half_ulp_of_sum(op) if atomic else None
         ordered = atomic and bool(results) and bool(flow_of(self.module).uses(op.results[0]))
-        commutes = not atomic or update_of(op) in _COMMUTING or sums is not None
+        commutes = not atomic or update_of(op) in COMMUTING or sums is not None
         run = on_actual(op, step)
 
         def accessed(values: list[Any], scope: Any) -> None:
@@ -259,7 +259,7 @@ class Radii(Shadows):
             if loads and not shares:
                 radius = memory.loaded
                 if radius is not None and not isinstance(values[results[0]], Unknown):
-                    values[results[0]] = with_radius(values[results[0]], _fitted(radius, shapes[0]))
+                    values[results[0]] = with_radius(values[results[0]], fitted(radius, shapes[0]))
             elif atomic and not commutes:
                 raise Undecided(f"what {place(op)} leaves in memory depends on an order")
             elif ordered and not isinstance(values[results[0]], Unknown):
@@ -269,7 +269,7 @@ class Radii(Shadows):
         return accessed
 
 
-def _shared(module: Module, launch: Launch) -> set[int] | None:
+def shared_storages(module: Module, launch: Launch) -> set[int] | None:
     """Return the storages that a launch reads and writes; None: its programs wait for others."""
     kinds: dict[int, set[str]] = {}
     for site in memory_sites(module):
@@ -291,14 +291,14 @@ def _deciding_in_shared(op: Op) -> tuple[Value, ...]:
 def _half_ulp_of_sum(op: Op) -> float | None:
     """Return by how much each addition of floats may be off, relatively; None: it adds none."""
     element = value_type(op.operand("value").type).element
-    return half_ulp(element) if element.kind == "f" and update_of(op) in _ADDING else None
+    return half_ulp(element) if element.kind == "f" and update_of(op) in ADDING else None
 
 
 def _any_uncertain(values: Sequence[Any]) -> bool:
     return any(isinstance(value, Uncertain) for value in values)
 
 
-def _fitted(radius: Array, shape: tuple[int, ...]) -> Array:
+def fitted(radius: Array, shape: tuple[int, ...]) -> Array:
     """Give a radius of a descriptor's block the axes of the tensor that it becomes."""
     if radius.ndim == len(shape):
         return radius

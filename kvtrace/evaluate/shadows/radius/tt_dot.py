@@ -27,29 +27,37 @@ _SPLIT: Final = {
     4: 3 * 2.0**-20, "bf16x6": 3 * 2.0**-20,
 }  # fmt: skip
 
-_TF32_STEP: Final = 2.0**-10
+TF32_STEP: Final = 2.0**-10
 _LARGEST_EXACT: Final = 2.0**24
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
-class _Adder:
+class Adder:
     """So many products are added at a time, each of which, and the sum, may be off by `unit`."""
 
     at_once: int
     unit: float
 
 
-def _adder(op: Op) -> _Adder:
+def adder_of(op: Op) -> Adder:
+    """Return how the products of a `dot` are added up."""
     element = value_type(op.operand("left").type).element
     if element.bits == 64:
-        return _Adder(1, 2.0**-53)
+        return Adder(1, 2.0**-53)
     if element.bits == 8:
-        return _Adder(32, 2.0**-13)
+        return Adder(32, 2.0**-13)
     if element.bits == 16:
-        return _Adder(16, 2.0**-23)
+        return Adder(16, 2.0**-23)
     precise = attribute(op, "inputPrecision", 2) in (2, "ieee")
-    return _Adder(1, 2.0**-24) if precise else _Adder(8, 2.0**-23)
+    return Adder(1, 2.0**-24) if precise else Adder(8, 2.0**-23)
+
+
+def split_of(op: Op) -> float:
+    """Return what splitting float32 factors into parts leaves out, relative to a product."""
+    if value_type(op.operand("left").type).element.name != "f32":
+        return 0.0
+    return _SPLIT.get(attribute(op, "inputPrecision", 2), 0.0)
 
 
 class Product:
@@ -60,10 +68,8 @@ class Product:
         self._types: list[ValueType] = [
             value_type(op.operand(name).type) for name in ("left", "right", "added")
         ]
-        self._adder = _adder(op)
-        self._split = 0.0
-        if self._types[0].element.name == "f32":
-            self._split = _SPLIT.get(attribute(op, "inputPrecision", 2), 0.0)
+        self._adder = adder_of(op)
+        self._split = split_of(op)
 
     @property
     def is_exact(self) -> bool:
@@ -84,7 +90,7 @@ class Product:
                 # what is left may be a step away even if it has no such bits.
                 known = loose[place]
                 inexact = whole != kept if known is None else (whole != kept) | (known > 0)
-                step = np.where(inexact, np.abs(kept) * _TF32_STEP, 0.0)
+                step = np.where(inexact, np.abs(kept) * TF32_STEP, 0.0)
                 loose[place] = step if known is None else step + known
             wide = cut
         exact = np.matmul(*wide) + start.astype(np.float64)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
 
 _PICKING: Final = frozenset({"min", "max", "where", "compare", "&", "|", "^", "negate", "abs"})
-_LARGEST_EXACT: Final = {16: 2.0**11, 32: 2.0**24, 64: 2.0**53}
+LARGEST_EXACT: Final = {16: 2.0**11, 32: 2.0**24, 64: 2.0**53}
 
 #: One rounding of a sum, relative, by the bits of its type.
 _HALF_ULP: Final = {16: 2.0**-11, 32: 2.0**-24, 64: 2.0**-53}
@@ -37,21 +37,31 @@ def _largest(element: ElementType) -> float:
     return float(np.finfo(held).max)
 
 
+def computes_floats(op: Op) -> bool:
+    """Whether the region of a reduction or a scan computes floats, and not only picks some."""
+    return any(
+        inner.name in ELEMENTWISE
+        and inner.results
+        and value_type(inner.results[0].type).element.kind == "f"
+        and operator_of(inner) not in _PICKING
+        for inner in op.regions[0].blocks[0].ops
+    )
+
+
+def lengthening(op: Op) -> float:
+    """Return how many times more roundings an element may go through than in the evaluator's tree.
+
+    In the tree it is the tree's depth; on a device at most one for each other element.
+    """
+    extent = value_type(op.group("source")[0].type).shape[int(attribute(op, "axis"))]
+    return (extent - 1) / max(1.0, math.log2(extent)) if computes_floats(op) else 1.0
+
+
 def combination(op: Op, step: Step) -> Step:
     """Run a reduction or a scan, with radii."""
     types = [value_type(value.type) for value in op.group("source")]
     block = op.regions[0].blocks[0]
-    extent = types[0].shape[int(attribute(op, "axis"))]
-    computes = any(
-        op.name in ELEMENTWISE
-        and op.results
-        and value_type(op.results[0].type).element.kind == "f"
-        and operator_of(op) not in _PICKING
-        for op in block.ops
-    )
-    # The evaluator combines in a tree. A device may take another one, in which an element goes
-    # through more roundings: at most one for each other element, where here it is the tree's depth.
-    longer = (extent - 1) / max(1.0, math.log2(extent)) if computes else 1.0
+    computes, longer = computes_floats(op), lengthening(op)
 
     def by_region(values: list[Any], scope: Any) -> None:
         step(values, scope)
@@ -92,7 +102,7 @@ def _radius(op: Op, function: Any, array: Array, radius: Array, element: Element
         magnitude = along(op, np.add, sizes)
         roundings = (extent + math.log2(max(extent, 2))) * unit * magnitude
         whole = along(op, np.logical_and, array == np.rint(array)) & (
-            magnitude < _LARGEST_EXACT.get(element.bits, 0.0)
+            magnitude < LARGEST_EXACT.get(element.bits, 0.0)
         )
         given_away = along(op, np.add, radius)
         # On the way a sum may leave what its type holds; one with an infinity keeps it.

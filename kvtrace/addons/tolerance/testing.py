@@ -1,0 +1,96 @@
+"""`kvtrace.testing`: kernels compared with references, by bounds that are derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kvtrace.addons.tolerance.closeness import Bound, NotClose, assert_close
+from kvtrace.addons.tolerance.deriving import Tolerance, derive, with_reference
+from kvtrace.addons.tolerance.launches import NotDerived, parameters, run
+from kvtrace.addons.tolerance.references import referred
+from kvtrace.evaluate.shadows.deviation.deviations import CHANCE
+from kvtrace.evaluate.shadows.deviation.roundings import Granted
+
+__all__ = ["Compared", "NotClose", "NotDerived", "against"]
+
+
+def against(
+    reference: Callable[..., Any],
+    *,
+    chance: float = CHANCE,
+    bound: Bound = "probable",
+    tf32: bool | None = None,
+    narrow: bool | None = None,
+    meaning: bool = True,
+) -> Callable[[Any], Compared]:
+    """Compare a kernel's launches with a reference in float64, by derived bounds.
+
+        checked = kvtrace.testing.against(lambda x: torch.softmax(x, -1))(softmax)
+        checked[(8,)](x, out, 1000, BLOCK=1024)
+
+    A launch writes to its tensors as without, and raises where they are not what they should be.
+
+    Args:
+        reference: a function of parameters of the kernel, by their names, as of
+            `kvtrace.tolerance`.
+        chance: how likely a right launch fails, at most, if roundings err independently.
+        bound: `probable`, or `worst`, which no right device ever leaves.
+        tf32: whether dots may cut float32 factors to tf32; None: as the kernel asks.
+        narrow: whether the kernel may keep sums in 16 bits, and round numbers on the way to types
+            that none of its tensors has. None: that does not widen bounds; False: it must not.
+        meaning: whether the kernel's meaning in exact arithmetic must be the reference's, too.
+
+    """
+
+    def around(kernel: Any) -> Compared:
+        granted = Granted(tf32, narrow)
+        return Compared(kernel, reference, chance, bound, granted, meaning=meaning)
+
+    return around
+
+
+class Compared:
+    """A kernel whose launches are compared with a reference: `compared[grid](arguments…)`."""
+
+    def __init__(
+        self,
+        kernel: Any,
+        reference: Callable[..., Any],
+        chance: float,
+        bound: Bound,
+        granted: Granted,
+        *,
+        meaning: bool,
+    ) -> None:
+        self.kernel = kernel
+        self._reference = reference
+        self._chance = chance
+        self._bound = bound
+        self._granted = granted
+        self._meaning = meaning
+
+    def __getitem__(self, grid: Any) -> Callable[..., Tolerance]:
+        """Return what launches on a grid, and compares."""
+
+        def launch(*arguments: Any, **meta: Any) -> Tolerance:
+            return self(*arguments, grid=grid, **meta)
+
+        return launch
+
+    def __call__(self, *arguments: Any, grid: Any, **meta: Any) -> Tolerance:
+        """Launch, compare, and return what the results were compared with.
+
+        Raises:
+            NotClose: they are not what the reference gives; an AssertionError.
+            NotDerived: nothing was launched, or the reference does not fit.
+            Undecided: the kernel's path depends on its roundings.
+
+        """
+        given = dict(zip(parameters(self.kernel), arguments, strict=False))
+        wanted = referred(self._reference, given | meta)
+        launch = run(self.kernel, arguments, grid, meta)
+        derived = with_reference(derive(launch, chance=self._chance, granted=self._granted), wanted)
+        actual = {name: given[name] for name in derived.outputs}
+        assert_close(actual, derived, bound=self._bound, meaning=self._meaning)
+        return derived

@@ -1,0 +1,345 @@
+"""Deviations of elements that are made of those at their place in operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate.accuracy import Accuracy
+from kvtrace.evaluate.compiler import TYPED, attribute, slots_of
+from kvtrace.evaluate.registry import Elementwise
+from kvtrace.evaluate.shadows.deviation.planes import (
+    PLANES,
+    Deviating,
+    Span,
+    are_apart,
+    hull,
+    offset_from,
+    opened,
+    together,
+)
+from kvtrace.evaluate.shadows.deviation.roundings import (
+    FLOAT32,
+    Noise,
+    Repeats,
+    largest_of,
+    rounding,
+    saturates,
+)
+from kvtrace.evaluate.shadows.radius.arith import exact_function, meaning_of, rule_of
+from kvtrace.evaluate.shadows.radius.floats import approximation, image, radius_around
+from kvtrace.evaluate.types import ElementType, ValueType, element_of, value_type
+from kvtrace.evaluate.values import Array, actual, to_array
+from kvtrace.ir import Op
+from kvtrace.ir.model import Module
+from kvtrace.ir.ops import operator_of
+
+#: Float64's own rounding, and that of NumPy's functions.
+_OWN_LOSS: Final = 2.0**-51
+_TOWARD_ZERO: Final = (0, "rtz")
+_DIRECTED: Final = ("_rz", "_ru", "_rd")  # of libdevice's functions that round in one direction
+#: Of so many elements none is rounded by chance alone.
+_MANY: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An operand of an elementwise op: its exact numbers, and its planes (None: it is certain)."""
+
+    exact: Array
+    planes: Array | None
+    own_span: Span
+    common_span: Span
+
+    def radius(self, plane: str) -> Array | None:
+        """Return one of its bounds, None if it is certain."""
+        return None if self.planes is None else self.planes[plane]
+
+
+def _operand(value: Any, type_: ValueType) -> _Operand:
+    array = to_array(actual(value), type_)
+    if type_.element.kind == "f":
+        array = array.astype(np.float64)
+    if not isinstance(value, Deviating):
+        return _Operand(array, None, None, None)
+    planes = value.shadow
+    return _Operand(array + planes["off"], planes, value.own_span, value.common_span)
+
+
+class FloatRule:
+    """The rule of a function of floats: what its operands' errors become, and one more rounding."""
+
+    def __init__(self, op: Op, meaning: Elementwise, noise: Noise) -> None:
+        self._noise = noise
+        self._accuracy: Accuracy = meaning.accuracy
+        self._element = value_type(op.results[0].type).element
+        self._types = [value_type(value.type) for value in op.operands]
+        self._counted = FLOAT32 if op.index in noise.narrow else self._element.name
+        self._narrowed = op.index in noise.narrow
+        exact = exact_function(op, meaning)
+        self._takes_integers = any(type_.element.kind != "f" for type_ in self._types)
+        if op.name in TYPED and self._takes_integers:
+            convert, wide = meaning.function, element_of("f64")
+            exact = lambda array: np.asarray(convert(array, wide))  # noqa: E731
+        # x·x is a function of one number: both factors err alike.
+        slots = slots_of(op.operands)
+        self._is_square = len(slots) == 2 and slots[0] == slots[1]
+        self._exact: Callable[..., Array] = (lambda x: exact(x, x)) if self._is_square else exact
+        self._repeats = (Repeats(), Repeats()) if operator_of(op) == "+" else ()
+        self._one_sided = op.name in TYPED and attribute(op, "rounding") in _TOWARD_ZERO
+        self._is_external = operator_of(op) == "extern" and not meaning.accuracy.ulps
+        self._one_sided |= str(attribute(op, "symbol", "")).endswith(_DIRECTED)
+
+    def __call__(self, given: Sequence[Any], value: Array) -> Any:
+        """Return the planes of a result; None where every device gives the exact one.
+
+        Args:
+            given: the operands, with their planes.
+            value: what the evaluator made of them.
+
+        """
+        pairs = list(zip(given, self._types, strict=True))
+        if any(isinstance(each, Deviating) and type_.element.kind != "f" for each, type_ in pairs):
+            return Deviating(value, opened(np.ones((1,) * value.ndim)))
+        operands = [_operand(each, type_) for each, type_ in pairs]
+        if self._is_square:
+            operands = operands[:1]
+        exact = np.asarray(self._exact(*(each.exact for each in operands)), np.float64)
+        if saturates(self._element):
+            largest = largest_of(self._element)
+            exact = np.clip(exact, -largest, largest)
+        certain = all(each.planes is None for each in operands)
+        if self._is_external and certain:
+            # Of what looks at bits, as nextafter, the numbers in float64 are others.
+            held = value.astype(np.float64)
+            reach = (1 + self._one_sided) * rounding(self._element.name, np.abs(held))
+            near = np.abs(exact - held) <= reach
+            exact = np.where(near, exact, held)
+        is_rounded = self._is_rounded(given, value, exact, operands)
+        if certain and not np.any(is_rounded):
+            return None
+        off, lost = offset_from(exact, value)
+        shape = np.broadcast_shapes(off.shape, *(each.exact.shape for each in operands))
+        planes = np.zeros(shape, PLANES)
+        planes["off"] = off
+        self._pass_on(planes, operands, exact)
+        spans = self._split(planes, operands, exact)
+        span = self._round(planes, exact, operands, is_rounded, *spans)
+        for plane in ("worst", "near", "bias"):
+            planes[plane] = np.where(lost, np.inf, planes[plane])
+        return Deviating(value, planes, span, spans[1], self._narrowed)
+
+    def _is_rounded(
+        self, given: Sequence[Any], value: Array, exact: Array, operands: Sequence[_Operand]
+    ) -> Array:
+        """Return where a device rounds the result.
+
+        Of certain operands it rounds as the evaluator does, if it does not approximate. If no
+        element of many numbers is rounded here, the function keeps the type's numbers, as a product
+        with a power of two does.
+        """
+        if self._accuracy.ulps:
+            return np.ones((1,) * value.ndim, np.bool_)
+        if all(each.planes is None for each in operands):
+            return np.asarray(~((exact == value) | (np.isnan(exact) & np.isnan(value))))
+        plain = [
+            _operand(actual(each), type_).exact
+            for each, type_ in zip(given, self._types, strict=True)
+        ]
+        unrounded = np.asarray(self._exact(*(plain[:1] if self._is_square else plain)))
+        moved = ~((unrounded == value) | (np.isnan(unrounded) & np.isnan(value)))
+        numbers = np.count_nonzero(value != value.reshape(-1)[:1])
+        return np.asarray(moved.any() or numbers < _MANY)
+
+    # -- what operands bring ----------------------------------------------------------------------
+
+    def _moved(
+        self, operands: Sequence[_Operand], radii: Sequence[Array | None], exact: Array
+    ) -> Array | float:
+        """Return how far the result moves at most while operands move within radii."""
+        if all(each is None for each in radii):
+            return 0.0
+        arrays = [each.exact for each in operands]
+        low, high = image(self._exact, arrays, radii, self._accuracy)
+        doubts = [radius > 0 for radius in radii if radius is not None]
+        loose = np.logical_or.reduce(np.broadcast_arrays(*doubts))
+        return radius_around(exact, low, high, loose)
+
+    def _pass_on(self, planes: Array, operands: Sequence[_Operand], exact: Array) -> None:
+        for plane in ("worst", "meaning", "near"):
+            radii = [each.radius(plane) for each in operands]
+            planes[plane] = self._moved(operands, radii, exact)
+
+    def _split(
+        self, planes: Array, operands: Sequence[_Operand], exact: Array
+    ) -> tuple[Span, Span]:
+        """Pass on bias and scales, by how much each operand alone moves the result."""
+        own: list[tuple[Array | float, Span]] = []
+        common: list[tuple[Array | float, Span]] = []
+        bias: Array | float = 0.0
+        each_moves: Array | float = 0.0
+        shape = planes.shape[1:]
+        for place, operand in enumerate(operands):
+            if operand.planes is None:
+                continue
+            reach = operand.planes["near"]
+            alone = [reach if at == place else None for at in range(len(operands))]
+            moved = self._moved(operands, alone, exact)
+            slope = np.where(reach > 0, moved / np.where(reach > 0, reach, 1.0), 0.0)
+            open_ = ~np.isfinite(slope)
+            slope = np.where(open_, 0.0, slope)
+            bias = bias + np.where(open_, np.inf, slope * operand.planes["bias"])
+            each_moves = each_moves + np.where(open_, 0.0, moved)
+            repeated = reach.shape[1:] != shape
+            entangled = any(not are_apart(operand.own_span, span) for _, span in own)
+            (common if repeated or entangled else own).append(
+                (slope * operand.planes["own"], operand.own_span)
+            )
+            common.append((slope * operand.planes["common"], operand.common_span))
+        # What operands do together that none does alone is of second order.
+        beyond = planes["near"] - each_moves
+        planes["bias"] = bias + np.where(beyond > 0, beyond, 0.0)
+        planes["own"], own_span = together(own)
+        planes["common"], common_span = together(common)
+        return own_span, common_span
+
+    # -- the rounding -----------------------------------------------------------------------------
+
+    def _round(
+        self,
+        planes: Array,
+        exact: Array,
+        operands: Sequence[_Operand],
+        is_rounded: Array,
+        own_span: Span,
+        common_span: Span,
+    ) -> Span:
+        """Add what the op itself brings; return the span of what is random in each element."""
+        pairs = zip(self._repeats, operands, strict=False)
+        size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
+        planes["meaning"] += np.where(is_rounded, _OWN_LOSS * size, 0.0)
+        if self._element.bits == 64:  # what is exact here is rounded as well
+            given = [each.exact for each in operands if each.exact.dtype == np.float64]
+            inside = sum((np.abs(each) for each in given), size)
+            if len(given) > 1:
+                inside = inside + np.abs(given[0] * given[1])
+            lost = _OWN_LOSS * np.where(np.isfinite(inside), inside, 0.0)
+            for plane in ("worst", "near", "bias"):
+                planes[plane] += np.where(is_rounded, lost, 0.0)
+        fresh: dict[str, Array] = {}
+        for plane in ("worst", "near"):
+            reach = size + np.where(np.isfinite(planes[plane]), planes[plane], 0.0)
+            approximate = approximation(self._accuracy, operands[0].exact, self._element, reach)
+            rounded = np.where(is_rounded, rounding(self._counted, reach + approximate), 0.0)
+            if self._one_sided:
+                approximate, rounded = approximate + 2 * rounded, np.zeros_like(rounded)
+            planes[plane] += approximate + rounded
+            fresh[plane] = rounded
+            if plane == "near":
+                planes["bias"] += approximate
+            if not saturates(self._element):
+                overflows = np.isfinite(exact) & (reach > largest_of(self._element))
+                planes[plane] = np.where(overflows, np.inf, planes[plane])
+        # What is added again rounds as before: not independently.
+        again = [each.again(operand.exact) for each, operand in pairs]
+        birth = None if any(again) else self._noise.birth()
+        scale, span = together([(planes["own"], own_span), (fresh["near"], birth)])
+        planes["own"] = scale
+        settle(planes, span, common_span, self._noise)
+        return span
+
+
+def settle(planes: Array, own_span: Span, common_span: Span, noise: Noise) -> None:
+    """Take the narrower of the two ways in which `near` is counted, and never more than `worst`."""
+    random, _ = together([(planes["own"], own_span), (planes["common"], common_span)])
+    by_scale = planes["bias"] + noise.deviations * np.asarray(random)
+    narrower = np.minimum(np.minimum(planes["near"], by_scale), planes["worst"])
+    planes["near"] = np.where(np.isinf(planes["near"]), np.inf, narrower)  # it overflows
+
+
+# -- what is not a float --------------------------------------------------------------------------
+
+
+class OtherRule:
+    """The rule of a result that is an integer or a Boolean, or is chosen: radii's, per bound."""
+
+    def __init__(self, op: Op, module: Module) -> None:
+        self._rule = rule_of(op, module)
+        self._types = [value_type(value.type) for value in op.operands]
+        self._chooses = operator_of(op) == "where"
+
+    def __call__(self, given: Sequence[Any], value: Array) -> Any:
+        """Return the planes of a result, None where it is certain."""
+        if not any(isinstance(each, Deviating) for each in given):
+            return None
+        arrays = [
+            to_array(actual(each), type_) for each, type_ in zip(given, self._types, strict=True)
+        ]
+        found: dict[str, Array] = {}
+        for plane in ("worst", "meaning", "near"):
+            radii = [
+                each.shadow[plane] + np.abs(each.shadow["off"])
+                if isinstance(each, Deviating)
+                else None
+                for each in given
+            ]
+            radius = self._rule(arrays, radii, value)
+            if radius is not None:
+                found[plane] = np.asarray(radius)
+        if not found:
+            return None
+        shape = np.broadcast_shapes(value.shape, *(each.shape for each in found.values()))
+        planes = np.zeros(shape, PLANES)
+        for plane, radius in found.items():
+            planes[plane] = radius
+        planes["bias"] = planes["near"]
+        return self._chosen(given, value, planes) if self._chooses else Deviating(value, planes)
+
+    def _chosen(self, given: Sequence[Any], value: Array, planes: Array) -> Deviating:
+        """Keep what is known of the one that is chosen, wherever that is certain."""
+        condition, *options = given
+        picks = np.asarray(to_array(actual(condition), self._types[0]), np.bool_)
+        doubt = condition.shadow["near"] > 0 if isinstance(condition, Deviating) else np.False_
+        rank = planes.ndim
+        picks, doubt = (
+            each.reshape(each.shape + (1,) * (rank - each.ndim)) if each.ndim else each
+            for each in (picks, np.asarray(doubt))
+        )
+        sides = [
+            type(each).shadow_of(each, type_)
+            if isinstance(each, Deviating)
+            else Deviating.shadow_of(each, type_)
+            for each, type_ in zip(options, self._types[1:], strict=True)
+        ]
+        repeated = [side.shape[1:] != planes.shape[1:] for side in sides]
+        spans = [each for each in options if isinstance(each, Deviating)]
+        sure = ~np.broadcast_to(doubt, planes.shape)
+        for plane in ("off", "bias", "own", "common"):
+            kept = np.where(picks, sides[0][plane], sides[1][plane])
+            planes[plane] = np.where(sure, kept, planes[plane])
+        for plane in ("worst", "meaning", "near"):  # the rule counted `off` in, which is known
+            kept = np.where(picks, sides[0][plane], sides[1][plane])
+            certain = condition.shadow[plane] == 0 if isinstance(condition, Deviating) else True
+            if not isinstance(certain, bool):
+                certain = certain.reshape(certain.shape + (1,) * (rank - certain.ndim))
+            planes[plane] = np.where(certain, kept, planes[plane])
+        own_span, common_span = _spans(spans)
+        narrowed = any(each.narrowed for each in spans)
+        made = Deviating(value, planes, own_span, common_span, narrowed)
+        return made.shared() if any(repeated) else made
+
+
+def _spans(values: Sequence[Deviating]) -> tuple[Span, Span]:
+    return hull(each.own_span for each in values), hull(each.common_span for each in values)
+
+
+def elementwise_rule(op: Op, module: Module, noise: Noise) -> FloatRule | OtherRule:
+    """Return the rule of an elementwise op with one result."""
+    meaning = meaning_of(op)
+    result: ElementType = value_type(op.results[0].type).element
+    if result.kind == "f" and meaning is not None and operator_of(op) != "where":
+        return FloatRule(op, meaning, noise)
+    return OtherRule(op, module)

@@ -1,0 +1,153 @@
+"""What is kept beside a number: what it is in exact arithmetic, and bounds around that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate.types import ValueType
+from kvtrace.evaluate.values import Array, Shadowed, actual, full_array
+
+PLANES: Final = np.dtype(
+    [(name, np.float64) for name in ("off", "worst", "meaning", "near", "bias", "own", "common")]
+)
+"""The planes of a shadow. All but `off` are never negative, infinity: nothing is known.
+
+* `off`: the exact number less the evaluator's.
+* `worst`: how far a device's is from the exact one at most.
+* `meaning`: how far the exact one is from what the kernel's author means, who writes constants
+  that are rounded when the kernel is compiled; and what float64 itself loses here.
+* `near`: how far a device's is, except with the stated chance. The least of what two ways of
+  counting give: the way that `worst` is made, with sums bounded as below, or `bias` and as many
+  scales as the chance asks for.
+* `bias`: the part of the error that may have one sign all along.
+* `own`, `common`: scales (of sub-Gaussian errors) of what is random in each element, without and
+  with what other elements of the same program may share.
+"""
+
+BOUNDS: Final = ("worst", "meaning", "near", "bias", "own", "common")
+
+OPEN: Final = ("worst", "meaning", "near", "bias")
+"""Those that are infinite where nothing is known."""
+
+Span = tuple[int, int] | None
+"""The births of the roundings that a scale is made of: first and last. None: any, or all."""
+
+
+@dataclass(frozen=True)
+class Deviating(Shadowed):
+    """A number with its planes, and the births of what is random in them.
+
+    `narrowed`: the last rounding was counted as float32's, so that storing it rounds once more.
+    """
+
+    own_span: Span = None
+    common_span: Span = None
+    narrowed: bool = False
+
+    @classmethod
+    def shadow_of(cls, value: Any, type_: ValueType) -> Array:
+        """Return the planes of a value."""
+        if isinstance(value, Deviating):
+            return value.shadow
+        return np.zeros((1,) * (len(type_.shape) + 1), PLANES)
+
+    @classmethod
+    def joined(cls, value: Any, shadow: Array, given: Sequence[Any] = ()) -> Deviating:
+        """Put planes beside a value that was made by moving some."""
+        from_ = [each for each in given if isinstance(each, Deviating)]
+        return cls(
+            actual(value),
+            shadow,
+            hull(each.own_span for each in from_),
+            hull(each.common_span for each in from_),
+            any(each.narrowed for each in from_),
+        )
+
+    def shared(self) -> Deviating:
+        """Return it with all that is random possibly shared: where elements are repeated."""
+        planes = self.shadow.copy()
+        span = shared_in_place(planes, self.own_span, self.common_span)
+        return replace(self, shadow=planes, own_span=None, common_span=span)
+
+
+def shared_in_place(planes: Array, own_span: Span, common_span: Span) -> Span:
+    """Make what is random in planes common to the elements; return its span."""
+    total, span = together([(planes["own"], own_span), (planes["common"], common_span)])
+    planes["common"], planes["own"] = total, 0.0
+    return span
+
+
+def hull(spans: Iterable[Span]) -> Span:
+    """Return the span around some; None if one is, or there is none."""
+    known: Span = None
+    for span in spans:
+        if span is None:
+            return None
+        known = span if known is None else (min(known[0], span[0]), max(known[1], span[1]))
+    return known
+
+
+def are_apart(left: Span, right: Span) -> bool:
+    """Whether no rounding is in both."""
+    return left is not None and right is not None and (left[1] < right[0] or right[1] < left[0])
+
+
+def together(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array | float, Span]:
+    """Return the scale of a sum of errors: of independent ones by squares, of others by sums.
+
+    A scale of zero needs no span.
+    """
+    total: Array | float = 0.0
+    span: Span = None
+    begun = False
+    for scale, born in parts:
+        if not np.any(scale):
+            continue
+        if not begun:
+            total, span, begun = scale, born, True
+        elif are_apart(span, born):
+            total, span = np.hypot(total, scale), hull((span, born))
+        else:
+            total, span = total + scale, hull((span, born))
+    return total, span
+
+
+def exact_of(value: Any, type_: ValueType) -> Array:
+    """Return what a number is in exact arithmetic, in float64, with all lanes."""
+    array: Array = full_array(actual(value), type_).astype(np.float64)
+    return array + value.shadow["off"] if isinstance(value, Deviating) else array
+
+
+def full_planes(value: Any, type_: ValueType) -> tuple[Array, Span, Span]:
+    """Return planes with all lanes, and their spans; what is repeated for that is shared."""
+    if not isinstance(value, Deviating):
+        return np.zeros((1, *type_.shape), PLANES), None, None
+    if value.shadow.shape[1:] == type_.shape:
+        return value.shadow, value.own_span, value.common_span
+    spread = value.shared()
+    shape = (spread.shadow.shape[0], *type_.shape)
+    return np.broadcast_to(spread.shadow, shape), None, spread.common_span
+
+
+def opened(where: Array) -> Array:
+    """Return planes of which nothing is known where a number is above 0."""
+    planes = np.zeros(where.shape, PLANES)
+    for plane in OPEN:
+        planes[plane] = np.where(where > 0, np.inf, 0.0)
+    return planes
+
+
+def offset_from(exact: Array, value: Array) -> tuple[Array, Array]:
+    """Return the exact numbers less the evaluator's, and where that says nothing.
+
+    That is where one is infinite, or a NaN, and the other is not.
+    """
+    with np.errstate(all="ignore"):
+        off = exact - value.astype(np.float64)
+    lost = ~np.isfinite(off)
+    same = (exact == value) | (np.isnan(exact) & np.isnan(value))
+    return np.where(lost, 0.0, off), lost & ~same

@@ -1,0 +1,136 @@
+"""How much one rounding brings, and what of the kernel's own roundings its test grants it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from kvtrace.evaluate.shadows.deviation.planes import Span
+from kvtrace.evaluate.types import ElementType
+from kvtrace.evaluate.values import Array
+
+#: Bits of the significand, and the exponent of the smallest normal number, by MLIR's name.
+_FORMS: Final = {
+    "f64": (53, -1022), "f32": (24, -126), "f16": (11, -14), "bf16": (8, -126),
+    "f8E4M3FN": (4, -6), "f8E4M3FNUZ": (4, -7), "f8E4M3B11FNUZ": (4, -10),
+    "f8E5M2": (3, -14), "f8E5M2FNUZ": (3, -15),
+}  # fmt: skip
+FLOAT32: Final = "f32"
+_SHORT_BITS: Final = 12
+
+
+def unit_of(name: str) -> float:
+    """Return the largest relative error of one rounding to nearest, by the type's name."""
+    return 2.0 ** -_FORMS[name][0]
+
+
+def rounding(name: str, sizes: Array) -> Array:
+    """Return how far numbers of at most these sizes move when they are rounded to nearest."""
+    bits, least = _FORMS[name]
+    return np.asarray(2.0**-bits * np.maximum(sizes, 2.0**least))
+
+
+def largest_of(element: ElementType) -> float:
+    """Return the largest finite number of a type."""
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(element.memory).max)
+
+
+def saturates(element: ElementType) -> bool:
+    """Whether what is too large for a type becomes its largest number, not infinity."""
+    return element.bits == 8
+
+
+def constants_radius(name: str, values: Array) -> Array:
+    """Return how far constants may be from those that were written: of short ones, nothing.
+
+    A constant of a few bits, as 0.5 or 3, is what was written; others were rounded to their type.
+    """
+    fraction, _ = np.frexp(np.where(np.isfinite(values), values, 0.0))
+    scaled = fraction * 2.0**_SHORT_BITS
+    short = (scaled == np.rint(scaled)) | ~np.isfinite(values)
+    return np.where(short, 0.0, rounding(name, np.abs(np.where(short, 0.0, values))))
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What a kernel may lose besides what float32 loses, and storing its results.
+
+    Attributes:
+        tf32: whether dots may cut float32 factors to tf32; None: as the kernel asks.
+        narrow: whether sums may be kept in 16 bits, and numbers on the way be rounded to types that
+            no tensor of the kernel has; None and False: what that loses does not count.
+
+    """
+
+    tf32: bool | None = None
+    narrow: bool | None = None
+
+
+@dataclass(slots=True)
+class Noise:
+    """The roundings of one evaluation.
+
+    Attributes:
+        deviations: how many scales an error stays within, except with the stated chance.
+        granted: what of the kernel's own roundings counts.
+        narrow: ops whose rounding to a narrow type is not granted, and counts as float32's.
+
+    """
+
+    deviations: float
+    granted: Granted
+    narrow: frozenset[int] = frozenset()
+    _births: int = field(default=0)
+
+    def birth(self) -> Span:
+        """Return the span of a rounding that happens now."""
+        self._births += 1
+        return (self._births, self._births)
+
+    @property
+    def all_births(self) -> Span:
+        """The span of everything until now."""
+        return (0, self._births)
+
+
+def repetition(addends: Array, axis: int) -> Array:
+    """Return how many roundings a sum of addends is like, if each was independent, squared.
+
+    To add the same number again and again rounds in the same direction again and again: a run of n
+    equal addends counts as n². The axis is kept, with what comes up to each addend.
+    """
+    along = np.moveaxis(addends, axis, -1)
+    places = np.arange(along.shape[-1])
+    begins = np.ones(along.shape, np.bool_)
+    begins[..., 1:] = along[..., 1:] != along[..., :-1]
+    began = np.maximum.accumulate(np.where(begins, places, 0), axis=-1)
+    counted = np.where(along != 0, 2.0 * (places - began) + 1.0, 0.0)
+    return np.moveaxis(counted, -1, axis)
+
+
+class Repeats:
+    """Tells whether an op adds in a loop what it added the time before."""
+
+    def __init__(self) -> None:
+        self._last: Array | None = None
+
+    def again(self, addend: Array) -> bool:
+        """Whether most of the numbers are those of the last call, and not zero."""
+        last, self._last = self._last, addend
+        if last is None or last.shape != addend.shape:
+            return False
+        return 2 * int(np.count_nonzero((last == addend) & (addend != 0))) > addend.size
+
+
+def deviations_for(chance: float, comparisons: int) -> float:
+    """Return how many scales hold all of so many comparisons, except with a chance in all.
+
+    Of a martingale whose steps are bounded by c_i, Azuma and Hoeffding bound the chance to be
+    farther than t·sqrt(Σ c_i²) from zero by 2·exp(-t²/2). The chance is divided evenly.
+    """
+    return math.sqrt(2 * math.log(2 * max(1, comparisons) / chance))

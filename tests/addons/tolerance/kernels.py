@@ -1,0 +1,78 @@
+"""Kernels of this room's tests: right ones, and such with one mistake."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    mask = lanes < columns
+    given = tl.load(x + row * columns + lanes, mask=mask, other=-float("inf"))
+    powers = tl.exp(given - tl.max(given, axis=0))
+    tl.store(out + row * columns + lanes, powers / tl.sum(powers, axis=0), mask=mask)
+
+
+@triton.jit
+def softmax_without_last(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    mask = lanes < columns
+    given = tl.load(x + row * columns + lanes, mask=lanes < columns - 1, other=-float("inf"))
+    powers = tl.exp(given - tl.max(given, axis=0))
+    tl.store(out + row * columns + lanes, powers / tl.sum(powers, axis=0), mask=mask)
+
+
+@triton.jit
+def normalized(x, out, columns, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    mask = lanes < columns
+    given = tl.load(x + row * columns + lanes, mask=mask, other=0.0)
+    scale = tl.rsqrt(tl.sum(given * given, axis=0) / columns + eps)
+    tl.store(out + row * columns + lanes, given * scale, mask=mask)
+
+
+@triton.jit
+def normalized_without_eps(x, out, columns, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    mask = lanes < columns
+    given = tl.load(x + row * columns + lanes, mask=mask, other=0.0)
+    scale = tl.rsqrt(tl.sum(given * given, axis=0) / columns)
+    tl.store(out + row * columns + lanes, given * scale, mask=mask)
+
+
+@triton.jit
+def product(left, right, out, inner, TYPE: tl.constexpr, PRECISION: tl.constexpr, B: tl.constexpr):
+    row, column = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    total = tl.zeros((B, B), dtype=TYPE)
+    for start in range(0, inner, B):
+        a = tl.load(left + row * inner + start + column)
+        b = tl.load(right + (start + row) * B + column)
+        total = (total + tl.dot(a, b, input_precision=PRECISION)).to(TYPE)
+    tl.store(out + row * B + column, total)
+
+
+@triton.jit
+def both_moments(x, mean, square, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    given = tl.load(x + row * columns + lanes, mask=lanes < columns, other=0.0)
+    tl.store(mean + row, tl.sum(given, axis=0) / columns)
+    tl.store(square + row, tl.sum(given * given, axis=0) / columns)
+
+
+def rows(columns=1000):
+    """Eight rows, and where their results go."""
+    torch.manual_seed(0)
+    return torch.randn(8, columns), torch.zeros(8, columns)
+
+
+def factors(inner=512, dtype=torch.float32):
+    """Two factors of a product, and where it goes."""
+    torch.manual_seed(0)
+    left, right = torch.randn(32, inner).to(dtype), torch.randn(inner, 32).to(dtype)
+    return left, right, torch.zeros(32, 32, dtype=dtype)

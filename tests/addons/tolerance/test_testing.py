@@ -1,0 +1,80 @@
+"""`kvtrace.testing.against`: a launch compared with a reference in float64."""
+
+import pytest
+import torch
+import triton.language as tl
+
+import kvtrace.testing
+from tests.addons.tolerance.kernels import (
+    factors,
+    normalized,
+    normalized_without_eps,
+    product,
+    rows,
+    softmax,
+    softmax_without_last,
+)
+
+
+def by_torch(x):
+    return torch.softmax(x, -1)
+
+
+def by_rms(x, eps):
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps)
+
+
+def test_a_right_kernel_passes_writes_its_results_and_returns_its_bounds():
+    x, out = rows()
+
+    derived = kvtrace.testing.against(by_torch)(softmax)[(8,)](x, out, 1000, BLOCK=1024)
+
+    assert torch.allclose(out, torch.softmax(x, -1))
+    assert derived["out"].reference is not None
+
+
+def test_a_mask_off_by_one_is_found_as_another_meaning():
+    x, out = rows()
+    with pytest.raises(kvtrace.testing.NotClose) as caught:
+        kvtrace.testing.against(by_torch)(softmax_without_last)[(8,)](x, out, 1000, BLOCK=1024)
+    (found,) = caught.value.differences
+    assert found.cause == "meaning"
+    assert found.index[1] == 999
+
+
+def test_a_forgotten_eps_is_found_though_rounding_would_hide_it():
+    x, out = rows()
+    kvtrace.testing.against(by_rms)(normalized)[(8,)](x, out, 1000, 1e-6, BLOCK=1024)
+    checked = kvtrace.testing.against(by_rms)(normalized_without_eps)
+    with pytest.raises(kvtrace.testing.NotClose, match="within what rounding may hide"):
+        checked[(8,)](x, out, 1000, 1e-6, BLOCK=1024)
+
+    lenient = kvtrace.testing.against(by_rms, meaning=False)(normalized_without_eps)
+    lenient[(8,)](x, out, 1000, 1e-6, BLOCK=1024)
+
+
+def launch_product(type_, precision, **asked):
+    left, right, out = factors()
+    checked = kvtrace.testing.against(lambda left, right: left @ right, **asked)(product)
+    checked[(1,)](left, right, out, 512, TYPE=type_, PRECISION=precision, B=32)
+
+
+def test_a_sum_in_16_bits_is_found_as_precision_given_away():
+    launch_product(tl.float32, "ieee")
+    with pytest.raises(kvtrace.testing.NotClose, match=r"a sum kept in 16 bits at .*kernels\.py"):
+        launch_product(tl.float16, "ieee")
+    launch_product(tl.float16, "ieee", narrow=True)
+
+
+def test_tf32_is_found_where_ieee_was_asked():
+    launch_product(tl.float32, "tf32")
+    with pytest.raises(kvtrace.testing.NotClose, match="a product in tf32 at"):
+        launch_product(tl.float32, "tf32", tf32=False)
+
+
+def test_what_is_refused_fails_even_where_no_element_is_beyond():
+    left, right, out = factors(32, torch.float16)
+    checked = kvtrace.testing.against(lambda left, right: left @ right, narrow=False)(product)
+    with pytest.raises(kvtrace.testing.NotClose) as caught:
+        checked[(1,)](left, right, out, 32, TYPE=tl.float16, PRECISION="ieee", B=32)
+    assert caught.value.refused

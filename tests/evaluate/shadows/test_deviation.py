@@ -1,0 +1,259 @@
+"""Deviations hold what devices may give, in any order; the exact numbers are a reference's."""
+
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from kvtrace.evaluate import evaluate
+from kvtrace.evaluate.errors import Undecided
+from kvtrace.evaluate.shadows.deviation.deviations import Deviations
+from kvtrace.evaluate.shadows.deviation.planes import PLANES, are_apart, together
+from kvtrace.evaluate.shadows.deviation.roundings import (
+    Granted,
+    constants_radius,
+    deviations_for,
+    rounding,
+)
+from tests.kernels.launching import bind, compile_for
+
+BLOCK = 1024
+
+
+@triton.jit
+def summed(x, out, BLOCK: tl.constexpr):
+    tl.store(out, tl.sum(tl.load(x + tl.arange(0, BLOCK)), axis=0))
+
+
+@triton.jit
+def in_a_loop(x, out, ROUNDS: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for trip in range(ROUNDS):
+        total += tl.load(x + trip * BLOCK + lanes) * 0.1
+    tl.store(out + lanes, total)
+
+
+@triton.jit
+def chosen(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    given = tl.exp(tl.load(x + lanes))
+    tl.store(out + lanes, tl.where(given > 1.0, given, -given))
+
+
+@triton.jit
+def branching(x, out, BLOCK: tl.constexpr):
+    total = tl.sum(tl.load(x + tl.arange(0, BLOCK)), axis=0)
+    if total > 1.0:
+        tl.store(out, total)
+
+
+@triton.jit
+def added(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.atomic_add(out + lanes % 4, tl.load(x + lanes))
+
+
+@triton.jit
+def cumulated(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.cumsum(tl.load(x + lanes), axis=0))
+
+
+@triton.jit
+def narrowed(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + lanes) / 3.0)
+
+
+def deviations(kernel, x, size, dtype=torch.float32, granted=None, **constants):
+    """What is stored, the exact numbers, and the planes."""
+    given = {"x": x, "out": torch.zeros(size, dtype=dtype)}
+    module = compile_for(kernel, given, constants)
+    arguments = bind(kernel, given)
+    found = Deviations(module, granted=granted)
+    evaluate(module, arguments, (1,), instrument=found)
+    found.memory.finish()
+    _, _, planes = found.memory.planes.kept.get(
+        id(arguments[1].storage), (0, 0, np.zeros(size, PLANES))
+    )
+    out = given["out"].double().numpy()
+    return out, out + planes["off"], planes
+
+
+def of_normal(count, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(count, np.float32))
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_a_sum_in_any_order_is_within_the_probable_bound(shift):
+    x = of_normal(BLOCK) + shift
+    _, exact, planes = deviations(summed, x, 1, BLOCK=BLOCK)
+    orders = np.random.default_rng(1)
+
+    found = [
+        np.add.accumulate(order, dtype=np.float32)[-1]
+        for order in (x.numpy(), np.sort(x.numpy()), np.sort(x.numpy())[::-1])
+    ]
+    found += [np.add.accumulate(orders.permutation(x.numpy()))[-1] for _ in range(200)]
+
+    assert exact[0] == pytest.approx(x.double().sum().item(), rel=1e-14)
+    assert max(abs(each - exact[0]) for each in found) <= planes["near"][0]
+    assert planes["near"][0] < planes["worst"][0] / 3
+
+
+@pytest.mark.parametrize("constant", [0.1, 0.7, 1 / 3])
+def test_a_sum_of_one_number_again_and_again_is_within_it_too(constant):
+    x = torch.full((65536,), constant)
+    _, exact, planes = deviations(summed, x, 1, BLOCK=65536)
+    assert abs(np.add.accumulate(x.numpy())[-1] - exact[0]) <= planes["near"][0]
+
+    rounds = 4096
+    x = torch.full((rounds * 16,), constant)
+    out, exact, planes = deviations(in_a_loop, x, 16, ROUNDS=rounds, BLOCK=16)
+    assert (np.abs(out - exact) <= planes["near"]).all()
+
+
+def test_a_sum_of_whole_numbers_has_no_bound_to_keep():
+    x = torch.arange(float(BLOCK))
+    out, exact, planes = deviations(summed, x, 1, BLOCK=BLOCK)
+    assert out[0] == exact[0] == x.sum()
+    assert planes["worst"][0] == 0
+
+
+def test_roundings_of_a_loop_add_by_squares():
+    few, many = (
+        deviations(in_a_loop, of_normal(16 * rounds), 16, ROUNDS=rounds, BLOCK=16)[2]
+        for rounds in (16, 1024)
+    )
+    # sqrt(64) times as many roundings, of sums that are sqrt(64) times as large
+    grown = np.median(many["near"]) / np.median(few["near"])
+    assert np.median(many["worst"]) / np.median(few["worst"]) > 2 * grown
+
+
+def test_a_constant_that_was_rounded_may_mean_what_was_written():
+    x = of_normal(16 * 16)
+    _, exact, planes = deviations(in_a_loop, x, 16, ROUNDS=16, BLOCK=16)
+    wanted = 0.1 * x.double().numpy().reshape(16, 16).sum(0)
+    assert (np.abs(exact - wanted) > 0).any()
+    assert (np.abs(exact - wanted) <= planes["meaning"]).all()
+    assert (planes["meaning"] < planes["worst"]).all()
+
+
+def test_what_is_chosen_by_a_close_comparison_may_be_either():
+    x = torch.tensor([1.0, -1.0, 0.0, 1e-9])
+    _, exact, planes = deviations(chosen, x, 4, BLOCK=4)
+    assert exact == pytest.approx([np.e, -np.exp(-1.0), -1.0, -1.0], rel=1e-6)
+    assert (planes["near"][:2] < 1e-5).all()
+    assert (planes["near"][2:] >= 2).all()
+    assert planes["meaning"][3] >= 2  # exp(1e-9) is above 1, and rounded to 1
+
+
+@pytest.mark.parametrize(("off", "decided"), [(0.5, True), (2**-23, False)])
+def test_a_branch_by_what_a_rounding_may_change_decides_nothing(off, decided):
+    x = torch.full((BLOCK,), (1 + off) / BLOCK)
+    x[0] += 1e-6
+    if decided:
+        out, _, _ = deviations(branching, x, 1, BLOCK=BLOCK)
+        assert out[0] > 1
+        return
+    with pytest.raises(Undecided, match="the device's choice"):
+        deviations(branching, x, 1, BLOCK=BLOCK)
+
+
+def test_atomic_sums_hold_in_any_order():
+    x = of_normal(BLOCK)
+    out, exact, planes = deviations(added, x, 4, BLOCK=BLOCK)
+    columns = x.numpy().reshape(-1, 4)
+    orders = [columns, columns[::-1], np.sort(columns, 0), -np.sort(-columns, 0)]
+    assert exact == pytest.approx(columns.astype(np.float64).sum(0), rel=1e-13)
+    for each in orders:
+        found = np.add.accumulate(each, 0, dtype=np.float32)[-1]
+        assert (np.abs(found - exact) <= planes["near"]).all()
+    assert (np.abs(out - exact) <= planes["near"]).all()
+    assert (planes["near"] < planes["worst"]).all()
+
+
+def test_prefix_sums_are_within_their_bounds():
+    x = of_normal(BLOCK)
+    _, exact, planes = deviations(cumulated, x, BLOCK, BLOCK=BLOCK)
+    sequential = np.add.accumulate(x.numpy(), dtype=np.float32)
+    assert exact == pytest.approx(np.cumsum(x.double().numpy()), rel=1e-12)
+    assert (np.abs(sequential - exact) <= planes["near"]).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit", "least"),
+    [
+        (torch.bfloat16, 2.0**-8, 1e-38),
+        (torch.float16, 2.0**-11, 2.0**-25),
+        (torch.float8_e4m3fn, 2.0**-4, 2.0**-10),
+        (torch.float8_e5m2, 2.0**-3, 2.0**-17),
+    ],
+)
+def test_storing_to_a_narrow_type_is_one_rounding_and_bounded_as_such(dtype, unit, least):
+    x = of_normal(BLOCK)
+    out, exact, planes = deviations(narrowed, x, BLOCK, dtype, BLOCK=BLOCK)
+    assert (np.abs(out - exact) <= planes["near"]).all()
+    assert (planes["near"] <= 1.001 * (np.abs(exact) * unit + least) + 1e-6 * np.abs(exact)).all()
+
+
+def test_8_bit_floats_saturate():
+    x = torch.tensor([3000.0, -3000.0, 3.0, 0.0])
+    out, exact, planes = deviations(narrowed, x, 4, torch.float8_e4m3fn, BLOCK=4)
+    assert out.tolist() == exact.tolist() == [448.0, -448.0, 1.0, 0.0]
+    assert np.isfinite(planes["near"]).all()
+
+
+def test_errors_that_share_a_rounding_add_up_others_by_squares():
+    three, four = np.array([3.0]), np.array([4.0])
+    assert together([(three, (1, 1)), (four, (2, 5))]) == (5.0, (1, 5))
+    assert together([(three, (1, 3)), (four, (2, 5))]) == (7.0, (1, 5))
+    assert together([(three, None), (four, (2, 5))])[0] == 7.0
+    assert not are_apart(None, None)
+
+
+def test_one_rounding_is_half_a_step_of_the_type():
+    assert rounding("f32", np.array([1.0])) == 2.0**-24
+    assert rounding("bf16", np.array([2.0])) == 2.0**-7
+    assert rounding("f16", np.array([0.0])) == 2.0**-25  # of what has no normal exponent
+    assert constants_radius("f32", np.array([0.5, 3.0, 0.1]))[:2].tolist() == [0.0, 0.0]
+    assert constants_radius("f32", np.array([0.1]))[0] > 0
+
+
+def test_the_chance_is_divided_over_all_comparisons():
+    assert deviations_for(1e-9, 1) == pytest.approx(6.545, abs=1e-3)
+    assert deviations_for(1e-9, 10**6) > deviations_for(1e-9, 1)
+    assert Granted() == Granted(tf32=None, narrow=None)
+
+
+@triton.jit
+def growing(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    given = tl.load(x + lanes)
+    tl.store(out + lanes, given / 3.0 * given)
+
+
+@triton.jit
+def masked_by_a_number(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    powers = tl.exp(tl.load(x + lanes))
+    tl.store(out + lanes, powers, mask=powers > 1.0)
+
+
+def test_what_may_overflow_has_no_bound():
+    _, _, planes = deviations(growing, torch.tensor([1.0, 1e19, 3.2e19, 1e30]), 4, BLOCK=4)
+    assert np.isfinite(planes["near"][:2]).all()
+    assert np.isinf(planes["near"][2:]).all()
+
+
+def test_a_store_under_a_mask_in_doubt_may_leave_what_was_there():
+    _, _, planes = deviations(masked_by_a_number, torch.tensor([1.0, -1.0, 0.0, 0.5]), 4, BLOCK=4)
+    assert np.isfinite(planes["near"][[0, 1, 3]]).all()
+    assert np.isinf(planes["near"][2])
+
+
+def test_a_quotient_that_the_evaluator_has_exactly_may_be_approximated_on_a_device():
+    _, _, planes = deviations(narrowed, torch.full((4,), 6.0), 4, BLOCK=4)
+    assert (planes["near"] > 0).all()

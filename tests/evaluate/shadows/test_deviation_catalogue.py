@@ -1,0 +1,62 @@
+"""Every case of the catalogue: what the evaluator gives lies within the bounds around exactness."""
+
+import numpy as np
+import pytest
+
+from kvtrace.evaluate import evaluate
+from kvtrace.evaluate.errors import Undecided
+from kvtrace.evaluate.rounding import from_memory
+from kvtrace.evaluate.shadows.deviation.deviations import Deviations
+from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from tests.kernels.catalogue import CASES
+from tests.kernels.launched import Launched
+from tests.support.thorough import usually
+
+pytestmark = pytest.mark.usefixtures("free_driver")
+
+#: One case in so many.
+EACH = usually(6, thorough=1)
+PARTS = 4
+
+
+def beyond(case):
+    """How many results of a case are beyond their bounds, and of how many there is a bound."""
+    made = Launched(case.kernel, case.inputs, case.outputs, case.constexprs, case.grid)
+    call = made.call()
+    found = Deviations(call.module, granted=Granted(narrow=True))
+    with np.errstate(all="ignore"):
+        evaluate(call.module, call.arguments, call.grid, kernel=call.kernel, instrument=found)
+        found.memory.finish()
+        wrong = known = 0
+        for tensor in call.arguments:
+            kept = found.memory.planes.kept.get(id(getattr(tensor, "storage", None)))
+            if kept is None or kept[0] != tensor.element.bytes or tensor.element.kind != "f":
+                continue
+            size, phase, planes = kept
+            held = tensor.storage.data[phase : phase + len(planes) * size]
+            values = from_memory(held.view(tensor.element.memory), tensor.element)
+            near, worst = planes["near"], planes["worst"]
+            bounded = np.isfinite(near) & np.isfinite(values.astype(np.float64))
+            wrong += int((np.abs(planes["off"][bounded]) > near[bounded]).sum())
+            wrong += int((near > worst).sum())
+            known += int(bounded.sum())
+    return wrong, known
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("part", range(PARTS))
+def test_what_the_evaluator_gives_is_within_its_bounds(part, say):
+    wrong, known, undecided = [], 0, []
+    for case in CASES[part * EACH :: PARTS * EACH]:
+        try:
+            found, bounded = beyond(case)
+        except Undecided as error:
+            undecided.append((case.name, str(error)))
+            continue
+        known += bounded
+        if found:
+            wrong.append((case.name, found))
+    say("deviation", f"part {part}: {known} elements bounded", *map(str, undecided))
+    assert wrong == []
+    assert known
+    assert len(undecided) < len(CASES) / EACH / PARTS / 10
