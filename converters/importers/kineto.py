@@ -158,7 +158,7 @@ class _Reading:
         marks(rows, self._marks, shift)
         for name, begin, end, thread in self._steps:  # one name, so that they are seen to repeat
             marks(rows, [(_STEP[:-1], begin, end, thread)], shift, step=name[len(_STEP) :])
-        times = self._device.finish(rows, "kineto", shift)
+        times = self._device.finish(rows, shift)
         job = mapping(self.facts.get("distributedInfo"))
         return ImportedRun(
             {

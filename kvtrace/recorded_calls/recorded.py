@@ -29,6 +29,7 @@ from kvtrace.schema.contents import (
     with_values,
 )
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import IMPORTED
 
 if TYPE_CHECKING:
     from kvtrace.ir.types import Type
@@ -112,6 +113,22 @@ class UnreadyCall:
     call_id: int
     kernel: str
     reason: str
+
+
+def without_ir(trace: Trace, run: Run) -> str | None:
+    """Return why no call of a run can be evaluated: another tool recorded times alone; else None.
+
+    Raises:
+        TraceDamaged: as `Trace.table`.
+
+    """
+    origins = trace.table("kernels", (run,), columns=["origin"])["origin"].unique().to_pylist()
+    if origins != [IMPORTED]:
+        return None
+    return (
+        f"{run.run_id} was imported from a trace of {run.source}, which has times and no IR, so "
+        "there is nothing to evaluate or judge; kvtrace join adds its times to a recording with IR."
+    )
 
 
 def calls_of(
