@@ -50,7 +50,7 @@ class Rocprofv3:
         """Add the rows of each process. Errors as `Importer.read`."""
         if path.suffix == ".pftrace":
             device = Executions()
-            read_perfetto(path, device)
+            marks(rows, read_perfetto(path, device), 0)
             yield _finished(path, device, rows, {}, [])
             return
         with unpacked(path) as file:

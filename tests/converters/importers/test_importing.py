@@ -158,6 +158,9 @@ def test_amds_grids_are_counted_in_blocks(tmp_path):
     assert rows[0]["device"] == 0
     assert rows[3]["name"] == "MEMORY_COPY_DEVICE_TO_HOST"
     assert trace.runs[0].devices[0]["name"] == "AMD Instinct MI300X"
+    device = read_profile(trace, trace.runs, part=WHOLE).device
+    assert (device.how, device.limits.name) == ("recorded", "MI300X")
+    assert device.limits.source == "AMD Instinct MI300X data sheet"
     assert plain_rows(trace.table("marks"))[0]["name"] == "forward"
 
 
