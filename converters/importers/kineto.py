@@ -136,8 +136,8 @@ class _Reading:
             device=integer(args.get("device", event.get("pid"))),
             stream=integer(args.get("stream", event.get("tid"))),
             correlation=integer(args.get("correlation")),
-            graph=integer(args.get("graph id")),
-            node=integer(args.get("graph node id")),
+            graph=integer(args.get("graph id")) or NONE,  # 0: it was launched, no graph was
+            node=integer(args.get("graph node id")) or NONE,
             grid=three(args.get("grid")),
             block=three(args.get("block")),
             registers=integer(args.get("registers per thread")),

@@ -29,7 +29,8 @@ def write_kineto(folder: Path, *, rank: int = 0, packed: bool = False) -> Path:
     def kernel(name: str, ts: float, dur: float, correlation: int, grid: list[int]) -> Any:
         return event("kernel", name, ts, dur, rank, 7, device=rank, stream=7, context=1, grid=grid,
                      correlation=correlation, block=[128, 1, 1], queued=0,
-                     **{"registers per thread": 32, "shared memory": 512})  # fmt: skip
+                     **{"registers per thread": 32, "shared memory": 512,
+                        "graph id": 0, "graph node id": 0})  # fmt: skip
 
     events = [
         {"ph": "M", "name": "process_name", "ts": 1.0, "pid": 100, "tid": 0, "args": {}},

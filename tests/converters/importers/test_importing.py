@@ -66,6 +66,7 @@ def test_torch_profilers_rows_have_all_that_the_file_says(tmp_path):
     assert [first[f"block_{axis}"] for axis in "xyz"] == [128, 1, 1]
     assert (first["registers"], first["shared_bytes"], first["launch_seq"]) == (32, 512, 0)
     assert gemm["call_id"] is None  # a library's
+    assert first["graph_id"] is None  # 0 in the file, where no graph was replayed
     assert (copy["kind"], copy["bytes"]) == ("copy", 4096)
     marks = {row["name"]: row for row in plain_rows(trace.table("marks"))}
     assert dict(marks["ProfilerStep"]["attributes"]) == {"step": "1"}
