@@ -113,7 +113,7 @@ def left(
 ) -> Verdict:
     """Return the verdict on an access that was seen to leave its tensor.
 
-    It is a violation, and unknown where its storage may go on behind the tensor.
+    It is a violation, and unknown where its storage may continue behind the tensor.
 
     Args:
         defect: the access as observed, with byte offsets from the data pointer.
