@@ -192,7 +192,8 @@ CAPTURED: Final = (
             _C(
                 "origin",
                 NAME,
-                "jit, inductor, autotune, gluon, interpreter, or its backend",
+                "jit, inductor, autotune, gluon, interpreter, or its backend; imported where "
+                "another tool recorded only when it ran",
                 private=OPEN,
             ),
             _C("cache_hit", BOOL, "whether it came from the compiler's cache on disk"),
@@ -250,8 +251,9 @@ CAPTURED: Final = (
                 "scalar, constexpr, descriptor or other. shape and strides in elements; "
                 "offset_bytes from the storage's start; alias_group: index of the first "
                 "argument with the same storage; alignment: data pointer modulo 16; "
-                "scalar: a Python literal; value_artifact: its data at the first launch, where "
-                "the table contents has none of the call",
+                "storage_bytes: null where a tool does not record it; scalar: a Python literal; "
+                "value_artifact: its data at the first launch, where the table contents has none "
+                "of the call",
                 private={
                     "name": PARAMETER_NAMED,
                     "kind": OPEN,

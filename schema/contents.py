@@ -3,7 +3,7 @@
 Traces before format 1.3 have what a call's first launch began with in `calls.args` alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,32 @@ def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int
 def covers(held: Held, size: int | None, arg: Mapping[str, Any]) -> bool:
     """Whether what is held is all of an argument's storage."""
     return held.offset_bytes == 0 and size is not None and size == arg["storage_bytes"]
+
+
+def least_storage_bytes(
+    args: Sequence[Mapping[str, Any]], place: int, width: Callable[[str], int]
+) -> int:
+    """Return how large an argument's storage is at least: the tensors that share it lie in it.
+
+    Args:
+        args: All entries of `calls.args`.
+        place: The argument.
+        width: Returns the bytes of an element by the short name of its type.
+
+    """
+
+    def group(position: int) -> Any:
+        found = args[position]["alias_group"]
+        return position if found is None else found
+
+    def end(arg: Mapping[str, Any]) -> int:
+        shape, strides = arg["shape"], arg["strides"]
+        if shape is None or strides is None or arg["offset_bytes"] is None or 0 in shape:
+            return 0
+        reach = sum((size - 1) * max(step, 0) for size, step in zip(shape, strides, strict=True))
+        return int(arg["offset_bytes"] + (reach + 1) * width(arg["dtype"]))
+
+    return max(end(arg) for position, arg in enumerate(args) if group(position) == group(place))
 
 
 def with_values(

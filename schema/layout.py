@@ -26,6 +26,8 @@ ORDER: Final = "order"
 OF_RUNS: Final = "run-"
 #: The pass that adds device times which another tool took to a run that has none of them.
 JOIN: Final = "join"
+#: The origin of kernels of which another tool recorded executions alone: their make is unknown.
+IMPORTED: Final = "imported"
 #: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
 EXCERPT: Final = "excerpt"
 #: The setting of a run that says that other runs of its directory hold its artifacts.

@@ -19,7 +19,8 @@ from kvtrace.figures.kernels import (
     LAUNCHED,
     further_sums,
 )
-from kvtrace.figures.times import TRITON, Times
+from kvtrace.figures.makers import OWN
+from kvtrace.figures.times import Times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run
@@ -116,7 +117,7 @@ _TOTALS: Final = f"""
 """  # noqa: S608
 _MEDIANS: Final = f"""
     SELECT module, name, source, h.{HOST_MEDIAN.name}, d.{DEVICE_MEDIAN.name}
-    FROM host_kernels h FULL JOIN (FROM device_kernels WHERE kind = '{TRITON}') d
+    FROM host_kernels h FULL JOIN (FROM device_kernels WHERE kind IN {OWN}) d
         USING (module, name, source)
 """  # noqa: S608
 

@@ -31,7 +31,8 @@ def _value(arg: Mapping[str, Any]) -> str:
     if strides is not None and list(strides) != _contiguous(shape):
         odd.append(f"strides {list(strides)}")
     if arg.get("offset_bytes"):
-        odd.append(f"at byte {arg['offset_bytes']} of {arg.get('storage_bytes')}")
+        size = arg.get("storage_bytes")
+        odd.append(f"at byte {arg['offset_bytes']}" + ("" if size is None else f" of {size}"))
     return f"{said} with {' '.join(odd)}" if odd else said
 
 

@@ -91,10 +91,10 @@ class Executions:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def finish(self, rows: RunRows, source: str, shift: int = 0) -> tuple[int, int] | None:
+    def finish(self, rows: RunRows, shift: int = 0) -> tuple[int, int] | None:
         """Write all rows, with `shift` added to the times; return the first and last of them.
 
-        `source` is the tool. None where there are no rows.
+        None where there are no rows.
         """
         columns = dict(self._rows.arrays())
         events = dict(self._events.arrays())
@@ -110,7 +110,7 @@ class Executions:
             "stack_id": np.where(columns["stack_id"] == NONE, stacks[:count], columns["stack_id"]),
         }
         moved = {name: _moved(name, values[order], shift) for name, values in columns.items()}
-        add_calls(rows, source, moved, self._names.texts, _moved("end", returned[order], shift))
+        add_calls(rows, moved, self._names.texts, _moved("end", returned[order], shift))
         if count:
             rows.columns(
                 "gpu_kernels",

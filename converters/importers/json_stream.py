@@ -1,7 +1,7 @@
 """JSON read from a file of gigabytes, one value after the other, by the standard library's decoder.
 
-Measured in benchmarks/import.py: of the time that an import takes, decoding is a third, so a faster
-decoder would not be worth a dependency.
+Decoding takes half of an import's time (benchmarks/import.py). orjson takes three quarters of the
+standard library's time for it, and would save an eighth in all, which is not worth a dependency.
 """
 
 import codecs

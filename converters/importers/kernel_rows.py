@@ -11,6 +11,7 @@ import numpy as np
 
 from kvtrace.converters.importers.rows import NONE, Integers, RunRows
 from kvtrace.figures.makers import kind_of
+from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.symbols import titled
 
 #: What makes two executions of one name two variants of the kernel.
@@ -19,13 +20,12 @@ _GRID: Final = ("grid_x", "grid_y", "grid_z")
 
 
 def add_calls(
-    rows: RunRows, source: str, columns: dict[str, Integers], names: list[str], spans: Integers
+    rows: RunRows, columns: dict[str, Integers], names: list[str], spans: Integers
 ) -> None:
     """Write kernels, calls and launches, and add `call_id` and `launch_seq` to the columns.
 
     Args:
         rows: Where they are written.
-        source: The tool, which is their kernels' origin.
         columns: Columns of `gpu_kernels`, in the order of `start`.
         names: What the numbers in the column `name` mean.
         spans: When the request of each execution ended, or NONE.
@@ -50,7 +50,7 @@ def add_calls(
                 "function": names[name],
                 "registers": None if registers == NONE else registers,
                 "shared_bytes": None if shared == NONE else shared,
-                "origin": source,
+                "origin": IMPORTED,
             }
             for number, (name, _, _, _, registers, shared) in enumerate(variants.tolist())
         ],

@@ -136,8 +136,8 @@ class _Reading:
             device=integer(args.get("device", event.get("pid"))),
             stream=integer(args.get("stream", event.get("tid"))),
             correlation=integer(args.get("correlation")),
-            graph=integer(args.get("graph id")),
-            node=integer(args.get("graph node id")),
+            graph=integer(args.get("graph id")) or NONE,  # 0: it was launched, no graph was
+            node=integer(args.get("graph node id")) or NONE,
             grid=three(args.get("grid")),
             block=three(args.get("block")),
             registers=integer(args.get("registers per thread")),
@@ -158,7 +158,7 @@ class _Reading:
         marks(rows, self._marks, shift)
         for name, begin, end, thread in self._steps:  # one name, so that they are seen to repeat
             marks(rows, [(_STEP[:-1], begin, end, thread)], shift, step=name[len(_STEP) :])
-        times = self._device.finish(rows, "kineto", shift)
+        times = self._device.finish(rows, shift)
         job = mapping(self.facts.get("distributedInfo"))
         return ImportedRun(
             {

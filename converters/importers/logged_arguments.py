@@ -62,7 +62,7 @@ def signature(
 def arguments(
     logged: Mapping[str, Any], parameters: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the entries of `calls.args`: storages are as large as their tensors make certain."""
+    """Return the entries of `calls.args`; `storage_bytes` is null, since no log has it."""
     found: list[dict[str, Any]] = []
     storages: dict[tuple[str | None, int], int] = {}
     for position, (name, given) in enumerate(logged.items()):
@@ -74,14 +74,6 @@ def arguments(
             entry["alias_group"] = storages.setdefault(key, position)
             entry["alignment"] = address % _ALIGNED
         found.append(entry)
-    groups: dict[int, int] = {}
-    for entry in found:
-        if "end" in entry:
-            group = entry.get("alias_group", -1)
-            entry["storage_bytes"] = groups[group] = max(groups.get(group, 0), entry.pop("end"))
-    for entry in found:
-        if "storage_bytes" in entry and "alias_group" in entry:
-            entry["storage_bytes"] = groups[entry["alias_group"]]
     return found
 
 
@@ -105,13 +97,11 @@ def _tensor(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": name, "kind": "tensor", "dtype": dtype, "device": device}
     if dtype is None or len(shape) != len(strides) or NONE in (*shape, *strides, width, first):
         return {**entry, "kind": "other"}
-    reach = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    used = (reach + 1) * width if all(size > 0 for size in shape) else 0
     entry |= {"shape": shape, "strides": strides, "offset_bytes": first * width}
     address = text(given.get("data_ptr"))
     if address is not None:
         entry["address"] = int(address, 16)
-    return {**entry, "end": first * width + used}
+    return entry
 
 
 def _type(given: Mapping[str, Any]) -> str | None:

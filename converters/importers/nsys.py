@@ -227,7 +227,7 @@ class _Processes:
     def finish(self, process: int, rows: RunRows, shift: int) -> dict[str, Any]:
         """Write the rows of a process, and return its columns of `runs`."""
         marks(rows, self._marks.get(process, []), shift)
-        times = self._devices.pop(process).finish(rows, "nsys", shift)
+        times = self._devices.pop(process).finish(rows, shift)
         return {
             "pid": None if process == NONE else process,
             "started": times and times[0],

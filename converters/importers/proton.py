@@ -133,7 +133,7 @@ def _tree(path: Path, found: Any, rows: RunRows) -> ImportedRun:
 def _finished(
     device: Executions, rows: RunRows, lacks: tuple[str, ...], devices: Mapping[str, Any]
 ) -> ImportedRun:
-    times = device.finish(rows, "proton")
+    times = device.finish(rows)
     listed = [
         {"index": int(index), "name": f"{kind} {mapping(facts).get('arch', '')}".strip()}
         for kind, numbered in devices.items()

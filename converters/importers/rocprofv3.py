@@ -50,7 +50,7 @@ class Rocprofv3:
         """Add the rows of each process. Errors as `Importer.read`."""
         if path.suffix == ".pftrace":
             device = Executions()
-            read_perfetto(path, device)
+            marks(rows, read_perfetto(path, device), 0)
             yield _finished(path, device, rows, {}, [])
             return
         with unpacked(path) as file:
@@ -187,7 +187,7 @@ def _finished(
 ) -> ImportedRun:
     if not len(device):
         raise BadSource(f"{path} has no kernel and no copy; trace with --kernel-trace.")
-    times = device.finish(rows, "rocprofv3")
+    times = device.finish(rows)
     return ImportedRun(
         {**row, "started": times and times[0], "ended": times and times[1], "devices": devices},
         _LACKS,

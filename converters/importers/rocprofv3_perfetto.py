@@ -1,27 +1,50 @@
-"""rocprofv3's Perfetto traces, read by Perfetto's own engine (`kvtrace[perfetto]`)."""
+"""rocprofv3's Perfetto traces, read by Perfetto's own engine (`kvtrace[perfetto]`).
 
+The engine is the `trace_processor_shell` on PATH, else the one that the package fetches.
+
+Categories, arguments and names of tracks as rocprofiler-sdk writes them:
+source/lib/output/generatePerfetto.cpp of https://github.com/ROCm/rocprofiler-sdk.
+"""
+
+import re
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.converters.importers.executions import COPY, KERNEL, Executions
 from kvtrace.converters.importers.json_values import integer, text
 from kvtrace.converters.importers.registry import BadSource
 from kvtrace.converters.importers.rows import NONE
 
+_ENGINE: Final = "trace_processor_shell"
+#: Seconds that the engine has to start.
+_PATIENCE_S: Final = 30
+#: A range's name, begin and end in ns, and thread.
+Range = tuple[str, int, int, int]
+
 _KINDS: Final = {"kernel_dispatch": KERNEL, "memory_copy": COPY}
-#: Arguments of a slice, as rocprofv3 names them (source/lib/output/generatePerfetto.cpp).
-_ARGUMENTS: Final = ("corr_id", "queue", "stream_ID", "agent", "workgroup_size", "grid_size")
-_CATEGORIES: Final = ", ".join(f"'{name}'" for name in _KINDS)
+_APIS: Final = ("hip_api", "hsa_api")
+_RANGES: Final = "marker_api"
+#: Arguments of a slice; `agent` was a number, and `stream_ID` an argument, before ROCm 7.
+_ARGUMENTS: Final = (
+    "corr_id", "tid", "queue", "stream_ID", "agent", "dst_agent", "copy_bytes",
+    "group_segment_size",
+)  # fmt: skip
+_CATEGORIES: Final = ", ".join(f"'{name}'" for name in (*_KINDS, *_APIS, _RANGES))
 _QUERY: Final = f"""
-    SELECT category, name, ts, dur,
-        {", ".join(f"extract_arg(arg_set_id, 'debug.{name}') AS {name}" for name in _ARGUMENTS)}
-    FROM slice WHERE category IN ({_CATEGORIES}) AND dur >= 0
+    SELECT s.category, s.name, s.ts, s.dur, t.name AS track,
+        {", ".join(f"extract_arg(s.arg_set_id, 'debug.{name}') AS {name}" for name in _ARGUMENTS)}
+    FROM slice s JOIN track t ON t.id = s.track_id
+    WHERE s.category IN ({_CATEGORIES}) AND s.dur >= 0 ORDER BY s.ts
 """  # noqa: S608 - constant names
+#: `COMPUTE AGENT [4] STREAM [1] (GPU)`, with `QUEUE` where kernels are grouped by queue.
+_STREAM: Final = re.compile(r"STREAM \[(\d+)\]")
+_NUMBER: Final = re.compile(r"(\d+)\D*$")
 
 
-def read_perfetto(path: Path, device: Executions) -> None:
-    """Add the kernels and copies of a trace.
+def read_perfetto(path: Path, device: Executions) -> list[Range]:
+    """Add the kernels, copies and calls of a trace; return the ranges of roctx.
 
     Raises:
         BadSource: Perfetto's engine is not installed, does not start, or cannot read the file.
@@ -32,23 +55,50 @@ def read_perfetto(path: Path, device: Executions) -> None:
             f"{path} is read by Perfetto's engine: pip install 'kvtrace[perfetto]', or import "
             "rocprofv3's JSON."
         )
-    from perfetto.trace_processor import TraceProcessor
+    from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
 
+    config = TraceProcessorConfig(bin_path=shutil.which(_ENGINE), load_timeout=_PATIENCE_S)
+    ranges: list[Range] = []
     try:
-        with TraceProcessor(trace=str(path)) as engine:
+        with TraceProcessor(str(path), config=config) as engine:
             for row in engine.query(_QUERY):
-                queue = row.stream_ID if row.stream_ID is not None else row.queue
-                device.add(
-                    (text(row.name) or "?").removesuffix(".kd"),
-                    row.ts,
-                    row.ts + row.dur,
-                    stream=integer(queue),
-                    device=integer(row.agent),
-                    correlation=integer(row.corr_id),
-                    kind=_KINDS.get(row.category, NONE),
-                )
+                name, end = (text(row.name) or "?").removesuffix(".kd"), row.ts + row.dur
+                if row.category in _KINDS:
+                    _add_execution(device, row, name, end)
+                elif row.category in _APIS:
+                    thread, correlation = integer(row.tid), integer(row.corr_id)
+                    device.call(name, row.ts, end, thread, correlation)
+                else:
+                    ranges.append((name, row.ts, end, integer(row.tid)))
     except Exception as problem:
         said = " ".join(str(problem).split())[:120]
         raise BadSource(
-            f"{path} cannot be read by Perfetto's engine ({said}); import rocprofv3's JSON."
+            f"{path} cannot be read by Perfetto's engine ({said}); put {_ENGINE} on PATH if "
+            "it cannot be fetched, or import rocprofv3's JSON."
         ) from problem
+    return ranges
+
+
+def _add_execution(device: Executions, row: Any, name: str, end: int) -> None:
+    kind = _KINDS[row.category]
+    shown = _STREAM.search(text(row.track) or "")
+    stream = integer(row.queue if row.stream_ID is None else row.stream_ID)
+    if shown is not None:
+        stream = int(shown[1])
+    device.add(
+        name,
+        row.ts,
+        end,
+        stream=stream,
+        device=_agent(row.dst_agent if kind == COPY else row.agent),
+        correlation=integer(row.corr_id),
+        shared=integer(row.group_segment_size),
+        size=integer(row.copy_bytes),
+        kind=kind,
+    )
+
+
+def _agent(given: Any) -> int:
+    """Return the number of an agent, which newer versions write behind a word."""
+    found = _NUMBER.search(str(given))
+    return NONE if found is None else integer(found[1])

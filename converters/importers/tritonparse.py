@@ -25,8 +25,8 @@ _COLUMNS: Final = frozenset(
 )
 _LACKS: Final = (
     "tritonparse has no device times: kvtrace join adds those of a profiler",
-    "tritonparse does not say how large storages are: each is taken to end where its tensors do, "
-    "so what is reported as out of bounds may lie in a larger storage",
+    "tritonparse does not record how large storages are, so whether an access past the end of a "
+    "tensor is out of bounds is unknown",
 )
 _SECONDS: Final = (
     "tritonparse's times of launches are whole seconds, which are left out; their order is kept"

@@ -20,9 +20,10 @@ from kvtrace.converters.profile.recompiles import (
 )
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.makers import OWN
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.tables import known_rows
-from kvtrace.figures.times import TRITON, Times, host_times
+from kvtrace.figures.times import Times, host_times
 from kvtrace.figures.window import STEADY, Asked, Window, windowed
 from kvtrace.schema.kept import number_of
 
@@ -284,7 +285,7 @@ def _kernels(
     executed = {
         row.key: row.device_ns
         for row in (device.rows if device is not None else ())
-        if row.kind == TRITON
+        if row.kind in OWN
     }
     found = [
         KernelOverview(

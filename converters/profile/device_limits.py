@@ -157,6 +157,8 @@ _GPUS: Final[tuple[DeviceLimits, ...]] = (
     _device("MI355X", "mi355x", 8000, "AMD Instinct MI355X data sheet",
             rates(f64=78.6, f32=157.3, f16=2516.6, bf16=2516.6, f8=5033.2, f4=10066.3, i8=5033.2),
             rates(f64=78.6, f32=157.3, f16=157.3)),
+    _device("RX 7900 XTX", "7900 xtx", 960, "AMD Radeon RX 7900 XTX product page, RDNA 3 (WMMA)",
+            rates(f16=122.8, bf16=122.8, i8=122.8), rates(f32=61.4, f16=122.8)),
 )  # fmt: skip
 
 #: Multiprocessors (compute units) by the same sheets, which give cores: 64 or 128 in each.
@@ -165,7 +167,7 @@ _MULTIPROCESSORS: Final = {
     "A10": 72, "A40": 84, "RTX 3090": 82, "L4": 58, "L40": 142, "L40S": 142, "RTX 4090": 128,
     "H100 SXM": 132, "H100 PCIe": 114, "H100 NVL": 132, "GH200 96GB": 132, "H200 SXM": 132,
     "H200 NVL": 132, "B200": 148, "RTX 5090": 170, "MI250X, one of its two dies": 110,
-    "MI300X": 304, "MI325X": 304, "MI350X": 256, "MI355X": 256,
+    "MI300X": 304, "MI325X": 304, "MI350X": 256, "MI355X": 256, "RX 7900 XTX": 96,
 }  # fmt: skip
 
 #: The device that code for a target is compared with where no device is known.
@@ -181,6 +183,7 @@ _FOR_TARGET: Final = {
     "hip:gfx90a": "MI250X, one of its two dies",
     "hip:gfx942": "MI300X",
     "hip:gfx950": "MI355X",
+    "hip:gfx1100": "RX 7900 XTX",
 }
 
 

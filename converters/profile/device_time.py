@@ -8,6 +8,7 @@ from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.libraries import library_times, lines_by_time
+from kvtrace.figures.makers import OWN
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
@@ -36,20 +37,21 @@ _PREPARE: Final = """
 
 #: Work of no call has the name and kind that it is shown by; of calls whose kernel is known, the
 #: kernel's are.
-_ON_DEVICE: Final = """
+_ON_DEVICE: Final = f"""
     WITH summed AS (
-        SELECT c.kernel, e.name, coalesce(e.kind, 'Triton') AS kind,
+        SELECT c.kernel, e.name, e.kind,
             sum(e.device_executions)::BIGINT AS executions, sum(e.device_ns) AS ns,
             sum(e.bytes) AS bytes
         FROM executed e LEFT JOIN call c ON e.run = c.run AND e.call_id = c.call_id
         WHERE e.device_executions > 0 GROUP BY ALL
     )
-    SELECT coalesce(k.name, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes,
+    SELECT coalesce(k.name, s.name, '') AS name, m.kind, s.executions, s.ns, s.bytes,
         m.device_median_ns AS median, k.module, k.source, k.file, k.line
     FROM summed s LEFT JOIN kernel k ON s.kernel = k.kernel
-    JOIN medians m ON m.module = coalesce(k.module, '') AND m.kind = s.kind
-        AND m.name = coalesce(k.name, s.name, '') AND m.source = coalesce(k.source, '')
-"""
+    JOIN medians m ON m.module = coalesce(k.module, '') AND m.name = coalesce(k.name, s.name, '')
+        AND m.source = coalesce(k.source, '') AND (m.kind = s.kind
+            OR s.kind IS NULL AND m.kind IN {OWN})
+"""  # noqa: S608
 
 _TUNED: Final = (
     "SELECT coalesce(sum(tuning_executions), 0), coalesce(sum(tuning_ns), 0) FROM executed"
@@ -60,7 +62,8 @@ _TUNED: Final = (
 class DeviceRow:
     """What ran on devices under one name.
 
-    `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
+    `kind` says whose it is: Triton, a library's name, copy, fill or other; of another tool's
+    traces custom, too (`figures/makers.py`). `share` is that of all
     rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
     where there are steps. `module` and `source` are a Triton kernel's (`identity.py`); `file` and
     `line` are its definition, or of a library's kernel the line that most of its time comes from.

@@ -11,9 +11,9 @@ from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile import KernelProfile, Profile
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.lines import GENERATED, HASH_SHOWN
+from kvtrace.figures.makers import OWN, TRITON
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
 
-_TRITON: Final = "Triton"
 _OF_MEMORY: Final = frozenset({"copy", "fill"})
 #: A file that Inductor generated, and the line.
 _GENERATED: Final = re.compile(rf"({GENERATED})(\.py(?::\d+)?)")
@@ -28,7 +28,7 @@ class TableRow:
     executions: int
     taken_ns: int | None
     share: float | None
-    kind: str = _TRITON
+    kind: str = TRITON
     kernel: KernelProfile | None = None
     bytes: int | None = None
 
@@ -41,7 +41,7 @@ def table_rows(profile: Profile) -> list[TableRow]:
         names = names_apart(launched)
         return [_of_kernel(k, name) for k, name in zip(launched, names, strict=True)]
     kernels = {k.key: k for k in profile.kernels}
-    executed = {row.key for row in time.rows if row.kind == _TRITON}
+    executed = {row.key for row in time.rows if row.kind in OWN}
     others = [k for k in launched if k.key not in executed]
     names = names_apart([*time.rows, *others])
     return [
@@ -55,8 +55,10 @@ def table_rows(profile: Profile) -> list[TableRow]:
 
 def _of_device(row: DeviceRow, name: str, kernel: KernelProfile | None) -> TableRow:
     place = _place(row.file, row.line)
-    if row.kind != _TRITON:
-        kernel, place = None, place or (row.kind if row.kind not in _OF_MEMORY else "")
+    if row.kind not in OWN:
+        kernel = None
+    if row.kind not in (TRITON, *_OF_MEMORY):
+        place = place or row.kind
     return TableRow(
         name, place, row.executions, row.device_ns, row.share, row.kind, kernel, row.bytes
     )
@@ -170,7 +172,7 @@ def _library_text(profile: Profile, width: int) -> list[str]:
     time = profile.device_time
     if time is None:
         return []
-    made = [row for row in time.rows if row.kind != _TRITON and row.kind not in _OF_MEMORY]
+    made = [row for row in time.rows if row.kind not in (*OWN, *_OF_MEMORY)]
     if not made:
         return []
     share = sum(row.device_ns for row in made) / time.device_ns if time.device_ns else 0.0

@@ -22,6 +22,7 @@ from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.gaps import Gaps, read_gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
+from kvtrace.figures.makers import CUSTOM, OWN
 from kvtrace.figures.times import Times, device_times, host_times
 from kvtrace.figures.window import STEADY, Asked, Window, windowed
 
@@ -174,6 +175,12 @@ class Profile:
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
     sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @property
+    def has_times_alone(self) -> bool:
+        """Whether another tool recorded all its kernels, and neither arguments nor IR."""
+        rows = () if self.device_time is None else self.device_time.rows
+        return {row.kind for row in rows if row.kind in OWN} == {CUSTOM}
 
 
 def read_profile(

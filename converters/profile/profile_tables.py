@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kvtrace.figures.database import scratch
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
+from kvtrace.figures.makers import OWN
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, figures_of_calls
 
@@ -55,7 +56,7 @@ _NO_ARGUMENTS: Final = """
     NULL::VARCHAR[] AS tensors, NULL::STRUCT("name" VARCHAR, alias_group BIGINT)[] AS args
 """
 
-_PREPARE_TIMES: Final = """
+_PREPARE_TIMES: Final = f"""
     CREATE TEMP TABLE host AS
     SELECT p.place, p.kernel, l.* FROM launched_sums l JOIN place p USING (run, call_id);
 
@@ -79,8 +80,8 @@ _PREPARE_TIMES: Final = """
     FROM (SELECT DISTINCT kernel, coalesce(module, '') AS module, coalesce(name, '') AS name,
         coalesce(source, '') AS source FROM kernel) k
     LEFT JOIN launched_medians h USING (module, name, source)
-    LEFT JOIN (FROM executed_medians WHERE kind = 'Triton') d USING (module, name, source);
-"""
+    LEFT JOIN (FROM executed_medians WHERE kind IN {OWN}) d USING (module, name, source);
+"""  # noqa: S608
 
 _PREPARE_WORK: Final = """
     CREATE TEMP TABLE done AS

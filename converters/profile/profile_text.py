@@ -95,15 +95,14 @@ def _answer_text(profile: Profile, full: bool, width: int) -> list[str]:
 def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
     """Return what the table's figures are of, and what is missing."""
     lines = []
-    fill = f"kvtrace replay {profile.path}"
     if not profile.replayed:
-        lines += wrapped(f"bytes and FLOPs (derived from the IR) are not known yet: {fill}", width)
+        lines += wrapped(_not_derived(profile), width)
     elif profile.device is None:
         lines += wrapped("no limits of the device are known: --device NAME", width)
     else:
         lines += wrapped(_limits_told(profile.device), width)
     if profile.replayed and profile.missing_calls:
-        lines.append(f"{plural(profile.missing_calls, 'launched call')} not in ops: {fill}")
+        lines.append(_not_in_ops(profile))
     return lines + _left_out_text(profile, kernels, width)
 
 
@@ -183,10 +182,21 @@ def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
     return lines
 
 
+def _not_derived(profile: Profile) -> str:
+    """Return why bytes and FLOPs are not known."""
+    if profile.has_times_alone:
+        return "bytes and FLOPs are not known: the trace was imported without IR"
+    return f"bytes and FLOPs (derived from the IR) are not known yet: kvtrace replay {profile.path}"
+
+
+def _not_in_ops(profile: Profile) -> str:
+    calls = plural(profile.missing_calls, "launched call")
+    return f"{calls} not in ops: kvtrace replay {profile.path}"
+
+
 def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    fill = f"kvtrace replay {profile.path}"
     if not profile.replayed:
-        return [f"bytes and FLOPs (derived from the IR) are not known yet: {fill}"]
+        return [_not_derived(profile)]
     header = ("derived", "bytes/launch", "FLOP/launch", "bytes", "FLOP", "FLOP/byte", "lanes on")
     named = zip(kernels, names_apart(kernels), strict=True)
     rows = [(name, *_work_cells(k.derived)) for k, name in named]
@@ -194,7 +204,7 @@ def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int
     if any(k.derived.unknown_accesses for k in kernels):
         lines.append(">: some accesses have masks that depend on data that was not recorded")
     if profile.missing_calls:
-        lines.append(f"{plural(profile.missing_calls, 'launched call')} not in ops: {fill}")
+        lines.append(_not_in_ops(profile))
     return lines
 
 

@@ -21,9 +21,10 @@ from kvtrace.converters.report.slices import (
     bin_pieces,
 )
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
-from kvtrace.figures.makers import kind_of
+from kvtrace.figures.makers import CUSTOM, TRITON, kind_of
 from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.schema.kept import weights
+from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
@@ -189,8 +190,11 @@ class Timeline:
         found: Integers = places[codes]
         return found
 
-    def _names(self, table: pa.Table) -> Integers:
-        """Return the index of the name of each execution's device function."""
+    def _names(self, table: pa.Table, own_kind: str) -> Integers:
+        """Return the index of the name of each execution's device function.
+
+        `own_kind`: whose those are that a call is known for.
+        """
         names, codes = coded(table["name"])
         places = np.zeros(len(names), np.int64)
         kinds = table["kind"]
@@ -201,7 +205,7 @@ class Timeline:
             places[code] = self.names.setdefault(titled(name), len(self.names))
             if places[code] == len(self.kinds):
                 own = table["call_id"][row].is_valid
-                self.kinds.append("Triton" if own else kind_of(name, kinds[row].as_py()))
+                self.kinds.append(own_kind if own else kind_of(name, kinds[row].as_py()))
         found: Integers = places[codes]
         return found
 
@@ -215,11 +219,13 @@ class Timeline:
         calls: CallRows,
     ) -> None:
         columns: dict[str, list[Integers]] = {}
+        origins = trace.table("kernels", (run,), ["origin"])["origin"].unique().to_pylist()
+        own_kind = CUSTOM if origins == [IMPORTED] else TRITON
         thinned = Thinned(self.every.get("gpu_kernels", 1))
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
-            piece = self._device_piece(table, index, known, launches)
+            piece = self._device_piece(table, index, known, launches, own_kind)
             self.gpu_kernels = (self.gpu_kernels or 0) + int(piece.pop("weight").sum())
             self._keep("gpu_kernels", piece, thinned, columns)
         if columns:
@@ -227,7 +233,12 @@ class Timeline:
             self.device.append(Executions(kernel=calls.kernels(whole["call"]), **whole))
 
     def _device_piece(
-        self, table: pa.Table, run: int, known: Lookup, launches: PlacedLaunches
+        self,
+        table: pa.Table,
+        run: int,
+        known: Lookup,
+        launches: PlacedLaunches,
+        own_kind: str,
     ) -> dict[str, Integers]:
         start, end = (integers(table[name], MISSING) for name in ("start", "end"))
         timed = (start != MISSING) & (end != MISSING)
@@ -241,7 +252,7 @@ class Timeline:
             "phase": phase,
             "seq": integers(table["record"], 0),
             "launch": integers(table["launch_seq"], UNKNOWN),
-            "name": self._names(table),
+            "name": self._names(table, own_kind),
             "timed": timed,
             "weight": weights(table),
         }

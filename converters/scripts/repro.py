@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.converters.scripts.repro_source import kernel_module
-from kvtrace.schema.contents import first_contents, with_values
+from kvtrace.schema.contents import first_contents, least_storage_bytes, with_values
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Selection, Trace
@@ -349,9 +349,9 @@ def _memory(name: str, rows: Sequence[Mapping[str, Any]], contents: Mapping[str,
     dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     size = row["storage_bytes"]
     if size is None:
-        steps = zip(row["shape"], row["strides"], strict=True)
-        elements = 1 + sum((extent - 1) * step for extent, step in steps)
-        size = (0 if 0 in row["shape"] else elements) * _item_bytes(dtype)
+        size = least_storage_bytes(
+            rows, rows.index(row), lambda each: _item_bytes(TORCH_NAMES.get(each, each))
+        )
     kept = row["value_artifact"]
     return Memory(int(size), dtype, kept if kept in contents else None)
 

@@ -24,10 +24,14 @@ from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found, and a sentence for each call that could not be evaluated to its end."""
+    """What was found, and a sentence for each call that could not be evaluated to its end.
+
+    `left_out`: a sentence for each run that has nothing to judge.
+    """
 
     findings: Findings
     failures: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
 
 def judge_runs(
@@ -53,6 +57,7 @@ def judge_runs(
     observed = (*watched_rules(), *observed_rules(trace, runs, judged))
     rules = rule_ids(names, observed)
     failures: list[str] = []
+    left_out: list[str] = []
     recipe = partial(sanitizer, rules)
     outcomes: Iterable[Outcome] = ()
     if any(name in RULES for name in rules):
@@ -63,12 +68,14 @@ def judge_runs(
         for error in outcome.errors:
             raise error
         failures += outcome.failures
+        left_out += [outcome.left_out] if outcome.left_out is not None else []
     for run in runs:
         judge_by_kernel(trace, run, rules, names)
     of_passes = (rule for _, found in registry.loaded("pass_rules") for rule in found)
     known = (*judged, *observed, *run_rules(), *of_passes)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
-    return Judged(replace(findings, named=_parts(names) & set(rules)), tuple(failures))
+    findings = replace(findings, named=_parts(names) & set(rules))
+    return Judged(findings, tuple(failures), tuple(left_out))
 
 
 def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:

@@ -57,6 +57,9 @@ def command(
     selection = select(trace, run)
     errors: list[str] = []
     for outcome in replay_runs(selection, names, calls_progress, evaluation):
+        if outcome.left_out is not None:
+            complain(outcome.left_out)
+            continue
         whole = outcome.calls - len(outcome.failures)
         say(f"{outcome.run}: {whole} of {outcome.calls} unique calls replayed to their end")
         for note in outcome.notes:

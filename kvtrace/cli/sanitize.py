@@ -116,7 +116,7 @@ def command(
     listed = everything or junit_file is not None
     evaluation = None if engine is None else engine.evaluation(master)
     judged = judge_runs(selection, names, proven=listed, shown=calls_progress, engine=evaluation)
-    for failure in judged.failures:
+    for failure in (*judged.left_out, *judged.failures):
         complain(failure)
     findings = judged.findings
     strict = strict or settings.strict
@@ -124,7 +124,8 @@ def command(
         _write_junit(findings, junit_file, strict)
     if as_lines is None:
         as_lines = _into_a_pipe()
-    _print(findings, selection, as_json, as_sarif, everything, as_lines)
+    if as_json or as_sarif or len(judged.left_out) < len(selection.runs):
+        _print(findings, selection, as_json, as_sarif, everything, as_lines)
     complain_of(selection.trace)
     return 1 if findings.failures(strict=strict) else 0
 

@@ -8,7 +8,7 @@ from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass, Member
-from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
+from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, without_ir
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
 
@@ -23,6 +23,7 @@ class Outcome:
     """What a pass did to one run.
 
     `failures`: calls that could not be evaluated to their end. `notes`: what depends on a sample.
+    `left_out`: why none of its calls can be evaluated, and nothing was written.
     `errors`: clients that failed, none of whose rows were kept.
     """
 
@@ -31,6 +32,7 @@ class Outcome:
     failures: tuple[str, ...]
     notes: tuple[str, ...] = ()
     errors: tuple[KvtraceError, ...] = ()
+    left_out: str | None = None
 
 
 def replay(
@@ -57,6 +59,9 @@ def replay(
 
     """
     together = ClientPass([as_client(client) for client in dict.fromkeys(clients)])
+    left_out = without_ir(trace, run)
+    if left_out is not None:
+        return Outcome(run.run_id, 0, (), left_out=left_out)
     total = trace.table("calls", (run,), columns=["call_id"]).num_rows
     found = examine(trace, run, together)
     failures: list[str] = []

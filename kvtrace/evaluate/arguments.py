@@ -79,7 +79,8 @@ class TensorArgument:
     `offset_bytes` is where its data pointer lies in the storage; `strides` count elements;
     `dtype` is Triton's short form (fp32, bf16, i64, u8, i1 …). `padding_nan`: as a tensor
     descriptor, floats beyond its extents are NaN instead of zero. `outside` is what loads through
-    it are given in lanes out of bounds, which in truth read whatever lies there.
+    it are given in lanes out of bounds, which in truth read whatever lies there. `end_known`: False
+    where the storage may be larger than `storage` is, which then ends where its last tensor does.
     """
 
     name: str
@@ -90,6 +91,7 @@ class TensorArgument:
     strides: tuple[int, ...]
     padding_nan: bool = False
     outside: Outside = NOTHING
+    end_known: bool = True
 
     @cached_property
     def element(self) -> ElementType:

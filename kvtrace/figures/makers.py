@@ -1,9 +1,19 @@
-"""Whose a kernel is that no launch is known for: which library made it, by its name."""
+"""Whose a kernel is: Triton's, custom, or of which library, by its name, if no call is known."""
 
 import re
 from typing import Final
 
+from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.symbols import readable
+
+#: Whose kernels they are that a launch is known for.
+TRITON: Final = "Triton"
+#: Those of another tool's trace that no library is known to have made: what compiled them, Triton
+#: or another compiler, is not recorded.
+CUSTOM: Final = "custom"
+OWN: Final = (TRITON, CUSTOM)
+#: Which of the two a row of `kernels` is of, in SQL.
+OWN_KIND: Final = f"CASE WHEN origin = '{IMPORTED}' THEN '{CUSTOM}' ELSE '{TRITON}' END"
 
 #: Whose a kernel is, by its name as people write it; the first that fits.
 _MAKERS: Final = tuple(

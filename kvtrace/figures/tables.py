@@ -16,6 +16,7 @@ from kvtrace.figures.database import another_connection
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.identity import kernel_rows
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
+from kvtrace.figures.makers import OWN_KIND
 from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import (
@@ -164,7 +165,7 @@ def _opened(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
     scans.close(database, _COLUMNS)
     for name in _COLUMNS:
         _scan(database, scans, trace, runs, name)
-    kernels = ("kernel_id", "name", "module", "source", "compile_begin", "load_begin")
+    kernels = ("kernel_id", "name", "module", "source", "origin", "compile_begin", "load_begin")
     add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
     add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
     database.execute(_PLACES)
@@ -203,12 +204,12 @@ def add_rows(
 
 
 #: Launches and executions refer to calls by run and number, which are few bytes as one number.
-_PLACES: Final = """
+_PLACES: Final = f"""
     CREATE TABLE kernel AS
     SELECT row_number() OVER (ORDER BY module, name, source)::INTEGER AS kernel, module, name,
-        source
-    FROM (SELECT DISTINCT coalesce(module, '') AS module, coalesce(name, '') AS name,
-        coalesce(source, '') AS source FROM kernels);
+        source, kind
+    FROM (SELECT coalesce(module, '') AS module, coalesce(name, '') AS name,
+        coalesce(source, '') AS source, min({OWN_KIND}) AS kind FROM kernels GROUP BY 1, 2, 3);
 
     CREATE TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id)::INTEGER AS place, n.kernel, c.run,
@@ -216,7 +217,7 @@ _PLACES: Final = """
     FROM calls c JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
     JOIN kernel n ON n.module = coalesce(k.module, '') AND n.name = coalesce(k.name, '')
         AND n.source = coalesce(k.source, '');
-"""
+"""  # noqa: S608
 
 
 def _scan(

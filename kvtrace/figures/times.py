@@ -26,15 +26,13 @@ from kvtrace.figures.kernels import (
     medians_of_single_rows,
     sums,
 )
-from kvtrace.figures.makers import kind_of
+from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Whose kernels they are that a launch is known for.
-TRITON: Final = "Triton"
 _UNKNOWN: Final = "(unknown)"
 
 
@@ -242,7 +240,7 @@ def _by_call(
 
 def _by_kernel(of_kernels: str, median: KernelFigure) -> str:
     return f"""
-        SELECT k.module, k.name, k.source, '{TRITON}' AS kind, m.ns AS {median.name}
+        SELECT k.module, k.name, k.source, k.kind, m.ns AS {median.name}
         FROM kernel k JOIN ({of_kernels}) m ON m.kernel = k.kernel
     """  # noqa: S608
 
@@ -281,7 +279,7 @@ def asked_times(ask: Callable[[str], pa.Table]) -> tuple[Times, Times]:
 
 _WITH_KERNELS: Final = f"""
     SELECT t.*, coalesce(k.module, '') AS module, coalesce(k.name, '') AS kernel,
-        coalesce({SOURCE}, '') AS source
+        coalesce({SOURCE}, '') AS source, {OWN_KIND} AS own_kind
     FROM {{rows}} t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
     JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
 """  # noqa: S608
@@ -302,8 +300,9 @@ def _asked(
         "LEFT JOIN middle m ON m.run = s.run AND m.call_id = s.call_id"
     )
     kernels = ask(
-        f"WITH named AS ({named}) SELECT module, kernel AS name, source, '{TRITON}' AS kind, "  # noqa: S608
-        f"{median.name} FROM ({medians('named', 'module, kernel, source', median.name)}) m"
+        f"WITH named AS ({named}) SELECT module, kernel AS name, source, own_kind AS kind, "  # noqa: S608
+        f"{median.name} FROM "
+        f"({medians('named', 'module, kernel, source, own_kind', median.name)}) m"
     )
     unnamed = pa.nulls(calls.num_rows, pa.string())
     for name in ("kind", "name"):

@@ -21,8 +21,15 @@ from kvtrace.ir.relocation import module_defined_in
 from kvtrace.recorded_calls.compiled_code import Compiled, compiled_code
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
-from kvtrace.schema.contents import CallContents, ContentSet, contents_of, with_values
+from kvtrace.schema.contents import (
+    CallContents,
+    ContentSet,
+    contents_of,
+    least_storage_bytes,
+    with_values,
+)
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import IMPORTED
 
 if TYPE_CHECKING:
     from kvtrace.ir.types import Type
@@ -108,6 +115,22 @@ class UnreadyCall:
     reason: str
 
 
+def without_ir(trace: Trace, run: Run) -> str | None:
+    """Return why no call of a run can be evaluated: another tool recorded times alone; else None.
+
+    Raises:
+        TraceDamaged: as `Trace.table`.
+
+    """
+    origins = trace.table("kernels", (run,), columns=["origin"])["origin"].unique().to_pylist()
+    if origins != [IMPORTED]:
+        return None
+    return (
+        f"{run.run_id} was imported from a trace of {run.source}, which has times and no IR, so "
+        "there is nothing to evaluate or judge; kvtrace join adds its times to a recording with IR."
+    )
+
+
 def calls_of(
     trace: Trace, run: Run, only: Container[int] | None = None
 ) -> Iterator[Call | UnreadyCall]:
@@ -180,7 +203,9 @@ def _values(
         arg, content = args[held.arg], trace.artifact(held.artifact)
         if content is None:
             continue
-        size, end = int(arg["storage_bytes"]), held.offset_bytes + len(content)
+        size, end = arg["storage_bytes"], held.offset_bytes + len(content)
+        if size is None:
+            continue  # which part of its storage this is, nobody knows
         if len(content) == size:
             values[held.arg] = content
         elif not whole and end <= size:
@@ -293,12 +318,19 @@ def _storages(content: ContentOf, args: list[dict[str, Any]]) -> dict[int, Stora
         held = content(arg["value_artifact"]) if arg["value_artifact"] else None
         group = _group(position, arg)
         size = arg["storage_bytes"]
-        if size is not None and (size < 0 or (held is not None and len(held) != size)):
+        if size is None:
+            storages.setdefault(group, Storage(least_storage_bytes(args, position, _width)))
+            continue
+        if size < 0 or (held is not None and len(held) != size):
             raise CannotReplay(f"the storage of {arg['name']} cannot have {size:,} bytes")
         if group not in storages or (held and storages[group].data is None):
             data = None if held is None else np.frombuffer(held, np.uint8).copy()
-            storages[group] = Storage(arg["storage_bytes"], data)
+            storages[group] = Storage(size, data)
     return storages
+
+
+def _width(dtype: str) -> int:
+    return element_of_short_name(dtype).bytes
 
 
 def _group(position: int, arg: dict[str, Any]) -> int:
@@ -316,6 +348,7 @@ def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) 
             dtype=arg["dtype"],
             shape=shape,
             strides=strides,
+            end_known=arg["storage_bytes"] is not None,
         )
     if arg["kind"] == "scalar":
         if arg["scalar"] is None:
@@ -326,12 +359,13 @@ def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) 
 
 def _extent(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return shape and strides of a tensor; a pointer without has the rest of its storage."""
-    if arg["storage_bytes"] is None or arg["offset_bytes"] is None:
+    whole = arg["shape"] is not None and arg["strides"] is not None
+    if arg["offset_bytes"] is None or (arg["storage_bytes"] is None and not whole):
         raise CannotReplay(
             f"argument {arg['name']} is a pointer into memory of which nothing is known: it came "
             "with a type and an address alone, and lies in no tensor that was an argument"
         )
-    if arg["shape"] is not None and arg["strides"] is not None:
+    if whole:
         return tuple(arg["shape"]), tuple(arg["strides"])
     size = element_of_short_name(arg["dtype"]).bytes
     return ((arg["storage_bytes"] - arg["offset_bytes"]) // size,), (1,)

@@ -11,8 +11,8 @@ from kvtrace.converters.query.query import connect, query
 from kvtrace.converters.report import report_data
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.figures.identity import SOURCE
+from kvtrace.figures.makers import TRITON
 from kvtrace.figures.recompiled import compiled_here
-from kvtrace.figures.times import TRITON
 from kvtrace.figures.window import WHOLE
 from kvtrace.schema.trace import Selection, open_trace
 from tests.support.tiers import some

@@ -17,7 +17,7 @@ from kvtrace.figures.database import database
 from kvtrace.figures.following import launch_sums
 from kvtrace.figures.identity import SOURCE, KernelKey, key_of
 from kvtrace.figures.kernels import EXECUTED, KERNEL_FIGURES, LAUNCHED
-from kvtrace.figures.times import TRITON
+from kvtrace.figures.makers import TRITON
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import TOP_KERNELS
 from kvtrace.figures.window import WHOLE

@@ -76,7 +76,10 @@ def profile_html(profile: Profile) -> str:
     caption = f"profile <small>{markup.words(profile.path)}: {kernels}{more}</small>"
     parts = [markup.table(_columns(profile), launched[:_SHOWN], caption)]
     if not profile.replayed:
-        parts.append(markup.paragraph("bytes and FLOPs are not known yet: call .replay()"))
+        how = " yet: call .replay()"
+        if profile.has_times_alone:
+            how = ": the trace was imported without IR"
+        parts.append(markup.paragraph(f"bytes and FLOPs are not known{how}"))
     elif profile.device is not None:
         limits = profile.device.limits
         told = f"at best and bound: by the limits of {limits.name} ({limits.source})"

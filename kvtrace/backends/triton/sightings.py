@@ -88,10 +88,10 @@ class Sightings(Observer):
 
     def _verdicts(self, call: "Call") -> "list[Verdict]":
         from kvtrace.verdicts.rules.asserts import asserted
-        from kvtrace.verdicts.rules.evaluated import violation
+        from kvtrace.verdicts.rules.evaluated import left
         from kvtrace.verdicts.rules.out_of_bounds_zeros import without_any_zeros
 
-        found = [violation(defect, self._arguments, OBSERVED) for defect in self._seen.values()]
+        found = [left(defect, self._arguments, OBSERVED) for defect in self._seen.values()]
         if self._failure is not None:
             found.append(asserted(self._failure, OBSERVED))
         return without_any_zeros(call.module, found)

@@ -35,7 +35,7 @@ from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.admitted import admitted
 from kvtrace.verdicts.rules.assumptions import assumption_of
-from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, violation
+from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, left
 from kvtrace.verdicts.rules.farthest import with_farthest
 from kvtrace.verdicts.verdict import Verdict
 
@@ -361,12 +361,13 @@ class _Witnesses:
         arguments = self._bound.call.arguments
         for defect in defects.values():
             whole = defect if counted else self._with_farthest(found, defect)
-            shown = violation(
+            shown = left(
                 whole or defect, arguments, refuted.method, counted=counted,
                 farthest=whole is not None,
             )  # fmt: skip
-            why = admitted(self._bound, access, defect)
-            yield replace(shown, reason=why, solver_ns=refuted.solver_ns or None)
+            if shown.verdict == "violation":
+                shown = replace(shown, reason=admitted(self._bound, access, defect))
+            yield replace(shown, solver_ns=refuted.solver_ns or None)
 
     def _with_farthest(self, found: Sequence[_Outside], defect: OutOfBounds) -> OutOfBounds | None:
         """Return a defect with the lane of the grid that goes farthest, None if it is not known."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kvtrace.evaluate import Argument
+from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, OutOfBounds
 from kvtrace.ir import Op
 from kvtrace.ir.data_dependence import depending_on_data
@@ -87,7 +87,7 @@ class EvaluatedBounds(Concrete):
     def _of(self, op: Op, kind: str, failure: str | None) -> Iterator[Verdict]:
         state = self._ops.get(op.index, _OpBounds())
         for defect in state.defects.values():
-            yield violation(defect, self._call.arguments)
+            yield left(defect, self._call.arguments)
         if state.defects:
             return
         arg = _name(state.arguments, self._call.arguments)
@@ -103,7 +103,7 @@ class EvaluatedBounds(Concrete):
         yield Verdict("out-of-bounds", "proven", op, message, "evaluated", access=kind, arg=arg)
 
 
-def violation(
+def left(
     defect: OutOfBounds,
     arguments: Sequence[Argument],
     method: str = "evaluated",
@@ -112,6 +112,8 @@ def violation(
     farthest: bool = True,
 ) -> Verdict:
     """Return the verdict on an access that was seen to leave its tensor.
+
+    It is a violation, and unknown where its storage may continue behind the tensor.
 
     Args:
         defect: the access as observed, with byte offsets from the data pointer.
@@ -122,6 +124,15 @@ def violation(
 
     """
     name = arguments[defect.argument].name
+    if may_be_inside(defect, arguments):
+        reason = (
+            f"it {where_it_goes(defect, name)}, and how large the storage of {name} is was not "
+            "recorded"
+        )
+        message = f"{defect.kind} could not be decided: {reason}"
+        return Verdict(
+            defect.rule, "unknown", defect.op, message, method, reason, defect.kind, name
+        )
     inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
     lanes = defect.lanes if counted else None
     others = _others(defect, lanes) if farthest else ""
@@ -141,6 +152,13 @@ def violation(
         lanes=lanes,
         nearest=nearest_tensor(arguments, defect.argument, defect.address_offset),
     )
+
+
+def may_be_inside(defect: OutOfBounds, arguments: Sequence[Argument]) -> bool:
+    """Tell whether an access past the end of a tensor may be inside a storage of unknown size."""
+    tensor = arguments[defect.argument]
+    past_the_end = defect.rule == "out-of-bounds" and defect.past_end_bytes > 0
+    return past_the_end and isinstance(tensor, TensorArgument) and not tensor.end_known
 
 
 def _others(defect: OutOfBounds, lanes: int | None) -> str:

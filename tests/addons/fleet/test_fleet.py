@@ -20,7 +20,7 @@ from kvtrace.addons.fleet.trends import judge_times
 from kvtrace.cli import main
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.figures.identity import KernelKey
-from kvtrace.figures.times import TRITON
+from kvtrace.figures.makers import TRITON
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter

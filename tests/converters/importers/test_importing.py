@@ -10,6 +10,11 @@ from hypothesis import strategies as st
 from kvtrace.cli import main
 from kvtrace.converters.importers.importing import import_files
 from kvtrace.converters.importers.registry import BadSource, importer_names
+from kvtrace.converters.info.info import read_overview
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.report.data import report_data
+from kvtrace.figures.makers import CUSTOM
+from kvtrace.figures.window import WHOLE
 from kvtrace.schema.errors import BadSetting, KvtraceError, TraceNotFound
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -61,6 +66,7 @@ def test_torch_profilers_rows_have_all_that_the_file_says(tmp_path):
     assert [first[f"block_{axis}"] for axis in "xyz"] == [128, 1, 1]
     assert (first["registers"], first["shared_bytes"], first["launch_seq"]) == (32, 512, 0)
     assert gemm["call_id"] is None  # a library's
+    assert first["graph_id"] is None  # 0 in the file, where no graph was replayed
     assert (copy["kind"], copy["bytes"]) == ("copy", 4096)
     marks = {row["name"]: row for row in plain_rows(trace.table("marks"))}
     assert dict(marks["ProfilerStep"]["attributes"]) == {"step": "1"}
@@ -74,8 +80,45 @@ def test_torch_profilers_rows_have_all_that_the_file_says(tmp_path):
         ("train.py", 12, "step"),
     ]
     (kernel,) = plain_rows(trace.table("kernels"))
-    assert (kernel["name"], kernel["origin"], kernel["signature"]) == ("added", "kineto", None)
+    assert (kernel["name"], kernel["origin"], kernel["signature"]) == ("added", "imported", None)
     assert trace.table("launches").num_rows == 2
+
+
+def test_times_alone_have_nothing_to_judge_or_evaluate(tmp_path, capsys):
+    out = tmp_path / "out"
+    import_files([write_kineto(tmp_path)], out)
+    capsys.readouterr()
+    for command in (["sanitize", "--blocks"], ["sanitize"], ["replay"]):
+        assert main([*command, str(out)]) == 0
+        said = capsys.readouterr()
+        assert not said.out
+        assert "has times and no IR, so there is nothing to evaluate or judge" in said.err
+    assert main(["sanitize", "--json", str(out)]) == 0
+    assert capsys.readouterr().out == "[]\n"
+    assert not open_trace(out).passes(open_trace(out).runs[0].run_id)
+
+
+def test_kernels_of_unknown_make_are_called_custom_everywhere(tmp_path, capsys):
+    out = tmp_path / "out"
+    import_files([write_kineto(tmp_path)], out)
+    trace = open_trace(out)
+    profile = read_profile(trace, trace.runs, part=WHOLE)
+    kinds = {row.name: row.kind for row in profile.device_time.rows}
+    assert kinds["added"] == CUSTOM
+    assert profile.has_times_alone
+    assert [kernel.name for kernel in profile.kernels] == ["added"]
+    assert profile.kernels[0].measured.device_median_ns
+    (kernel,) = read_overview(trace, trace.runs).kernels
+    assert kernel.device_ns == profile.kernels[0].measured.device_ns
+    report = report_data(trace, trace.runs, "title", "out/")
+    named = dict(zip(report.device_names, report.device_kinds, strict=True))
+    assert named["added"] == CUSTOM
+    capsys.readouterr()
+    for command in ("profile", "info"):
+        assert main([command, str(out)]) == 0
+        said = capsys.readouterr().out
+        assert "custom" in said
+        assert " Triton " not in said.replace("of Triton's", "")
 
 
 def test_ranks_of_one_command_are_one_group(tmp_path):
@@ -116,6 +159,9 @@ def test_amds_grids_are_counted_in_blocks(tmp_path):
     assert rows[0]["device"] == 0
     assert rows[3]["name"] == "MEMORY_COPY_DEVICE_TO_HOST"
     assert trace.runs[0].devices[0]["name"] == "AMD Instinct MI300X"
+    device = read_profile(trace, trace.runs, part=WHOLE).device
+    assert (device.how, device.limits.name) == ("recorded", "MI300X")
+    assert device.limits.source == "AMD Instinct MI300X data sheet"
     assert plain_rows(trace.table("marks"))[0]["name"] == "forward"
 
 

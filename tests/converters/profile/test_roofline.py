@@ -30,7 +30,11 @@ H200 = limits_of("NVIDIA H200")
         ("NVIDIA L4", "L4"),
         ("NVIDIA L40S", "L40S"),
         ("NVIDIA B200", "B200"),
+        ("AMD Instinct MI250X/MI250", "MI250X, one of its two dies"),
         ("AMD Instinct MI300X", "MI300X"),
+        ("AMD Instinct MI325X", "MI325X"),
+        ("AMD Instinct MI355X", "MI355X"),
+        ("AMD Radeon RX 7900 XTX", "RX 7900 XTX"),
         ("Tesla T4", "T4"),
     ],
 )

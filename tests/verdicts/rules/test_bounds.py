@@ -1,6 +1,7 @@
 """Bounds of accesses: what is proven, witnessed or unknown, and of what it costs nothing."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from kvtrace.evaluate import TensorArgument
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.rules.evaluated import EvaluatedBounds
 from tests.metrics import kernels as older
 from tests.verdicts import bounds_kernels as kernels
 from tests.verdicts.calls import call, tensor
@@ -53,6 +56,30 @@ def test_a_witness_is_the_first_program_and_lane_that_leaves(programs):
     assert load.address_offset == 4 * first
     assert load.past_end_bytes == 4
     assert load.expression == "source + index"
+
+
+@pytest.mark.parametrize("method", ["symbolic", "evaluated"])
+@pytest.mark.parametrize("size", [100, 101])
+def test_past_the_end_of_a_storage_of_unknown_size_is_unknown(size, method):
+    one = copy_of(100, 1)
+    size_of = replace(one.arguments[2], value=size)
+    tensors = [replace(each, end_known=False) for each in one.arguments[:2]]
+    one = replace(one, arguments=(*tensors, size_of))
+    found = judged(one)
+    if method == "evaluated":
+        seen = EvaluatedBounds(one)
+        found = seen.verdicts(run(one, (seen,), contents="none"))
+    assert {v.verdict for v in found} == {"proven" if size == 100 else "unknown"}
+    if size > 100:
+        assert "4 bytes past the end of source, and how large" in found[0].reason
+
+
+def test_before_the_start_of_a_storage_of_unknown_size_is_out_of_bounds():
+    one = call(kernels.copy, (1,), wide=("size",), source=tensor(2048, offset=0),
+               result=tensor(2048), size=2048, BLOCK=1024)  # fmt: skip
+    before = replace(one.arguments[0], offset_bytes=-4, end_known=False)
+    load, _ = judged(replace(one, arguments=(before, *one.arguments[1:])))
+    assert (load.verdict, load.rule, load.past_end_bytes) == ("violation", "out-of-bounds", -4)
 
 
 def test_lanes_are_counted_where_the_grid_is_small_and_only_there():

@@ -714,10 +714,11 @@ export interface Ran {
 /**
  * What ran on devices under one name.
  *
- * `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
- * rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
- * where there are steps. `module` and `source` are a Triton kernel's (`identity.py`); `file` and
- * `line` are its definition, or of a library's kernel the line that most of its time comes from.
+ * `kind` says whose it is: Triton, a library's name, copy, fill or other; of another tool's traces
+ * custom, too (`figures/makers.py`). `share` is that of all rows. `bytes` are those copied or
+ * filled. `step_ns` is the mean time in one step of one run, where there are steps. `module` and
+ * `source` are a Triton kernel's (`identity.py`); `file` and `line` are its definition, or of a
+ * library's kernel the line that most of its time comes from.
  */
 export interface DeviceRow {
   readonly name: string;

@@ -177,13 +177,15 @@ export function Timeline() {
   );
 }
 
-/** The colors of libraries, copies and other kernels that are not Triton's. */
+/** The colors of libraries, copies and others that have one color each. */
 function Kinds() {
-  const kinds = [...new Set(page.report.device_kinds)].filter((kind) => kind !== "Triton").sort();
+  const found = new Set(page.report.device_kinds);
+  const own = ["Triton", "custom"].filter((kind) => found.delete(kind));
+  const kinds = [...found].sort();
   if (!kinds.length) return null;
   return (
     <p class="muted small kinds">
-      Each Triton kernel has its own color.
+      {own.length > 0 && `Each ${own.join(" or ")} kernel has its own color.`}
       {kinds.map((kind) => (
         <span key={kind}>
           {" "}

@@ -149,7 +149,7 @@ function Where({ of: { place, kind } }: { of: Ran }) {
 function notes(time: DeviceTime): string[] {
   const libraries = new Map<string, number>();
   for (const { kind, device_ns: ns } of time.rows)
-    if (!["Triton", "copy", "fill"].includes(kind))
+    if (!["Triton", "custom", "copy", "fill"].includes(kind))
       libraries.set(kind, (libraries.get(kind) ?? 0) + ns);
   const names = [...libraries].sort((a, b) => b[1] - a[1]).map(([kind]) => kind);
   const taken = [...libraries.values()].reduce((sum, ns) => sum + ns, 0);
