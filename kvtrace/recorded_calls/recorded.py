@@ -29,7 +29,6 @@ from kvtrace.schema.contents import (
     with_values,
 )
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import IMPORTED
 
 if TYPE_CHECKING:
     from kvtrace.ir.types import Type
@@ -122,6 +121,8 @@ def without_ir(trace: Trace, run: Run) -> str | None:
         TraceDamaged: as `Trace.table`.
 
     """
+    from kvtrace.schema.layout import IMPORTED  # which first launches do not need
+
     origins = trace.table("kernels", (run,), columns=["origin"])["origin"].unique().to_pylist()
     if origins != [IMPORTED]:
         return None
