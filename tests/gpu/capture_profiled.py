@@ -182,7 +182,7 @@ def profile_rank(out: Path) -> None:
 
 
 def record(program: str, out: Path, proton: bool) -> int:
-    """Start a program in a process of its own, recorded; return its exit status."""
+    """Run a program in a new process, recorded; return its exit status."""
     folder = out / (f"{program}_proton" if proton else program)
     folder.mkdir(parents=True)
     command = [sys.executable]

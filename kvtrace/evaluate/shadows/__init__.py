@@ -8,4 +8,6 @@ the name that the op's array meaning has in `dialects/`:
 * `ideal/`: what an integer would be if it had no width (the rule overflow).
 * `radius/`: how far a device that keeps to the IR may be off (checked launches).
 * `deviation/`: how far it may be from exact arithmetic, at worst and probably (tolerances).
+
+What the last two have in common is in `device_choice.py`, and in `shadow_memory.py` of memory.
 """

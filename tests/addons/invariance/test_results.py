@@ -1,4 +1,4 @@
-"""What is said of a kernel as a whole."""
+"""Results of a whole kernel: limits of time."""
 
 from collections.abc import Callable
 

@@ -17,7 +17,7 @@ def launched(
     graph: Sequence[int] | None = None,
     call: Sequence[int] | None = None,
 ) -> Launched:
-    """Return launches; those without a call of their own are of the call of their look."""
+    """Return launches; those without a call take the call of their look."""
     one = [0] * len(look)
     columns = (
         range(len(look)), call or look, enter, leave, thread or one, place or one,

@@ -29,13 +29,18 @@ from kvtrace.evaluate.shadows.deviation.roundings import (
 from kvtrace.evaluate.shadows.deviation.tt_dot import Product
 from kvtrace.evaluate.shadows.deviation.tt_memory import DeviatingMemory
 from kvtrace.evaluate.shadows.deviation.tt_reduce import combination
-from kvtrace.evaluate.shadows.driver import Shadows, on_actual
+from kvtrace.evaluate.shadows.device_choice import (
+    DeviceChoice,
+    commutes,
+    device_decides,
+    fitted,
+    float_sum,
+)
+from kvtrace.evaluate.shadows.driver import on_actual
 from kvtrace.evaluate.shadows.radius.arith import approximates
-from kvtrace.evaluate.shadows.radius.radii import ADDING, COMMUTING, fitted, shared_storages
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Unknown, actual, to_array, unknown_of
 from kvtrace.ir import Op
-from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import (
     ELEMENTWISE,
     KINDS,
@@ -48,7 +53,6 @@ from kvtrace.ir.ops import (
     operator_of,
     positions_of,
 )
-from kvtrace.ir.updates import update_of
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -60,7 +64,7 @@ CHANCE: Final = 1e-9
 _DOTS: Final = computing("dot")
 
 
-class Deviations(Shadows):
+class Deviations(DeviceChoice):
     """Follows planes.
 
     Attributes:
@@ -72,7 +76,7 @@ class Deviations(Shadows):
     """
 
     kind = Deviating
-    enters_reductions = True
+    memory: DeviatingMemory | None
 
     def __init__(
         self, module: Module, *, chance: float = CHANCE, granted: Granted | None = None
@@ -81,19 +85,18 @@ class Deviations(Shadows):
         granted = granted or Granted()
         narrow = () if granted.narrow else (*narrow_sums(module), *foreign_roundings(module))
         self.noise = Noise(0.0, granted, frozenset(op.index for op in narrow))
-        self.memory: DeviatingMemory | None = None
+        self.memory = None
         self.open: set[str] = set()
         self._chance = chance
-        self._shared: set[int] | None = set()
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Put a memory with planes in the place of the launch's; scalars are rounded, too."""
+        super().begin(launch, values)
         tensors = [each for each in launch.arguments if isinstance(each, TensorArgument)]
         elements = sum(prod(tensor.shape) for tensor in tensors)
         self.noise.deviations = deviations_for(self._chance, elements)
         written = launch.memory.written
         self.memory = launch.memory = DeviatingMemory(launch.arguments, written, self.noise)
-        self._shared = shared_storages(self.module, launch)
         parameters = zip(self.module.main.arguments, launch.arguments, strict=False)
         for parameter, argument in parameters:
             type_ = value_type(parameter.type)
@@ -106,8 +109,6 @@ class Deviations(Shadows):
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap an op; elements that are repeated share what is random in them."""
-        if operator_of(op) == "cat":
-            return self._unruled(op, step, always=True)
         found = super().wrapped(op, step)
         if op.name not in MOVING or KINDS[op.name].kind not in (Kind.SPREAD, Kind.PICKED):
             return found
@@ -127,10 +128,7 @@ class Deviations(Shadows):
         if not isinstance(held, Deviating):
             return
         if np.any(held.shadow["near"] > 0):
-            raise Undecided(
-                f"what decides at {place(op)} depends on a rounding, or an order, that is the "
-                "device's choice"
-            )
+            raise device_decides(op)
         self.open |= {plane for plane in OPEN if np.any(held.shadow[plane] > 0)}
 
     def computation(self, op: Op, step: Step) -> Step:
@@ -143,10 +141,10 @@ class Deviations(Shadows):
         if op.name in _DOTS:
             return self._product(op, step)
         if row.kind is Kind.ADDRESS:
-            return self._unruled(op, step)
+            return self.unruled(op, step)
         if op.name in ELEMENTWISE and len(op.results) == 1:
             return self._elementwise(op, step)
-        return self._unruled(op, step, always=row.kind is Kind.PRODUCT or approximates(op))
+        return self.unruled(op, step, always=row.kind is Kind.PRODUCT or approximates(op))
 
     def _given(self, op: Op, step: Step) -> Step:
         """Doubt constants: they were rounded when the kernel was compiled."""
@@ -165,7 +163,7 @@ class Deviations(Shadows):
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         types = [value_type(value.type) for value in op.operands]
         if result_type.pointer or any(type_.pointer for type_ in types) or approximates(op):
-            return self._unruled(op, step, always=approximates(op))
+            return self.unruled(op, step, always=approximates(op))
         rule = elementwise_rule(op, self.module, self.noise)
         integers = result_type.element.kind != "f"
         run = on_actual(op, step)
@@ -184,7 +182,7 @@ class Deviations(Shadows):
         return computed
 
     def _product(self, op: Op, step: Step) -> Step:
-        product, lost = Product(op, self.noise), self._unruled(op, step)
+        product, lost = Product(op, self.noise), self.unruled(op, step)
         if product.is_exact:
             return lost
         result, operands = op.results[0].id, dot_operands(op)
@@ -203,7 +201,7 @@ class Deviations(Shadows):
         """Bound a reduction or a scan."""
         return combination(op, step, self.noise)
 
-    def _unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
+    def unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
         """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
         results = [(value.id, len(value_type(value.type).shape) + 1) for value in op.results]
         run = on_actual(op, step)
@@ -235,15 +233,15 @@ class Deviations(Shadows):
         results = [value.id for value in op.results]
         shapes = [(1, *value_type(value.type).shape) for value in op.results]
         adds = _type_of_sum(op) if atomic else None
-        used = atomic and bool(results) and bool(flow_of(self.module).uses(op.results[0]))
-        commutes = not atomic or update_of(op) in COMMUTING or adds is not None
+        used = atomic and self.is_used(op)
+        any_order = not atomic or commutes(op)
         run = on_actual(op, step)
 
         def accessed(values: list[Any], scope: Any) -> None:
             memory = self.memory
             assert memory is not None
             if scope.launch.in_order and not atomic:
-                self._see_that_nothing_is_shared(op, values[pointer.id])
+                self.see_that_nothing_is_shared(op, values[pointer.id])
             for value in positions:
                 self.decided(op, value, values[value.id], scope)
             doubts = [
@@ -265,7 +263,7 @@ class Deviations(Shadows):
                     values[results[0]] = Deviating(
                         values[results[0]], planes, None, self.noise.all_births
                     )
-            elif atomic and not commutes:
+            elif not any_order:
                 raise Undecided(f"what {place(op)} leaves in memory depends on an order")
             elif used and not isinstance(values[results[0]], Unknown):
                 values[results[0]] = Deviating(
@@ -273,15 +271,6 @@ class Deviations(Shadows):
                 )
 
         return accessed
-
-    def _see_that_nothing_is_shared(self, op: Op, pointer: Any) -> None:
-        """Refuse an access, in a launch whose programs' order matters, to what others write."""
-        assert self.memory is not None
-        storages = self.memory.storages_of(actual(pointer))
-        if self._shared is None or not storages.isdisjoint(self._shared):
-            raise Undecided(
-                f"at {place(op)} programs find in memory what others wrote, so their order decides"
-            )
 
 
 def _constant(held: Any, element: ElementType, written: float | None = None) -> Any:
@@ -302,8 +291,8 @@ def _constant(held: Any, element: ElementType, written: float | None = None) -> 
 
 def _type_of_sum(op: Op) -> str | None:
     """Return the type that an atomic addition of floats rounds to; None: it adds none."""
-    element = value_type(op.operand("value").type).element
-    return element.name if element.kind == "f" and update_of(op) in ADDING else None
+    element = float_sum(op)
+    return None if element is None else element.name
 
 
 def _any_deviating(values: Sequence[Any]) -> bool:

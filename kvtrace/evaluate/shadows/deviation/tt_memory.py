@@ -8,73 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.arguments import Storage, TensorArgument
+from kvtrace.evaluate.arguments import Storage
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.shadows.deviation.planes import BOUNDS, PLANES, Deviating, together
+from kvtrace.evaluate.shadows.deviation.planes import BOUNDS, OPEN, PLANES, Deviating, together
 from kvtrace.evaluate.shadows.deviation.roundings import Noise, rounding
-from kvtrace.evaluate.shadows.radius.tt_memory import actual_mask
+from kvtrace.evaluate.shadows.shadow_memory import (
+    KeptBeside,
+    ShadowMemory,
+    actual_mask,
+    targets,
+)
 from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.evaluate.values import (
     Array,
-    Descriptor,
-    Pointer,
     PointerChoice,
     Unknown,
-    pointers_in,
     to_array,
 )
 from kvtrace.ir import Op
 
 
-@dataclass(frozen=True)
-class _PlanesElement(ElementType):
-    """Planes, which are addressed as an element of so many bytes."""
+class _Planes(KeptBeside):
+    """The planes of a launch's storages."""
 
-    size: int = 4
-
-    @property
-    def bytes(self) -> int:
-        """Size of the element whose planes they are."""
-        return self.size
-
-
-def _planes_type(type_: ValueType) -> ValueType:
-    size = type_.element.bytes
-    element = _PlanesElement(f"planes of {size} bytes", "planes", 0, PLANES, PLANES, size)
-    return ValueType("planes", type_.shape, element)
-
-
-class _Kept(Memory):
-    """The planes of a launch's storages, kept and addressed as their elements are."""
-
-    def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
-        super().__init__(arguments, written)
-        self.kept: dict[int, tuple[int, int, Array]] = {}  # storage: size, phase, planes
-
-    def is_known(self, tensor: TensorArgument) -> bool:
-        """Whether the contents of a tensor's storage, and so their planes, are."""
-        return tensor.storage.data is not None
-
-    def _elements(self, tensor: TensorArgument, element: ElementType) -> tuple[Array, int]:
-        size = element.bytes
-        phase = tensor.offset_bytes % size
-        storage = tensor.storage
-        kept = self.kept.get(id(storage))
-        if kept is not None and kept[:2] != (size, phase):
-            raise Undecided(
-                f"the memory of {tensor.name} is read and written as elements of several sizes"
-            )
-        if kept is None:
-            count = max(0, (storage.nbytes - phase) // size)
-            kept = self.kept[id(storage)] = (size, phase, np.zeros(count, PLANES))
-        return kept[2], (tensor.offset_bytes - phase) // size
-
-    def _data(self, storage: Storage) -> Array:
-        del storage
-        raise Undecided("it goes to addresses that are not multiples of their elements' size")
+    what, dtype, kind, bits = "planes", PLANES, "planes", 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +48,7 @@ class _Sums:
     name: str
 
 
-class DeviatingMemory(Memory):
+class DeviatingMemory(ShadowMemory):
     """The launch's own memory, which keeps planes of what is stored and has them for loads.
 
     The instrument sets `stored` before an access to the data with planes, `doubt` to where its mask
@@ -98,7 +57,7 @@ class DeviatingMemory(Memory):
 
     def __init__(self, arguments: Sequence[Any], written: frozenset[Storage], noise: Noise) -> None:
         super().__init__(arguments, written)
-        self.planes = _Kept(arguments, written)
+        self.planes = _Planes(arguments, written)
         self.stored: Sequence[Any] = ()
         self.doubt: Array | None = None
         self.adds: str | None = None
@@ -113,7 +72,7 @@ class DeviatingMemory(Memory):
         value = super().load(op, scope, pointer, mask, other, type_)
         self.loaded = None
         touched = [
-            each for each in _targets(pointer)
+            each for each in targets(pointer)
             if each.argument is not None and self._storage_of(each) in self.planes.kept
         ]  # fmt: skip
         filled = next((each for each in self.stored if isinstance(each, Deviating)), None)
@@ -122,7 +81,9 @@ class DeviatingMemory(Memory):
         rank = len(type_.shape) + 1
         fill = np.zeros((1,) * rank, PLANES) if filled is None else filled.shadow
         if touched or filled is not None:
-            found = self.planes.load(op, scope, pointer, mask, fill, _planes_type(type_)).copy()
+            found = self.planes.load(
+                op, scope, pointer, mask, fill, self.planes.type_of(type_)
+            ).copy()
         else:
             found = np.zeros((1,) * rank, PLANES)
         if any(self._storage_of(each) in self._sums for each in touched):
@@ -130,7 +91,7 @@ class DeviatingMemory(Memory):
         if self.doubt is not None:
             shape = np.broadcast_shapes(found.shape, self.doubt.shape)
             found = np.array(np.broadcast_to(found, shape))
-            for plane in ("worst", "meaning", "near", "bias"):
+            for plane in OPEN:
                 found[plane] = np.where(self.doubt[plane] > 0, np.inf, found[plane])
         self.loaded = found
         return value
@@ -150,11 +111,11 @@ class DeviatingMemory(Memory):
         if self.doubt is not None:  # another value may stay, or come
             shape = np.broadcast_shapes(planes.shape, self.doubt.shape)
             planes = np.array(np.broadcast_to(planes, shape))
-            for plane in ("worst", "meaning", "near", "bias"):
+            for plane in OPEN:
                 planes[plane] = np.where(self.doubt[plane] > 0, np.inf, planes[plane])
             if mask is not None:
                 mask = np.logical_or(actual_mask(mask), self.doubt["worst"] > 0)
-        self.planes.store(op, scope, pointer, planes, mask, _planes_type(type_))
+        self.planes.store(op, scope, pointer, planes, mask, self.planes.type_of(type_))
 
     def _to_memory(self, held: Any, type_: ValueType) -> Array:
         """Return the planes of what is stored: all that is random in one."""
@@ -208,7 +169,7 @@ class DeviatingMemory(Memory):
             np.add.at(sums.count, index, 1)
             return None
 
-        self.planes.atomic(op, scope, pointer, [given], mask, _planes_type(type_), add)
+        self.planes.atomic(op, scope, pointer, [given], mask, self.planes.type_of(type_), add)
         return result
 
     def _begin_sums(self, pointer: Any, type_: ValueType, name: str) -> None:
@@ -236,16 +197,3 @@ class DeviatingMemory(Memory):
             planes["meaning"] += count * 2.0**-53 * sums.magnitude
             held = from_memory(sums.flat, sums.element).astype(np.float64)
             planes["off"] = np.where(count > 0, sums.exact - held, planes["off"])
-
-    def _storage_of(self, pointer: Any) -> int:
-        return id(self._arguments[pointer.argument].storage)
-
-    def storages_of(self, pointer: Any) -> set[int]:
-        """Return the storages that pointers, or a descriptor, lead into."""
-        base = pointer.base if isinstance(pointer, Descriptor) else pointer
-        return {self._storage_of(each) for each in _targets(base) if each.argument is not None}
-
-
-def _targets(pointer: Any) -> list[Any]:
-    base = pointer.base if isinstance(pointer, Descriptor) else pointer
-    return pointers_in(base) if isinstance(base, Pointer | PointerChoice) else []

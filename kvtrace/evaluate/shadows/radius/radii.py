@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.dialects.tt_dot import dot_operands
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.registry import place
-from kvtrace.evaluate.shadows.driver import Shadows, on_actual
+from kvtrace.evaluate.shadows.device_choice import (
+    DeviceChoice,
+    commutes,
+    device_decides,
+    fitted,
+    float_sum,
+)
+from kvtrace.evaluate.shadows.driver import on_actual
 from kvtrace.evaluate.shadows.radius.arith import approximates, rule_of, undefined_by
 from kvtrace.evaluate.shadows.radius.tt_dot import Product
 from kvtrace.evaluate.shadows.radius.tt_memory import FollowedMemory
@@ -32,9 +37,8 @@ from kvtrace.evaluate.shadows.values import (
     with_radius,
 )
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Array, Unknown, actual, to_array, unknown_of
+from kvtrace.evaluate.values import Unknown, actual, to_array, unknown_of
 from kvtrace.ir import Op
-from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import (
     ELEMENTWISE,
     KINDS,
@@ -43,10 +47,8 @@ from kvtrace.ir.ops import (
     computing,
     data_of,
     mask_of,
-    operator_of,
     positions_of,
 )
-from kvtrace.ir.updates import update_of
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -54,11 +56,9 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module, Value
 
 _DOTS: Final = computing("dot")
-ADDING: Final = frozenset({"add", "fadd"})
-COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
 
 
-class Radii(Shadows):
+class Radii(DeviceChoice):
     """Follows radii.
 
     Once an evaluation has ended, `memory` has those of what was stored, and `shared` what came too
@@ -66,36 +66,25 @@ class Radii(Shadows):
     """
 
     kind = Uncertain
-    enters_reductions = True
+    memory: FollowedMemory | None
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        self.memory: FollowedMemory | None = None
+        self.memory = None
         self.shared: FollowedShared | None = None
-        self._shared: set[int] | None = set()
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Put a memory with radii in the place of the launch's."""
-        del values
+        super().begin(launch, values)
         self.memory = FollowedMemory(launch.arguments, launch.memory.written)
         launch.memory = self.memory
         self.shared = launch.shared = FollowedShared(prod(launch.grid), self.memory)
-        self._shared = shared_storages(self.module, launch)
-
-    def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap an op; in which order `cat` puts elements is the compiler's choice."""
-        if operator_of(op) == "cat":
-            return self._unruled(op, step, always=True)
-        return super().wrapped(op, step)
 
     def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
         """See that what decides is certain."""
         del value, scope
         if isinstance(held, Uncertain) and np.any(held.shadow > 0):
-            raise Undecided(
-                f"what decides at {place(op)} depends on a rounding, or an order, that is the "
-                "device's choice"
-            )
+            raise device_decides(op)
 
     def computation(self, op: Op, step: Step) -> Step:
         """Wrap an op that makes elements of elements, by its kind."""
@@ -111,7 +100,7 @@ class Radii(Shadows):
         if op.name in ELEMENTWISE and len(op.results) == 1:
             return self._elementwise(op, step)
         # A scaled product is made in steps of the compiler's choice.
-        return self._unruled(op, step, always=row.kind is Kind.PRODUCT or approximates(op))
+        return self.unruled(op, step, always=row.kind is Kind.PRODUCT or approximates(op))
 
     # -- numbers ---------------------------------------------------------------------------------
 
@@ -120,7 +109,7 @@ class Radii(Shadows):
         types = [value_type(value.type) for value in op.operands]
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         if result_type.pointer or any(type_.pointer for type_ in types):
-            return self._unruled(op, step)
+            return self.unruled(op, step)
         undefined = undefined_by(op)
         run = on_actual(op, step)
 
@@ -143,7 +132,7 @@ class Radii(Shadows):
         return computed
 
     def _product(self, op: Op, step: Step) -> Step:
-        product, lost = Product(op), self._unruled(op, step)
+        product, lost = Product(op), self.unruled(op, step)
         if product.is_exact:
             return lost
         result, operands = op.results[0].id, dot_operands(op)
@@ -185,7 +174,7 @@ class Radii(Shadows):
 
         return addressed
 
-    def _unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
+    def unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
         """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
         results = [(value.id, len(value_type(value.type).shape) + 1) for value in op.results]
         run = on_actual(op, step)
@@ -199,15 +188,6 @@ class Radii(Shadows):
                     values[slot] = with_radius(values[slot], np.full((1,) * rank, np.inf))
 
         return ran
-
-    def _see_that_nothing_is_shared(self, op: Op, pointer: Any) -> None:
-        """Refuse an access, in a launch whose programs' order matters, to what others write."""
-        assert self.memory is not None
-        storages = self.memory.storages_of(actual(pointer))
-        if self._shared is None or not storages.isdisjoint(self._shared):
-            raise Undecided(
-                f"at {place(op)} programs find in memory what others wrote, so their order decides"
-            )
 
     def _within_shared(self, op: Op, step: Step) -> Step:
         """Run an op of shared memory, which keeps radii itself; places and waits are certain."""
@@ -233,15 +213,15 @@ class Radii(Shadows):
         results = [value.id for value in op.results]
         shapes = [(1, *value_type(value.type).shape) for value in op.results]
         sums = _half_ulp_of_sum(op) if atomic else None
-        ordered = atomic and bool(results) and bool(flow_of(self.module).uses(op.results[0]))
-        commutes = not atomic or update_of(op) in COMMUTING or sums is not None
+        ordered = atomic and self.is_used(op)
+        any_order = not atomic or commutes(op)
         run = on_actual(op, step)
 
         def accessed(values: list[Any], scope: Any) -> None:
             memory = self.memory
             assert memory is not None
             if scope.launch.in_order and not atomic:
-                self._see_that_nothing_is_shared(op, values[pointer.id])
+                self.see_that_nothing_is_shared(op, values[pointer.id])
             for value in deciding_ones:
                 self.decided(op, value, values[value.id], scope)
             held = [values[value.id] for value, _ in data]
@@ -260,25 +240,13 @@ class Radii(Shadows):
                 radius = memory.loaded
                 if radius is not None and not isinstance(values[results[0]], Unknown):
                     values[results[0]] = with_radius(values[results[0]], fitted(radius, shapes[0]))
-            elif atomic and not commutes:
+            elif not any_order:
                 raise Undecided(f"what {place(op)} leaves in memory depends on an order")
             elif ordered and not isinstance(values[results[0]], Unknown):
                 whole = np.full((1,) * len(shapes[0]), np.inf)
                 values[results[0]] = with_radius(values[results[0]], whole)
 
         return accessed
-
-
-def shared_storages(module: Module, launch: Launch) -> set[int] | None:
-    """Return the storages that a launch reads and writes; None: its programs wait for others."""
-    kinds: dict[int, set[str]] = {}
-    for site in memory_sites(module):
-        if site.waits:
-            return None
-        for place_, argument in enumerate(launch.arguments):
-            if isinstance(argument, TensorArgument) and site.reaches(place_):
-                kinds.setdefault(id(argument.storage), set()).add(site.kind)
-    return {storage for storage, found in kinds.items() if len(found) > 1}
 
 
 def _deciding_in_shared(op: Op) -> tuple[Value, ...]:
@@ -290,16 +258,9 @@ def _deciding_in_shared(op: Op) -> tuple[Value, ...]:
 
 def _half_ulp_of_sum(op: Op) -> float | None:
     """Return by how much each addition of floats may be off, relatively; None: it adds none."""
-    element = value_type(op.operand("value").type).element
-    return half_ulp(element) if element.kind == "f" and update_of(op) in ADDING else None
+    element = float_sum(op)
+    return None if element is None else half_ulp(element)
 
 
 def _any_uncertain(values: Sequence[Any]) -> bool:
     return any(isinstance(value, Uncertain) for value in values)
-
-
-def fitted(radius: Array, shape: tuple[int, ...]) -> Array:
-    """Give a radius of a descriptor's block the axes of the tensor that it becomes."""
-    if radius.ndim == len(shape):
-        return radius
-    return np.broadcast_to(radius.max(), (1,) * len(shape))

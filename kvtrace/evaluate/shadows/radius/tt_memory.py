@@ -8,46 +8,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.arguments import Storage, TensorArgument
-from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.arguments import Storage
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.shadows.shadow_memory import (
+    KeptBeside,
+    ShadowMemory,
+    actual_mask,
+    targets,
+)
 from kvtrace.evaluate.shadows.values import Uncertain
-from kvtrace.evaluate.types import ElementType, ValueType
+from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import (
     Array,
-    Descriptor,
-    Pointer,
     PointerChoice,
     Unknown,
-    actual,
-    pointers_in,
-    to_array,
 )
 from kvtrace.ir import Op
 
-_FLOAT32: Final = np.dtype(np.float32)
-
 #: More than rounding a radius to float32 takes from it.
 _UPWARDS: Final = 1 + 2.0**-20
-
-
-@dataclass(frozen=True)
-class _RadiusElement(ElementType):
-    """A radius in float32, which is addressed as an element of so many bytes."""
-
-    size: int = 4
-
-    @property
-    def bytes(self) -> int:
-        """Size of the element whose radius it is."""
-        return self.size
-
-
-def _radius_type(type_: ValueType) -> ValueType:
-    size = type_.element.bytes
-    element = _RadiusElement(f"radius of {size} bytes", "f", 32, _FLOAT32, _FLOAT32, size)
-    return ValueType("radius", type_.shape, element)
 
 
 @dataclass
@@ -60,43 +39,24 @@ class Sums:
     half_ulp: float
 
 
-class _Radii(Memory):
-    """The radii of a launch's storages, kept and addressed as their elements are.
+class _Radii(KeptBeside):
+    """The radii of a launch's storages.
 
     `sums` has the storages that atomic additions of floats go to.
     """
 
+    what, dtype, kind, bits = "radius", np.float32, "f", 32
+
     def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
         super().__init__(arguments, written)
-        self.kept: dict[int, tuple[int, int, Array]] = {}  # storage: size, phase, radii
         self.sums: dict[int, Sums] = {}
 
-    def is_known(self, tensor: TensorArgument) -> bool:
-        """Whether the contents of a tensor's storage, and so their radii, are."""
-        return tensor.storage.data is not None
-
-    def _elements(self, tensor: TensorArgument, element: ElementType) -> tuple[Array, int]:
-        size = element.bytes
-        phase = tensor.offset_bytes % size
-        storage = tensor.storage
-        kept = self.kept.get(id(storage))
-        if kept is not None and kept[:2] != (size, phase):
-            if kept[2].any():
-                raise Undecided(
-                    f"the memory of {tensor.name} is read and written as elements of several sizes"
-                )
-            kept = None
-        if kept is None:
-            count = max(0, (storage.nbytes - phase) // size)
-            kept = self.kept[id(storage)] = (size, phase, np.zeros(count, _FLOAT32))
-        return kept[2], (tensor.offset_bytes - phase) // size
-
-    def _data(self, storage: Storage) -> Array:
-        del storage
-        raise Undecided("it goes to addresses that are not multiples of their elements' size")
+    def is_blank(self, kept: Array) -> bool:
+        """Whether all are certain."""
+        return not kept.any()
 
 
-class FollowedMemory(Memory):
+class FollowedMemory(ShadowMemory):
     """The launch's own memory, which keeps radii of what is stored and has them for what is loaded.
 
     The instrument says before an access what is beside its operands: `stored`, the radii of data;
@@ -141,12 +101,12 @@ class FollowedMemory(Memory):
     def _radius_of_load(
         self, op: Op, scope: Scope, pointer: Any, mask: Any, value: Any, type_: ValueType
     ) -> Array | None:
-        touched = [self._is_touched(each) for each in _targets(pointer)]
+        touched = [self._is_touched(each) for each in targets(pointer)]
         filled = self.stored[0] if self.stored else None
         if isinstance(value, Unknown) or not (any(touched) or filled is not None):
             return None
         fill = None if filled is None else filled.astype(np.float32)
-        radius = self.radii.load(op, scope, pointer, mask, fill, _radius_type(type_))
+        radius = self.radii.load(op, scope, pointer, mask, fill, self.radii.type_of(type_))
         if "summed" in touched:
             radius = np.full_like(radius, np.inf)
         found: Array = radius.astype(np.float64)
@@ -171,7 +131,7 @@ class FollowedMemory(Memory):
             radius = np.where(self.masked > 0, np.inf, radius)
             mask = None if mask is None else np.logical_or(actual_mask(mask), self.masked > 0)
         rounded = (radius * _UPWARDS).astype(np.float32)
-        self.radii.store(op, scope, pointer, rounded, mask, _radius_type(type_))
+        self.radii.store(op, scope, pointer, rounded, mask, self.radii.type_of(type_))
 
     def atomic(
         self,
@@ -212,7 +172,7 @@ class FollowedMemory(Memory):
             return None
 
         rounded = [(each * _UPWARDS).astype(np.float32) for each in given]
-        self.radii.atomic(op, scope, pointer, rounded, mask, _radius_type(type_), add)
+        self.radii.atomic(op, scope, pointer, rounded, mask, self.radii.type_of(type_), add)
         return result
 
     def _begin_sums(self, pointer: Any, type_: ValueType, half_ulp: float) -> None:
@@ -235,14 +195,6 @@ class FollowedMemory(Memory):
             bound = 2 * sums.count * sums.half_ulp * (sums.first + sums.magnitude)
             kept[2][:] += (np.where(sums.count > 1, bound, 0) * _UPWARDS).astype(np.float32)
 
-    def storages_of(self, pointer: Any) -> set[int]:
-        """Return the storages that pointers, or a descriptor, lead into."""
-        base = pointer.base if isinstance(pointer, Descriptor) else pointer
-        return {self._storage_of(each) for each in _targets(base) if each.argument is not None}
-
-    def _storage_of(self, pointer: Any) -> int:
-        return id(self._arguments[pointer.argument].storage)
-
     def _is_touched(self, pointer: Any) -> str:
         """Say whether a storage has radii, or sums of which nothing is known yet."""
         if pointer.argument is None:
@@ -253,12 +205,3 @@ class FollowedMemory(Memory):
     def _note(self, pointer: Any, type_: ValueType) -> None:
         if pointer.argument is not None:
             self.elements.setdefault(self._storage_of(pointer), set()).add(type_.element.name)
-
-
-def actual_mask(mask: Any) -> Array:
-    """Materialise a mask."""
-    return np.asarray(mask) if isinstance(mask, bool) else to_array(actual(mask), None)
-
-
-def _targets(pointer: Any) -> list[Any]:
-    return pointers_in(pointer) if isinstance(pointer, Pointer | PointerChoice) else []
