@@ -29,6 +29,11 @@ from kvtrace.schema.writer import RunWriter, new_run_id
 #: Bytes of a file by which its tool is recognized.
 _HEAD: Final = 1 << 16
 _GZIP: Final = b"\x1f\x8b"
+#: What importers raise of files that are not as the tool writes them.
+_UNFIT: Final = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError,
+    pa.ArrowException,
+)  # fmt: skip
 #: What a run that was imported has in `settings`.
 FILE: Final = "imported_from"
 
@@ -140,9 +145,7 @@ def _read(
             yield _sealed(run, writer, rows, name, path, group)
             writer = RunWriter(work, new_run_id(), of_this_process=False)
             rows.begin(writer)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as problem:
-        raise _not_as_written(path, name, problem) from problem
-    except (OverflowError, pa.ArrowException) as problem:
+    except _UNFIT as problem:
         raise _not_as_written(path, name, problem) from problem
     finally:
         writer.close()

@@ -18,6 +18,7 @@ from kvtrace.addons.join.call_facts import CallFacts
 from kvtrace.addons.join.events import events_of
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
+from kvtrace.figures.scans import row_count
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Selection, Trace
@@ -56,11 +57,7 @@ CONVERTER: Final = KinetoConverter()
 
 def _one_run(selection: Selection) -> Run:
     """Return the run with launches; torch.profiler writes a file a process."""
-    runs = [
-        run
-        for run in selection.runs
-        if any(each.num_rows for each in selection.trace.pieces("launches", [run], ["seq"]))
-    ]
+    runs = [run for run in selection.runs if row_count(selection.trace, run, "launches")]
     if len(runs) != 1:
         raise BadSetting(
             f"{plural(len(runs), 'run')} of {selection.trace.path} have launches, and a file of "

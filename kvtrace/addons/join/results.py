@@ -14,6 +14,7 @@ from kvtrace.addons.join.joining import Joined, join_run
 from kvtrace.addons.join.writing import counts, tables
 from kvtrace.converters.importers.importing import import_files
 from kvtrace.figures.columns import integers
+from kvtrace.figures.scans import row_count
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.layout import JOIN
 from kvtrace.schema.reading import captured_rows, quietly
@@ -112,8 +113,8 @@ def write(recording: Selection, times: Selection, done: Sequence[JoinedRun], sou
 
 
 def _paired(recording: Selection, times: Selection) -> dict[Run, list[Run]]:
-    own = [run for run in recording.runs if _has_rows(recording, run, "launches", "seq")]
-    theirs = [run for run in times.runs if _has_rows(times, run, "gpu_kernels", "record")]
+    own = [run for run in recording.runs if row_count(recording.trace, run, "launches")]
+    theirs = [run for run in times.runs if row_count(times.trace, run, "gpu_kernels")]
     if not own:
         raise BadSetting(f"{recording.trace.path} has no launches that times could be joined to.")
     if not theirs:
@@ -145,17 +146,14 @@ def _same_process(run: Run, times: Run) -> bool:
     return ends and (run.ended is None or times.started <= run.ended)
 
 
-def _has_rows(selection: Selection, run: Run, table: str, column: str) -> bool:
-    return any(piece.num_rows for piece in selection.trace.pieces(table, [run], [column]))
-
-
 def _refuse_own_times(recording: Selection, run: Run, joined: Joined) -> None:
     """See that kvtrace itself measured nothing in the period of the other tool's times."""
     place = (recording.trace.path, TABLES["gpu_kernels"], run.run_id, ["start"], quietly)
     own = integers(captured_rows(*place)["start"].drop_null())
-    for file in pc.unique(joined.rows["run"].cast("string")).to_pylist():
-        rows = joined.rows.filter(pc.equal(joined.rows["run"].cast("string"), file))
-        start = integers(rows["start"].drop_null()) + joined.shift_ns
+    files = joined.rows["run"].cast("string")
+    for file in pc.unique(files).to_pylist():
+        begins = joined.rows["start"].filter(pc.equal(files, file))
+        start = integers(begins.drop_null()) + joined.shift_ns
         if not start.size:
             continue
         inside = int(np.sum((own >= start.min()) & (own <= start.max())))
