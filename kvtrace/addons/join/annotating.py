@@ -168,7 +168,7 @@ def _told(event: Any, base: int, known: Annotations) -> Iterator[Any]:
 
 
 def _span(event: dict[str, Any]) -> tuple[Decimal, Decimal] | None:
-    """Return an event's begin and duration in microseconds; None where one is no number."""
+    """Return an event's begin and duration in microseconds; None where one is not a number."""
     try:
         begin, duration = (Decimal(str(event.get(key, 0))) for key in ("ts", "dur"))
     except InvalidOperation:

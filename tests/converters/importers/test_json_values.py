@@ -1,4 +1,4 @@
-"""Values of JSON that others wrote: a time is one, or refused by ValueError alone."""
+"""Values of JSON that others wrote: what is not a time is refused by ValueError alone."""
 
 from decimal import Decimal
 from typing import Any
