@@ -122,6 +122,33 @@ def test_a_sum_of_whole_numbers_has_no_bound_to_keep():
     assert planes["worst"][0] == 0
 
 
+@triton.jit
+def product(x, out, LEFT: tl.constexpr, TYPE: tl.constexpr):
+    row, column = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :]
+    y = tl.load(x + row * 32 + column)
+    left = tl.full((32, 32), LEFT, tl.float32).to(x.dtype.element_ty)
+    total = tl.dot(left, y, input_precision="ieee", out_dtype=TYPE)
+    tl.store(out + row * 32 + column, total)
+
+
+@pytest.mark.parametrize(
+    ("size", "given", "result", "exact"),
+    [
+        (723, torch.float32, tl.float32, True),  # 32 · 723² < 2²⁴
+        (725, torch.float32, tl.float32, False),
+        (11, torch.float16, tl.float32, True),
+        (11, torch.float16, tl.float16, False),  # 32 · 11² > 2¹¹
+        (16, torch.float8_e4m3fn, tl.float32, False),  # tensor cores keep 13 bits of its sums
+    ],
+)
+def test_a_product_of_whole_numbers_has_no_bound_where_none_is_rounded(size, given, result, exact):
+    x = torch.full((32 * 32,), float(size)).to(given)
+    dtype = torch.float16 if result == tl.float16 else torch.float32
+    _, right, planes = deviations(product, x, 32 * 32, dtype, LEFT=float(size), TYPE=result)
+    assert (right == 32 * size * size).all()
+    assert (planes["worst"] == 0).all() == exact
+
+
 def test_roundings_of_a_loop_add_by_squares():
     few, many = (
         deviations(in_a_loop, of_normal(16 * rounds), 16, ROUNDS=rounds, BLOCK=16)[2]

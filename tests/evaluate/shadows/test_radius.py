@@ -45,6 +45,13 @@ def deciding(x, out, BLOCK: tl.constexpr):
 LIMIT = tl.constexpr(1.0)
 
 
+@triton.jit
+def filling(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    power = tl.exp(tl.load(x + lanes))
+    tl.store(out + lanes, tl.load(x + lanes, mask=lanes < BLOCK // 2, other=power))
+
+
 def evaluated(kernel, x):
     """What is stored, and its radii."""
     given = {"x": torch.from_numpy(x), "out": torch.zeros(BLOCK)}
@@ -67,6 +74,12 @@ def test_what_exact_arithmetic_gives_lies_within():
     assert (np.abs(out - exact) <= radii).all()
     assert (radii < 1e-4 * exact).all()
     assert (out != exact).any()
+
+
+def test_what_a_load_is_filled_with_keeps_its_radius():
+    _, radii = evaluated(filling, X)
+    assert (radii[: BLOCK // 2] == 0).all()
+    assert (radii[BLOCK // 2 :] > 0).all()
 
 
 def test_a_region_of_several_ops_has_radii_where_it_may_not_round():

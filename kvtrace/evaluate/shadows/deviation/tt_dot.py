@@ -22,6 +22,7 @@ from kvtrace.evaluate.shadows.deviation.planes import (
 )
 from kvtrace.evaluate.shadows.deviation.roundings import FLOAT32, Noise, largest_of, unit_of
 from kvtrace.evaluate.shadows.radius.tt_dot import TF32_STEP, adder_of, split_of
+from kvtrace.evaluate.shadows.radius.tt_reduce import LARGEST_EXACT
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, actual, full_array
 from kvtrace.ir import Op
@@ -77,6 +78,11 @@ class Product:
         """Whether it is of integers, which are not rounded."""
         return self._form.integers
 
+    def _keeps(self, sizes: Array) -> bool:
+        """Tell whether sums of whole numbers of these sizes are exact, in any order."""
+        precise = self._element.bits >= 32 and self._adder.unit <= 2.0**-23
+        return precise and bool(sizes.max(initial=0) < LARGEST_EXACT[32])
+
     def of(self, given: Sequence[Any], value: Array) -> Any:
         """Return what the evaluator made of operands, with planes."""
         left, right, start = (
@@ -90,7 +96,7 @@ class Product:
         )
         grown = magnitude + start.sizes
         certain = left.certain and right.certain and start.certain
-        if certain and whole and grown.max(initial=0) < 2.0 ** min(24, 53) and not self._is_narrow:
+        if certain and whole and self._keeps(grown):
             return value
         off, lost = offset_from(exact, value)
         made = np.zeros(np.broadcast_shapes(off.shape, grown.shape), PLANES)

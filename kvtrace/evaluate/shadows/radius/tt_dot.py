@@ -17,6 +17,7 @@ import numpy as np
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.rounding import rounding_to, truncated_to_tf32
+from kvtrace.evaluate.shadows.radius.tt_reduce import LARGEST_EXACT
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, full_array
 from kvtrace.ir import Op
@@ -28,7 +29,6 @@ _SPLIT: Final = {
 }  # fmt: skip
 
 TF32_STEP: Final = 2.0**-10
-_LARGEST_EXACT: Final = 2.0**24
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
 
@@ -121,7 +121,7 @@ class Product:
             steps = -(-depth // self._adder.at_once)
             return np.asarray(steps * 2.0**-11 * grown)
         whole = all((each == np.rint(each)).all() for each in (*wide, start))
-        if whole and grown.max(initial=0) < _LARGEST_EXACT and self._adder.unit <= 2.0**-23:
+        if whole and grown.max(initial=0) < LARGEST_EXACT[32] and self._adder.unit <= 2.0**-23:
             return np.zeros((1,) * magnitude.ndim)
         if self._adder.at_once == 1:
             return np.asarray((depth + 1) * self._adder.unit * grown)

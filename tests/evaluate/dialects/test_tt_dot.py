@@ -1,0 +1,50 @@
+"""FLOPs of scaled products: 2 · M · N · K, however many numbers share a byte."""
+
+import pytest
+import torch
+
+from kvtrace.evaluate import Observer, evaluate
+from tests.kernels import blocks
+from tests.kernels.launching import bind, compile_for
+
+M = N = 32
+K = 64
+
+
+class Products(Observer):
+    """Counts the operations of products."""
+
+    def __init__(self):
+        self.flops = 0
+
+    def op(self, op, executions, elements, flops):
+        if op.name == "tt.dot_scaled":
+            self.flops += flops
+
+
+def flops(kernel, constants, **tensors):
+    given = {name: torch.zeros(shape, dtype=torch.uint8) for name, shape in tensors.items()}
+    given["out"] = torch.zeros(M * N)
+    seen = Products()
+    evaluate(compile_for(kernel, given, constants), bind(kernel, given), (1,), observers=[seen])
+    return seen.flops
+
+
+@pytest.mark.parametrize(("kind", "depth"), [("e2m1", K // 2), ("e4m3", K)])
+def test_numbers_of_a_byte_along_the_depth_count_each(kind, depth):
+    constants = {"A": kind, "B": "e4m3", "A_DEPTH": depth, "B_DEPTH": K}
+    sizes = {"WITH_A": True, "WITH_B": True, "M": M, "N": N, "K": K}
+    scales = M * K // 32
+    found = flops(
+        blocks.scaled_product, constants | sizes,
+        a=M * depth, a_scale=scales, b=K * N, b_scale=scales,
+    )  # fmt: skip
+    assert found == 2 * M * N * K
+
+
+def test_numbers_of_a_byte_along_rows_are_of_two_rows():
+    found = flops(
+        blocks.scaled_product_packed_along_rows, {"M": M, "N": N, "K": K},
+        a=M // 2 * K, b=K * N // 2,
+    )  # fmt: skip
+    assert found == 2 * M * N * K
