@@ -352,7 +352,7 @@ def _changed(values: pa.Array, kind: pa.DataType, change: Callable[[Any], Any]) 
     if pa.types.is_nested(kind):
         return pa.array([change(value) for value in values.to_pylist()], kind)
     is_name = pa.types.is_dictionary(kind)
-    coded = (values.cast(pa.string()) if is_name else values).dictionary_encode()
+    coded = values.cast(pa.string()).dictionary_encode()
     fresh = [change(value) for value in coded.dictionary.to_pylist()]
     found = pa.array(fresh, coded.dictionary.type).take(coded.indices)
     return found.dictionary_encode().cast(kind) if is_name else found
