@@ -3,6 +3,7 @@
     PYTHONPATH=. python tests/gpu/check_tolerances.py --seeds 100
 
 It wants a GPU that Triton has a driver for. It ends with 1 if a right kernel leaves its bounds.
+tests/gpu/check_public_tolerances.py does it for kernels of public libraries.
 """
 
 import argparse
