@@ -21,6 +21,7 @@ from kvtrace.verdicts.binding import BoundCall
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Axis, Output
     from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
@@ -31,7 +32,10 @@ _OUTER: Final = 12
 
 
 class Kernel:
-    """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart."""
+    """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart.
+
+    `places` has the op that each node of bound trees was made for: other kernels may share a node.
+    """
 
     def __init__(
         self,
@@ -54,6 +58,7 @@ class Kernel:
         arguments = self.summary.module.main.arguments
         own = (value.name.lstrip("%") for value in arguments)
         self.names = tuple(own if names is None else names)
+        self.places: dict[Tree, Op] = {}
 
     @cached_property
     def sizes(self) -> Ranges:
@@ -161,7 +166,10 @@ class Kernel:
         else:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
-        return elements.of(access.op.operand("value"), at, 0)
+        found = elements.of(access.op.operand("value"), at, 0)
+        if bound:
+            self.places |= elements.places
+        return found
 
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return a coordinate that has the same name in all variants: by how far its axis steps."""
@@ -178,9 +186,9 @@ class Kernel:
         if tensor is None:
             return offset
         offset = with_remainders(offset)
-        size = tensor.element.bytes
+        size, units = tensor.element.bytes, _units(tensor)
         axes = [
-            (stride * size, size << (_INNER + _OUTER * (len(tensor.shape) - 2 - axis)))
+            (stride * size, units[axis])
             for axis, (extent, stride) in enumerate(zip(tensor.shape, tensor.strides, strict=True))
             if extent > 1 and stride > 0 and axis < len(tensor.shape) - 1
         ]
@@ -276,3 +284,39 @@ class Kernel:
             for position, given in enumerate(self.call.arguments[: len(self.names)])
             if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
         )
+
+
+def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
+    """Return an element's indices from its offset in a tree that is `indexed`; None: it has none.
+
+    What steps along several axes at once is a step of many elements along the last of them.
+    """
+    if tensor.strides and tensor.strides[-1] not in (0, 1):
+        return None
+    units = _units(tensor)
+    found: list[dict[Monomial, int]] = [{} for _ in units]
+    for monomial, number in offset.coefficients.items():
+        sign, rest = (1, number) if number > 0 else (-1, -number)
+        steps = {}
+        for axis, unit in enumerate(units):
+            count, rest = divmod(rest, unit)
+            if count:
+                steps[axis] = count
+        if rest:
+            return None
+        if monomial and len(steps) > 1:
+            last = max(steps)
+            elements = sum(count * tensor.strides[axis] for axis, count in steps.items())
+            steps = {last: elements // tensor.strides[last]}
+        for axis, count in steps.items():
+            found[axis][monomial] = sign * count
+    return tuple(map(Term, found))
+
+
+def _units(tensor: TensorArgument) -> tuple[int, ...]:
+    """Return by how much an offset grows along each axis where strides are fixed, in bytes."""
+    inner = tuple(
+        tensor.element.bytes << (_INNER + _OUTER * axis)
+        for axis in reversed(range(len(tensor.shape) - 1))
+    )
+    return (*inner, tensor.element.bytes) if tensor.shape else ()
