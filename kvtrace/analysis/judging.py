@@ -1,9 +1,10 @@
 """Judge every unique call of runs by rules, and read what was found."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kvtrace import registry
 from kvtrace.analysis.ordering import judge_kernels
@@ -20,6 +21,9 @@ from kvtrace.settings import settings_from_environment
 from kvtrace.verdicts.rules.choice import rule_ids, watched_rules
 from kvtrace.verdicts.rules.run_judges import run_judges, run_rules
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +110,16 @@ def judge_by_kernel(
         tables = judge.findings(trace, run, not _parts(names).isdisjoint({*wanted, "all"}))
         pass_name = f"{OF_RUNS}{name}"
         if tables is not None:
-            trace.add_derived(run.run_id, pass_name, tables, {"rules": dict(judge.rules)})
+            settings = {"rules": dict(judge.rules), "artifacts": _by_kind(tables)}
+            trace.add_derived(run.run_id, pass_name, tables, settings)
         elif pass_name in trace.passes(run.run_id):
             trace.add_derived(run.run_id, pass_name, {}, {})
+
+
+def _by_kind(tables: "Mapping[str, pa.Table]") -> dict[str, str]:
+    """Return the hashes of the artifacts among what a judge found, by their kinds."""
+    rows = tables["artifacts"].to_pylist() if "artifacts" in tables else ()
+    return {row["kind"]: row["sha256"] for row in rows}
 
 
 def _parts(names: Iterable[str]) -> frozenset[str]:
