@@ -90,7 +90,7 @@ def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcom
 
 
 def judge_by_kernel(
-    trace: Trace, run: Run, rules: Sequence[str], names: Sequence[str] = ()
+    trace: Trace, run: Run, rules: Sequence[str], names: Sequence[str] = (), *, again: bool = True
 ) -> None:
     """Judge a run's kernels by those of some rules that are about kernels; none may be.
 
@@ -99,16 +99,17 @@ def judge_by_kernel(
         run: The run.
         rules: Ids of rules.
         names: What the user named to choose them.
+        again: Whether what add-ons judged before is judged again, as these names ask for it.
 
     """
     if any(name in KERNEL_RULES for name in rules):
         judge_kernels(trace, run)
     for name, judge in run_judges().items():
         wanted = set(judge.rules) & set(rules)
-        if not wanted:
+        pass_name = f"{OF_RUNS}{name}"
+        if not wanted or (not again and pass_name in trace.passes(run.run_id)):
             continue
         tables = judge.findings(trace, run, not _parts(names).isdisjoint({*wanted, "all"}))
-        pass_name = f"{OF_RUNS}{name}"
         if tables is not None:
             settings = {"rules": dict(judge.rules), "artifacts": _by_kind(tables)}
             trace.add_derived(run.run_id, pass_name, tables, settings)
