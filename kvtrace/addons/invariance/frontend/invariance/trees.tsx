@@ -139,7 +139,7 @@ function Shown({ row, of }: { row: InvarianceRow; of: InvarianceTrees }) {
         framesOf={frames}
         measure={null}
         chosen={node}
-        file={file}
+        file={file ?? fileOf(left)}
         line={line}
       />
     </Section>
