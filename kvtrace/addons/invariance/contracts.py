@@ -58,23 +58,23 @@ def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
 def _contracts_in(file: str, lines: SourceLines) -> Iterator[tuple[Contract, int]]:
     """Return each contract in a file, and the last line of the statement that it is at."""
     for first_line, block in lines.blocks(file):
-        for line, _, last, text in marked_comments(block):
+        for line, first, last, text in marked_comments(block):
             match = _CONTRACT.search(text)
             if match is not None:
-                counts_to = _definition_below(block, line, last)
+                counts_to = _definition_below(block, first, last)
                 yield Contract(match[1], file, line + first_line - 1), counts_to + first_line - 1
 
 
-def _definition_below(block: Sequence[str], line: int, last: int) -> int:
+def _definition_below(block: Sequence[str], first: int, last: int) -> int:
     """Return the line of the `def` of a comment at a decorator; of others where its statement ends.
 
     Args:
         block: Lines of source.
-        line: The comment's, counted from 1.
-        last: Where the statement ends that it is at.
+        first: Where the comment or its statement begins, a line counted from 1.
+        last: Where the statement ends.
 
     """
-    at = next((n for n in range(line, last + 1) if not _COMMENT.match(block[n - 1])), None)
+    at = next((n for n in range(first, last + 1) if not _COMMENT.match(block[n - 1])), None)
     if at is None or not block[at - 1].lstrip().startswith("@"):
         return last
     below = ((n, _DEFINITION.match(block[n - 1])) for n in range(last + 1, len(block) + 1))

@@ -4,8 +4,8 @@ All is derived, from the IR of recorded launches, and was written by the pass th
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from kvtrace.schema.layout import OF_RUNS
 __all__ = ["SOURCE", "InvarianceRow", "InvarianceTrees"]
 
 _PASS: Final = f"{OF_RUNS}invariance"
+_Calls = Mapping[tuple[int, int], int]
 _ORDER: Final = {"violation": 0, "unknown": 1, "proven": 2}
 
 
@@ -76,43 +77,45 @@ class InvarianceTrees:
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    calls = {(call.run, call.call_id): place for place, call in enumerate(context.report.calls)}
-    judged = [(run, each) for run in range(len(context.runs)) for each in _judged(context, run)]
-    if not judged or not context.source:
+    if not context.source:
         return
-    judged.sort(key=lambda pair: _ORDER.get(pair[1]["verdict"], 1))
-    rows = [_row(number, run, each, calls) for number, (run, each) in enumerate(judged)]
-    yield Block("invariance/index", lambda: json_block(rows))
-    for row, (run, each) in zip(rows, judged, strict=True):
+    calls = {(call.run, call.call_id): place for place, call in enumerate(context.report.calls)}
+    judged = [each for run in range(len(context.runs)) for each in _judged(context, run, calls)]
+    judged.sort(key=lambda pair: _ORDER.get(pair[0].verdict, 1))
+    rows = [replace(row, number=number) for number, (row, _) in enumerate(judged)]
+    if rows:
+        yield Block("invariance/index", lambda: json_block(rows))
+    for row, (_, trees) in zip(rows, judged, strict=True):
         if row.trees:
-            yield Block(f"invariance/{row.number}", partial(_trees, context, run, each, calls))
+            yield Block(f"invariance/{row.number}", partial(json_block, trees))
 
 
-def _judged(context: Context, run: int) -> Iterator[dict[str, Any]]:
-    """Yield what the pass kept of each output that it judged in a run."""
-    settings = context.trace.passes(context.runs[run].run_id).get(_PASS, {})
-    content = context.trace.artifact(settings.get("artifacts", {}).get(TREES))
+def _judged(
+    context: Context, run: int, calls: _Calls
+) -> list[tuple[InvarianceRow, InvarianceTrees]]:
+    """Return what the pass kept of each output that it judged in a run."""
+    passes = context.trace.passes(context.runs[run].run_id)
     try:
-        yield from json.loads(content or b"[]")
-    except ValueError as error:
+        content = context.trace.artifact(passes.get(_PASS, {}).get("artifacts", {}).get(TREES))
+        kept = json.loads(content or b"[]")
+        return [(_row(run, each, calls), _trees(context, run, each, calls)) for each in kept]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DamagedFile(
-            f"the trees that {_PASS} kept cannot be read; run kvtrace sanitize again"
+            f"the trees that the pass {_PASS} kept cannot be read; run kvtrace sanitize again"
         ) from error
 
 
-def _row(
-    number: int, run: int, each: Mapping[str, Any], calls: Mapping[tuple[int, int], int]
-) -> InvarianceRow:
+def _row(run: int, each: Mapping[str, Any], calls: _Calls) -> InvarianceRow:
     witness = each.get("witness")
     return InvarianceRow(
-        number=number,
+        number=0,
         run=run,
         call=calls.get((run, each["call_id"])),
         kernel=each["kernel"],
         output=each["output"],
         over=each["over"],
         contract=each["line"],
-        verdict=each["verdict"],
+        verdict=str(each["verdict"]),
         text=each["text"],
         relation=each.get("relation"),
         trees=len(each["drawing"]["trees"]) if "drawing" in each else 0,
@@ -122,10 +125,8 @@ def _row(
     )
 
 
-def _trees(
-    context: Context, run: int, each: Mapping[str, Any], calls: Mapping[tuple[int, int], int]
-) -> str:
-    drawing = each["drawing"]
+def _trees(context: Context, run: int, each: Mapping[str, Any], calls: _Calls) -> InvarianceTrees:
+    drawing = each.get("drawing", {"nodes": (), "trees": (), "left_out": 0})
     nodes = tuple(
         InvarianceNode(
             node["kind"], node["text"], context.stack(node["stack"]), tuple(node["parts"]),
@@ -137,7 +138,7 @@ def _trees(
         InvarianceTree(tree["root"], calls.get((run, tree["call_id"])), tuple(tree["rows"]))
         for tree in drawing["trees"]
     )
-    return json_block(InvarianceTrees(nodes, trees, drawing["left_out"]))
+    return InvarianceTrees(nodes, trees, drawing["left_out"])
 
 
 SOURCE: Final = BlockSource(
