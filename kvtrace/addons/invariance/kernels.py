@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from math import prod
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from math import inf, prod
+from time import monotonic
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kvtrace.addons.invariance.coordinates import coordinate, strides_of
-from kvtrace.addons.invariance.elements import Elements
+from kvtrace.addons.invariance.elements import Elements, TooLarge
 from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import TensorArgument
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.summary import Access
 
 
+_Formula = TypeVar("_Formula", Term, Condition)
 _INNER: Final = 20
 _OUTER: Final = 12
 """Bits of the index along a tensor's last axis, and along each other, where strides are fixed."""
@@ -35,6 +37,7 @@ class Kernel:
     """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart.
 
     `places` has the op that each node of bound trees was made for: other kernels may share a node.
+    `is_late`: a tree was given up as its time was over.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Kernel:
         call: Call,
         names: Sequence[str] | None = None,
         growing: Mapping[int, Collection[int]] = {},
+        deadline: float = inf,
     ) -> None:
         """Bind a call.
 
@@ -49,6 +53,7 @@ class Kernel:
             call: It.
             names: The arguments' where they are not to be called as in the source.
             growing: For arguments by position, the axes that are longer in other recorded calls.
+            deadline: When trees are given up, by `time.monotonic`.
 
         """
         self.call = call
@@ -59,6 +64,8 @@ class Kernel:
         own = (value.name.lstrip("%") for value in arguments)
         self.names = tuple(own if names is None else names)
         self.places: dict[Tree, Op] = {}
+        self.is_late = False
+        self._deadline = deadline
 
     @cached_property
     def sizes(self) -> Ranges:
@@ -146,11 +153,11 @@ class Kernel:
                 size of the batch, so that an element is compared by its indices.
 
         Raises:
-            TooLarge: it has too many nodes.
+            TooLarge: it has too many nodes, or its time is over.
 
         """
         simplifier = Simplifier(output, self.sizes)
-        term, condition = simplifier.term, simplifier.condition
+        term, condition = self._in_time(simplifier.term), self._in_time(simplifier.condition)
         if bound:
             argument = output.access.argument
             named = Substitution(
@@ -170,6 +177,17 @@ class Kernel:
         if bound:
             self.places |= elements.places
         return found
+
+    def _in_time(self, rewritten: Callable[[_Formula], _Formula]) -> Callable[[_Formula], _Formula]:
+        """Return what rewrites a formula as long as there is time."""
+
+        def checked(formula: _Formula) -> _Formula:
+            if monotonic() > self._deadline:
+                self.is_late = True
+                raise TooLarge("its expression takes too long to be followed")
+            return rewritten(formula)
+
+        return checked
 
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return a coordinate that has the same name in all variants: by how far its axis steps."""

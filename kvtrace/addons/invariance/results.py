@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -149,7 +149,7 @@ def invariance_of(
         selection: The runs.
         kernels: Names to judge; none: all.
         shown: Where progress is shown.
-        seconds: So long, in seconds, calls of a kernel are begun; what is left makes its outputs
+        seconds: So long, in seconds, calls of a kernel are judged; what is left makes its outputs
             unknown. None: as long as it takes.
 
     """
@@ -207,13 +207,15 @@ def _of_kernel(
     found: dict[tuple[str, int], OutputResult] = {}
     calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
     growing = _growing([call for call, _ in calls])
-    begin, left = monotonic(), 0
+    deadline, left = monotonic() + (inf if seconds is None else seconds), 0
     for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
-        if seconds is not None and found and monotonic() - begin > seconds:
+        if found and monotonic() > deadline:
             left += 1
             continue
         try:
-            _add(Kernel(call, growing=growing), found, variant)
+            kernel = Kernel(call, growing=growing, deadline=deadline)
+            _add(kernel, found, variant)
+            left += kernel.is_late
         except KvtraceError as error:
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
     for result in found.values():
