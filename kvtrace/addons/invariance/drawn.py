@@ -206,7 +206,7 @@ class _Drawn:
         before = 2 if is_while else 0
         count = (len(tree.parts) - before) // 2
         names = [f"value {n}, " if count > 1 else "" for n in range(count)]
-        roles = ("goes on while", "leaves")[:before] + tuple(
+        roles = ("while", "leaves")[:before] + tuple(
             f"{name}{when}" for name in names for when in ("first", "each trip")
         )
         text = "a while loop" if is_while else f"a loop of {self._words.formula(trips)} trips"

@@ -1,13 +1,19 @@
 """The view of what `not-invariant` judged, in Chromium: verdicts, trees, source, both ways."""
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import kvtrace
 from kvtrace.cli import main
 from kvtrace.converters.report.pack import read_json
-from kvtrace.schema.trace import resolve
+from kvtrace.schema.content import artifact_row
+from kvtrace.schema.errors import DamagedFile
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace, resolve
+from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.addons.invariance.contracted import broken, kept, launch
 from tests.addons.invariance.planted import PLANTED
 from tests.converters.page_layout import layout_problems
@@ -59,6 +65,29 @@ def test_a_report_shows_what_was_judged_before_and_judges_nothing_again(trace: P
 def test_without_source_the_page_has_no_trees(trace: Path) -> None:
     blocks = blocks_of(resolve(str(trace)), source=False).blocks
     assert not any(name.startswith("invariance/") for name in blocks)
+
+
+@pytest.mark.parametrize(
+    ("content", "settings"),
+    [
+        (b"{", None), (b"[1]", None), (b'[{"call_id": 0}]', None), (b"7", None),
+        (b"[]", {"artifacts": 5}), (b"[]", {"artifacts": {"trees": [1]}}),
+    ],
+)  # fmt: skip
+def test_trees_that_are_none_are_named_in_a_sentence(
+    content: bytes, settings: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    writer = RunWriter(tmp_path / "out", new_run_id())
+    writer.seal({"ending": "exit"})
+    row = artifact_row("trees", content)
+    table = pa.Table.from_pylist([row], TABLES["artifacts"].schema)
+    open_trace(tmp_path / "out").add_derived(
+        writer.run_id, "run-invariance", {"artifacts": table},
+        settings or {"artifacts": {"trees": row["sha256"]}},
+    )  # fmt: skip
+
+    with pytest.raises(DamagedFile, match="run kvtrace sanitize again"):
+        blocks_of(resolve(str(tmp_path / "out")))
 
 
 @pytest.mark.parametrize("scheme", THEMES)
@@ -117,6 +146,14 @@ def test_arrow_keys_go_through_a_tree(report_browser: Browser, path: Path) -> No
         assert "Tree at 40 rows" in opened.page.evaluate(
             "() => document.activeElement.closest('[role=tree]').ariaLabel"
         )
+
+
+def test_a_kernel_leads_to_its_outputs(report_browser: Browser, path: Path) -> None:
+    with opened_page(report_browser, path, "#/kernels") as opened:
+        opened.page.get_by_role("link", name="broken", exact=True).first.click()
+        opened.page.get_by_role("link", name="1 output: violation (derived)").click()
+        opened.page.wait_for_selector("#output")
+        assert "broken: y" in opened.text("#output")
 
 
 def test_one_tree_can_be_shown_alone(report_browser: Browser, path: Path) -> None:

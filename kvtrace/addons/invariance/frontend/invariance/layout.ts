@@ -131,7 +131,7 @@ function contentsOf(nodes: Nodes): readonly number[] {
 /** Height of a row and width of a level, in pixels. */
 export const ROW = 26;
 const STEP = 16;
-/** Deeper nodes are no further to the right: there must be room for what they say. */
+/** Deeper nodes begin there, too: there must be room for what they say. */
 const DEEPEST = 12;
 const MARGIN = 4;
 /** From where a node's sign begins to its middle, and how far that reaches up and down. */

@@ -12,6 +12,7 @@ import { Choice } from "@report/parts/search";
 import { CallLink, Facts, Note, Section } from "@report/parts/text";
 import type { InvarianceRow, InvarianceTree, InvarianceTrees } from "../model";
 import { MOST_ROWS, nodesOf, rowsOf } from "./layout";
+import { kernelOf, variantOf } from "./rows";
 import { TreeSide } from "./side";
 
 const NONE = "none";
@@ -48,14 +49,9 @@ function titleOf(tree: InvarianceTree, trees: readonly InvarianceTree[]): string
   return several && variant ? `${sizes}, variant ${variant.kernel_id}` : sizes;
 }
 
-function variantOf({ call }: InvarianceTree): number {
-  return page.report.calls[call ?? -1]?.variant ?? -1;
-}
-
 /** The file that the kernel is defined in. */
 function fileOf(tree: InvarianceTree): string | null {
-  const kernel = page.report.variants[variantOf(tree)]?.kernel ?? -1;
-  return page.report.kernels[kernel]?.file ?? null;
+  return page.report.kernels[kernelOf(tree)]?.file ?? null;
 }
 
 function Shown({ row, of }: { row: InvarianceRow; of: InvarianceTrees }) {

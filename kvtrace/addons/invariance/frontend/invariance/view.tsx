@@ -23,20 +23,15 @@ import {
 } from "@report/parts/text";
 import type { InvarianceRow } from "../model";
 import "./invariance.css";
+import { INDEX, kernelOf } from "./rows";
 import { Trees } from "./trees";
 
-const INDEX = "invariance/index";
 const VERDICTS = ["violation", "unknown", "proven"] as const;
 const PILLS: Readonly<Record<string, PillKind>> = {
   violation: "error",
   unknown: "warning",
   proven: "fine",
 };
-
-function kernelOf(row: InvarianceRow): number {
-  const variant = page.report.calls[row.call ?? -1]?.variant ?? -1;
-  return page.report.variants[variant]?.kernel ?? -1;
-}
 
 function Invariance() {
   const loaded = useBlock<readonly InvarianceRow[]>(page, INDEX);
