@@ -22,7 +22,7 @@ from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
 from kvtrace.symbolic.walk import summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kvtrace.addons.invariance.launches import Kept
     from kvtrace.addons.invariance.results import OutputResult
@@ -109,7 +109,7 @@ class _Drawn:
         self._stacks = stacks
         self._words = _Words(kept, names)
         self._made: dict[Tree, int] = {}
-        self._known: frozenset[Tree] = frozenset()
+        self._known: set[Tree] = set()
 
     def root(self, tree: Tree) -> int:
         """Draw what stores a tree's value; return its place in the table."""
@@ -118,7 +118,7 @@ class _Drawn:
             (Term({(each,): _number(each)}) for each in kept.extents if tree is kept.whole
              or each not in kept.rows), ZERO,
         )  # fmt: skip
-        self._known = frozenset(_nearest(tree))
+        self._known = _nearest(tree)
         stack = self._stacks.add(source_stack(access.op))
         place = self._words.element(self._words.names[kept.position], offset)
         if access.kind == "store":
@@ -213,16 +213,15 @@ class _Drawn:
         return "loop", f"{text}, k{level}", tree.parts, roles
 
 
-def _nearest(tree: Tree) -> Iterator[Tree]:
-    """Yield the nodes of a tree that are nearest to its root."""
+def _nearest(tree: Tree) -> set[Tree]:
+    """Return the nodes of a tree that are nearest to its root."""
     seen = {tree}
     waiting = deque(seen)
-    while waiting and len(seen) <= _MOST_NODES:
-        yield (node := waiting.popleft())
-        new = [part for part in dict.fromkeys(node.parts) if part not in seen]
+    while waiting and len(seen) < _MOST_NODES:
+        new = [part for part in dict.fromkeys(waiting.popleft().parts) if part not in seen]
         seen.update(new)
         waiting += new
-    yield from waiting if len(seen) <= _MOST_NODES else ()
+    return seen
 
 
 def _number(symbol: Symbol) -> int:

@@ -153,7 +153,7 @@ class Kernel:
                 size of the batch, so that an element is compared by its indices.
 
         Raises:
-            TooLarge: it has too many nodes, or its time is over.
+            TooLarge: it has too many nodes or levels, or its time is over.
 
         """
         simplifier = Simplifier(output, self.sizes)
@@ -173,7 +173,10 @@ class Kernel:
         else:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
-        found = elements.of(access.op.operand("value"), at, 0)
+        try:
+            found = elements.of(access.op.operand("value"), at, 0)
+        except RecursionError as error:
+            raise TooLarge("its expression is nested too deeply to be followed") from error
         if bound:
             self.places |= elements.places
         return found

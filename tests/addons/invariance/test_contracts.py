@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -175,4 +176,8 @@ def test_each_kernel_has_the_contract_that_is_at_it(
 def test_any_text_is_read_to_its_end(lines: list[str]) -> None:
     source = "\n".join(["def kernel(x):", *lines])
 
-    assert set(found_in(source, {"kernel": 1})) <= {"kernel"}
+    found = found_in(source, {"kernel": 1})
+
+    assert all(
+        re.search(rf"kvtrace:\s*invariant\s+over\s+{over}", source) for over in found.values()
+    )
