@@ -144,7 +144,7 @@ class _Drawn:
             return DrawnNode("cut", "further in, not drawn", stack)
         kind, text, parts, roles = self._said(tree)
         places = list(map(self._node, parts))
-        if kind == "op" and KINDS[tree.detail[0]].operator in COMMUTATIVE:
+        if kind == "op" and _operator(tree) in COMMUTATIVE:
             drawn = list(self._nodes)
             places.sort(key=lambda each: (drawn[each].kind, drawn[each].text))
         return DrawnNode(kind, text, stack, tuple(places), roles)
@@ -173,8 +173,7 @@ class _Drawn:
             case "constant":
                 return "number", node_text(tree), parts, ("element",) * len(parts)
             case "op":
-                operator = KINDS[detail[0]].operator if detail[0] in KINDS else detail[0]
-                return "op", node_text(tree), parts, _ROLES.get(operator or "", ())
+                return "op", node_text(tree), parts, _ROLES.get(_operator(tree), ())
             case "combined":
                 return "combined", f"value {detail[0]} of the two", parts, ()
         return ("argument" if tree.what == "argument" else "unknown"), node_text(tree), parts, ()
@@ -222,6 +221,12 @@ def _nearest(tree: Tree) -> set[Tree]:
         seen.update(new)
         waiting += new
     return seen
+
+
+def _operator(tree: Tree) -> str:
+    """Return what an op computes; of a branch or of joined halves, which are not ops, its name."""
+    name: str = tree.detail[0]
+    return (KINDS[name].operator or "") if name in KINDS else name
 
 
 def _number(symbol: Symbol) -> int:

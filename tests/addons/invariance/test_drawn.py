@@ -39,6 +39,16 @@ def looked_up(x, y, where, N, BLOCK: tl.constexpr):
     tl.store(y + row * N + at, tl.cumsum(value, 0), mask=at < N)
 
 
+@triton.jit
+def branched(x, y, kind, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
+    if tl.load(kind + row) > 0.5:
+        value = tl.exp(value)
+    tl.store(y + row * N + at, value, mask=at < N)
+
+
 def outline(drawing: Drawing, tree: int) -> list[str]:
     """Return a tree as lines: its depth, what a node is to the one above, and what it says."""
     found = []
@@ -84,6 +94,19 @@ def test_integers_that_are_loaded_are_elements_in_an_address(judged: Judged) -> 
         "1 scan by arith.addf over 32 elements, k0",
         "2 x[where[i0], k0]",
     ]
+
+
+def test_a_branch_names_its_ways(judged: Judged) -> None:
+    def branch() -> None:
+        for rows in (3, 5):
+            x, kind = tensor(rows, 20, seed=1), tensor(rows, seed=2)
+            branched[(rows,)](x, torch.empty(rows, 20), kind, 20, BLOCK=32)
+
+    (found,) = judged(branch).outputs
+
+    lines = outline(drawing_of(found, StackRows()), 0)
+    assert {"2 then: math.exp (exp) to f32", "2 else: x[i0, i1]"} <= set(lines)
+    assert any(line.startswith("2 if: arith.cmpf") for line in lines)
 
 
 def test_each_node_has_a_line_of_its_own_kernel(judged: Judged) -> None:
