@@ -458,7 +458,7 @@ CAPTURED: Final = (
             _C(
                 "kind",
                 NAME,
-                "source, file, ttir, ttir_generic, ttgir, llir, ptx, cubin, hlo or tensor",
+                "source, file, ttir, ttir_generic, ttgir, llir, ptx, cubin, hlo, tensor or trees",
                 private=OPEN,
             ),
             _C("size_bytes", I64, "length of the plain content", "bytes"),

@@ -48,9 +48,9 @@ class _Statement:
 def used_part(text: str, lines: Collection[int]) -> str:
     """Return a file in which every line is blank that the functions around some lines do not use.
 
-    Kept are these functions with their decorators, the statements of the module that bind names
-    which they read, what those need in turn, and the first lines of what a function is defined in.
-    Lines keep their numbers. Of a file that is not Python only the lines themselves are kept.
+    Kept are these functions with their decorators and comments right above, the statements of the
+    module that bind names which they read, what those need in turn, and the first lines of what a
+    function is defined in. Lines keep their numbers. Of a file that is not Python only the lines themselves are kept.
 
     Args:
         text: the file's content.
@@ -62,11 +62,13 @@ def used_part(text: str, lines: Collection[int]) -> str:
 
 @lru_cache(maxsize=16)  # variants of a kernel come from the same lines
 def _used_part(text: str, lines: frozenset[int]) -> str:
+    every = text.splitlines(keepends=True)
     try:
-        kept = _kept(*_read(text), lines)
+        read, statements = _read(text)
+        kept = _kept(read, statements, lines)
+        kept |= _comments_above([line for line in read if line.end in kept], every)
     except (tokenize.TokenError, SyntaxError):
         kept = set(lines)
-    every = text.splitlines(keepends=True)
     blank = [line if number in kept else "\n" for number, line in enumerate(every, 1)]
     return "".join(blank).rstrip("\n") + "\n" * bool(kept)
 
@@ -127,6 +129,17 @@ def _kept(lines: list[_Line], left: list[_Statement], wanted: Collection[int]) -
             names |= _names_read(statement.lines)
             kept.update(range(statement.lines[0].start, statement.lines[-1].end + 1))
     return kept
+
+
+def _comments_above(kept: Sequence[_Line], every: Sequence[str]) -> set[int]:
+    """Return the lines of comments right above functions and their decorators."""
+    found = set()
+    for line in kept:
+        number = line.start - 1
+        while line.is_function and number and every[number - 1].lstrip().startswith("#"):
+            found.add(number)
+            number -= 1
+    return found
 
 
 def _statements(lines: Sequence[_Line]) -> list[list[_Line]]:

@@ -1,9 +1,10 @@
 """Judge every unique call of runs by rules, and read what was found."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kvtrace import registry
 from kvtrace.analysis.ordering import judge_kernels
@@ -20,6 +21,9 @@ from kvtrace.settings import settings_from_environment
 from kvtrace.verdicts.rules.choice import rule_ids, watched_rules
 from kvtrace.verdicts.rules.run_judges import run_judges, run_rules
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcom
 
 
 def judge_by_kernel(
-    trace: Trace, run: Run, rules: Sequence[str], names: Sequence[str] = ()
+    trace: Trace, run: Run, rules: Sequence[str], names: Sequence[str] = (), *, again: bool = True
 ) -> None:
     """Judge a run's kernels by those of some rules that are about kernels; none may be.
 
@@ -95,20 +99,28 @@ def judge_by_kernel(
         run: The run.
         rules: Ids of rules.
         names: What the user named to choose them.
+        again: Whether what add-ons judged before is judged again, as these names ask for it.
 
     """
     if any(name in KERNEL_RULES for name in rules):
         judge_kernels(trace, run)
     for name, judge in run_judges().items():
         wanted = set(judge.rules) & set(rules)
-        if not wanted:
+        pass_name = f"{OF_RUNS}{name}"
+        if not wanted or (not again and pass_name in trace.passes(run.run_id)):
             continue
         tables = judge.findings(trace, run, not _parts(names).isdisjoint({*wanted, "all"}))
-        pass_name = f"{OF_RUNS}{name}"
         if tables is not None:
-            trace.add_derived(run.run_id, pass_name, tables, {"rules": dict(judge.rules)})
+            settings = {"rules": dict(judge.rules), "artifacts": _by_kind(tables)}
+            trace.add_derived(run.run_id, pass_name, tables, settings)
         elif pass_name in trace.passes(run.run_id):
             trace.add_derived(run.run_id, pass_name, {}, {})
+
+
+def _by_kind(tables: "Mapping[str, pa.Table]") -> dict[str, str]:
+    """Return the hashes of the artifacts among what a judge found, by their kinds."""
+    rows = tables["artifacts"].to_pylist() if "artifacts" in tables else ()
+    return {row["kind"]: row["sha256"] for row in rows}
 
 
 def _parts(names: Iterable[str]) -> frozenset[str]:

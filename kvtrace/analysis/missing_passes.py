@@ -88,7 +88,7 @@ def _run_passes(
     with shown(f"replay {run.run_id}") as progress:
         chosen = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
         outcome = replay(trace, run, watched(progress, began, deadline), chosen)
-    judge_by_kernel(trace, run, rules, (environment_rules(),))
+    judge_by_kernel(trace, run, rules, (environment_rules(),), again=False)
     for error in outcome.errors:
         raise error
     whole = outcome.calls - len(outcome.failures)

@@ -24,6 +24,10 @@ def configs():
     return [triton.Config({"BLOCK": HALF})]
 
 
+# not about the helper
+
+# about the helper,
+# in two lines
 @triton.jit
 def helper(x):
     return x * 2
@@ -74,6 +78,8 @@ def test_a_function_and_what_it_uses_keep_their_lines():
         "SIZE: tl.constexpr = 16",
         "HALF = SIZE // 2",
         "def configs():",
+        "# about the helper,",
+        "# in two lines",
         "@triton.jit",
         "def helper(x):",
         "@triton.autotune(configs=configs(), key=[])",

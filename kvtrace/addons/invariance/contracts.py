@@ -1,4 +1,4 @@
-"""Contracts in kernels' source: `# kvtrace: invariant over M`, after a kernel's decorator."""
+"""Contracts in kernels' source: `# kvtrace: invariant over M`, in a kernel or right above it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 _CONTRACT: Final = re.compile(r"#\s*kvtrace:\s*invariant\s+over\s+(\w+)")
+_COMMENT: Final = re.compile(r"\s*(#|$)")
+_DEFINITION: Final = re.compile(r"\s*(?:async\s+)?(def|class)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,25 @@ def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
 def _contracts_in(file: str, lines: SourceLines) -> Iterator[tuple[Contract, int]]:
     """Return each contract in a file, and the last line of the statement that it is at."""
     for first_line, block in lines.blocks(file):
-        for line, _, last, text in marked_comments(block):
+        for line, first, last, text in marked_comments(block):
             match = _CONTRACT.search(text)
             if match is not None:
-                yield Contract(match[1], file, line + first_line - 1), last + first_line - 1
+                counts_to = _definition_below(block, first, last)
+                yield Contract(match[1], file, line + first_line - 1), counts_to + first_line - 1
+
+
+def _definition_below(block: Sequence[str], first: int, last: int) -> int:
+    """Return the line of the `def` of a comment at a decorator; of others where its statement ends.
+
+    Args:
+        block: Lines of source.
+        first: Where the comment or its statement begins, a line counted from 1.
+        last: Where the statement ends.
+
+    """
+    at = next((n for n in range(first, last + 1) if not _COMMENT.match(block[n - 1])), None)
+    if at is None or not block[at - 1].lstrip().startswith("@"):
+        return last
+    below = ((n, _DEFINITION.match(block[n - 1])) for n in range(last + 1, len(block) + 1))
+    found = next(((n, match) for n, match in below if match is not None), None)
+    return last if found is None or found[1][1] == "class" else found[0]

@@ -71,6 +71,8 @@ class Elements:
         located: Callable[[int, Term], Term] = lambda _, offset: offset,
     ) -> None:
         self.summary = summary
+        self.places: dict[Tree, Op] = {}
+        """The op of this kernel that each node was made for; other kernels may share the node."""
         self.module = summary.module
         self._written = written
         self._holds = holds
@@ -115,6 +117,8 @@ class Elements:
             if self._made > _MOST_NODES:
                 raise TooLarge("its expression is too large to be followed")
             found = self._memo[key] = self._of(value, at, level)
+            if isinstance(value.owner, Op):
+                self.places.setdefault(found, value.owner)
         return found
 
     def _of(self, value: Value, at: Coordinates, level: int) -> Tree:
@@ -351,14 +355,9 @@ class Elements:
         return tree("element", ("", None, kind, padding), tuple(parts), op.index)
 
     def _masked(
-        self,
-        op: Op,
-        access: Access,
-        detail: tuple[Any, ...],
-        place: Coordinates,
-        at: Coordinates,
-        level: int,
-    ) -> Tree:
+        self, op: Op, access: Access, detail: tuple[Any, ...], place: Coordinates,
+        at: Coordinates, level: int,
+    ) -> Tree:  # fmt: skip
         """Return an element of memory, or what the lane is given where it is masked off."""
         if is_followed(access.mask):
             mask = self.condition(access.mask, place, access.shape)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from math import prod
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from math import inf, prod
+from time import monotonic
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kvtrace.addons.invariance.coordinates import coordinate, strides_of
-from kvtrace.addons.invariance.elements import Elements
+from kvtrace.addons.invariance.elements import Elements, TooLarge
 from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import TensorArgument
@@ -21,23 +22,30 @@ from kvtrace.verdicts.binding import BoundCall
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Axis, Output
     from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
 
+_Formula = TypeVar("_Formula", Term, Condition)
 _INNER: Final = 20
 _OUTER: Final = 12
 """Bits of the index along a tensor's last axis, and along each other, where strides are fixed."""
 
 
 class Kernel:
-    """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart."""
+    """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart.
+
+    `places` has the op that each node of bound trees was made for: other kernels may share a node.
+    `is_late`: a tree was given up as its time was over.
+    """
 
     def __init__(
         self,
         call: Call,
         names: Sequence[str] | None = None,
         growing: Mapping[int, Collection[int]] = {},
+        deadline: float = inf,
     ) -> None:
         """Bind a call.
 
@@ -45,6 +53,7 @@ class Kernel:
             call: It.
             names: The arguments' where they are not to be called as in the source.
             growing: For arguments by position, the axes that are longer in other recorded calls.
+            deadline: When trees are given up, by `time.monotonic`.
 
         """
         self.call = call
@@ -54,6 +63,9 @@ class Kernel:
         arguments = self.summary.module.main.arguments
         own = (value.name.lstrip("%") for value in arguments)
         self.names = tuple(own if names is None else names)
+        self.places: dict[Tree, Op] = {}
+        self.is_late = False
+        self._deadline = deadline
 
     @cached_property
     def sizes(self) -> Ranges:
@@ -141,11 +153,11 @@ class Kernel:
                 size of the batch, so that an element is compared by its indices.
 
         Raises:
-            TooLarge: it has too many nodes.
+            TooLarge: it has too many nodes or levels, or its time is over.
 
         """
         simplifier = Simplifier(output, self.sizes)
-        term, condition = simplifier.term, simplifier.condition
+        term, condition = self._in_time(simplifier.term), self._in_time(simplifier.condition)
         if bound:
             argument = output.access.argument
             named = Substitution(
@@ -161,7 +173,24 @@ class Kernel:
         else:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
-        return elements.of(access.op.operand("value"), at, 0)
+        try:
+            found = elements.of(access.op.operand("value"), at, 0)
+        except RecursionError as error:
+            raise TooLarge("its expression is nested too deeply to be followed") from error
+        if bound:
+            self.places |= elements.places
+        return found
+
+    def _in_time(self, rewritten: Callable[[_Formula], _Formula]) -> Callable[[_Formula], _Formula]:
+        """Return what rewrites a formula as long as there is time."""
+
+        def checked(formula: _Formula) -> _Formula:
+            if monotonic() > self._deadline:
+                self.is_late = True
+                raise TooLarge("its expression takes too long to be followed")
+            return rewritten(formula)
+
+        return checked
 
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return a coordinate that has the same name in all variants: by how far its axis steps."""
@@ -178,9 +207,9 @@ class Kernel:
         if tensor is None:
             return offset
         offset = with_remainders(offset)
-        size = tensor.element.bytes
+        size, units = tensor.element.bytes, _units(tensor)
         axes = [
-            (stride * size, size << (_INNER + _OUTER * (len(tensor.shape) - 2 - axis)))
+            (stride * size, units[axis])
             for axis, (extent, stride) in enumerate(zip(tensor.shape, tensor.strides, strict=True))
             if extent > 1 and stride > 0 and axis < len(tensor.shape) - 1
         ]
@@ -276,3 +305,39 @@ class Kernel:
             for position, given in enumerate(self.call.arguments[: len(self.names)])
             if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
         )
+
+
+def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
+    """Return an element's indices from its offset in a tree that is `indexed`; None: it has none.
+
+    What steps along several axes at once is a step of many elements along the last of them.
+    """
+    if tensor.strides and tensor.strides[-1] not in (0, 1):
+        return None
+    units = _units(tensor)
+    found: list[dict[Monomial, int]] = [{} for _ in units]
+    for monomial, number in offset.coefficients.items():
+        sign, rest = (1, number) if number > 0 else (-1, -number)
+        steps = {}
+        for axis, unit in enumerate(units):
+            count, rest = divmod(rest, unit)
+            if count:
+                steps[axis] = count
+        if rest:
+            return None
+        if monomial and len(steps) > 1:
+            last = max(steps)
+            elements = sum(count * tensor.strides[axis] for axis, count in steps.items())
+            steps = {last: elements // tensor.strides[last]}
+        for axis, count in steps.items():
+            found[axis][monomial] = sign * count
+    return tuple(map(Term, found))
+
+
+def _units(tensor: TensorArgument) -> tuple[int, ...]:
+    """Return by how much an offset grows along each axis where strides are fixed, in bytes."""
+    inner = tuple(
+        tensor.element.bytes << (_INNER + _OUTER * axis)
+        for axis in reversed(range(len(tensor.shape) - 1))
+    )
+    return (*inner, tensor.element.bytes) if tensor.shape else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,6 +13,7 @@ from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, le
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
+from kvtrace.addons.invariance.launches import Batch, Kept, sizes_of, trees_of, with_most_sizes
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.witness import (
@@ -32,7 +33,6 @@ from kvtrace.text import plural
 if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.schema.trace import Selection
-    from kvtrace.symbolic.terms import Symbol
 
 Order = Literal["program", "compiled"]
 """What fixes the order of a value's operations: the TTIR alone, or how one variant was compiled."""
@@ -60,15 +60,6 @@ class Why:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A size of the batch that was recorded: how many rows, and which variant ran."""
-
-    rows: int
-    variant: int
-    grid: tuple[int, int, int]
-
-
 @dataclass(frozen=True)
 class Across:
     """Whether launches at several sizes of the batch compute a row the same way.
@@ -79,18 +70,6 @@ class Across:
 
     trees: tuple[tuple[Batch, ...], ...]
     comparison: Comparison
-
-
-@dataclass(frozen=True, eq=False)
-class _Kept:
-    """A call with an output's trees, numbers bound: of any row (None: it has one), of the first."""
-
-    batch: Batch
-    whole: Tree | None
-    first: Tree
-    call: Call
-    position: int
-    extents: Mapping[Symbol, int]
 
 
 @dataclass
@@ -142,7 +121,7 @@ class OutputResult:
     unseen: tuple[int, ...] = ()
     calls: int = 1
     variants: set[int] = field(default_factory=set, repr=False)
-    kept: dict[tuple[Any, ...], list[_Kept]] = field(default_factory=dict, repr=False)
+    kept: dict[tuple[Any, ...], list[Kept]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -170,7 +149,7 @@ def invariance_of(
         selection: The runs.
         kernels: Names to judge; none: all.
         shown: Where progress is shown.
-        seconds: So long, in seconds, calls of a kernel are begun; what is left makes its outputs
+        seconds: So long, in seconds, calls of a kernel are judged; what is left makes its outputs
             unknown. None: as long as it takes.
 
     """
@@ -228,13 +207,15 @@ def _of_kernel(
     found: dict[tuple[str, int], OutputResult] = {}
     calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
     growing = _growing([call for call, _ in calls])
-    begin, left = monotonic(), 0
+    deadline, left = monotonic() + (inf if seconds is None else seconds), 0
     for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
-        if seconds is not None and found and monotonic() - begin > seconds:
+        if found and monotonic() > deadline:
             left += 1
             continue
         try:
-            _add(Kernel(call, growing=growing), found, variant)
+            kernel = Kernel(call, growing=growing, deadline=deadline)
+            _add(kernel, found, variant)
+            left += kernel.is_late
         except KvtraceError as error:
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
     for result in found.values():
@@ -378,7 +359,11 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
         return
     inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
     same = (inner, tensor.dtype, _shared_shapes(result, kernel, batch.rows))
-    kept = _Kept(batch, whole, first, kernel.call, position, kernel.extents(output))
+    extents = kernel.extents(output)
+    rows = frozenset(extents.keys() - kernel.extents(pinned).keys())
+    kept = Kept(
+        batch, whole, first, kernel.call, verdict.access, position, extents, rows, kernel.places
+    )
     result.kept.setdefault(same, []).append(kept)
 
 
@@ -395,15 +380,11 @@ def _shared_shapes(result: OutputResult, kernel: Kernel, rows: int) -> tuple[tup
 
 def _compare(result: OutputResult) -> None:
     """Compare launches that differ in the size of the batch; look for a witness where trees do."""
-    kept = max(result.kept.values(), key=_sizes, default=[])
+    kept = with_most_sizes(result.kept.values())
     recorded = {each.batch.rows for own in result.kept.values() for each in own}
-    result.uncompared = len(recorded) - _sizes(kept) if kept else 0
-    if _sizes(kept) > 1:
-        whole = all(each.whole is not None for each in kept)
-        by_tree: dict[Tree, dict[Batch, _Kept]] = {}
-        for each in sorted(kept, key=lambda one: one.batch.rows):
-            tree = each.whole if whole and each.whole is not None else each.first
-            by_tree.setdefault(tree, {})[each.batch] = each
+    result.uncompared = len(recorded) - sizes_of(kept) if kept else 0
+    if sizes_of(kept) > 1:
+        by_tree = trees_of(kept)
         comparison = _worst_comparison(by_tree)
         result.across = Across(tuple(tuple(batches) for batches in by_tree.values()), comparison)
         result.why = (*result.why, *_differing_scalars(result, kept))
@@ -431,7 +412,7 @@ def _is_seen(result: OutputResult) -> bool:
     return unlike or any(why.cause in ("update", "size") for why in result.why)
 
 
-def _worst_comparison(by_tree: Mapping[Tree, Mapping[Batch, _Kept]]) -> Comparison:
+def _worst_comparison(by_tree: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
     """Compare the first tree with each other one, at elements that both sizes have."""
     worst = Comparison("same")
     (first, own), *others = by_tree.items()
@@ -444,16 +425,12 @@ def _worst_comparison(by_tree: Mapping[Tree, Mapping[Batch, _Kept]]) -> Comparis
     return worst
 
 
-def _sizes(kept: Sequence[_Kept]) -> int:
-    return len({each.batch.rows for each in kept})
-
-
 def _other_tree(result: OutputResult, comparison: Comparison) -> Why:
     how = "sums in another order" if comparison.relation == "reassociated" else "another expression"
     return Why("size", "data", f"{how} at another size of the batch", result.place)
 
 
-def _differing_scalars(result: OutputResult, kept: Sequence[_Kept]) -> tuple[Why, ...]:
+def _differing_scalars(result: OutputResult, kept: Sequence[Kept]) -> tuple[Why, ...]:
     """Return a reason for each number of the value's that differs between batches."""
     found = []
     for name in result.scalars:
@@ -469,7 +446,7 @@ def _differing_scalars(result: OutputResult, kept: Sequence[_Kept]) -> tuple[Why
 
 
 def _witness(
-    different: Sequence[_Kept], kept: Sequence[_Kept], *, differ: bool, any_row: bool
+    different: Sequence[Kept], kept: Sequence[Kept], *, differ: bool, any_row: bool
 ) -> Witness | None:
     """Look for a row with two values: in two launches, or beside other rows."""
     ordered = sorted(kept, key=lambda each: each.batch.rows)

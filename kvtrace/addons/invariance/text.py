@@ -223,21 +223,22 @@ def _object(each: OutputResult) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_MEANINGS: Final[Mapping[Meaning, str]] = {
+MEANINGS: Final[Mapping[Meaning, str]] = {
     "same": "the same bits",
-    "equal": "the same bits, at these sizes",
-    "reassociated": "the same except for the order of sums",
+    "equal": "the same bits, at the recorded sizes",
+    "reassociated": "the same except for the order of sums, at the recorded sizes",
     "violation": "differs",
-    "different": "another expression, no difference seen",
-    "unknown": "unknown",
+    "different": "unknown: another expression, no difference seen",
+    "unknown": "unknown: one version is not followed, or not evaluated",
 }
+"""How two versions of a kernel compare, by TTIR."""
 
 
 def meaning_lines(found: Sequence[OutputMeaning], width: int) -> list[str]:
     """Return how two versions of kernels compare, for a terminal."""
     if not found:
         return ["No kernel was called with the same tensors in both traces."]
-    rows = [(each.kernel, each.output, _MEANINGS[each.meaning]) for each in found]
+    rows = [(each.kernel, each.output, MEANINGS[each.meaning]) for each in found]
     lines = columns(("kernel", "output", "by TTIR"), rows, width=width, texts=(0, 1, 2))
     for each in found:
         said = [f"{each.kernel}, {each.output}: {text}" for text in versions_text(each)]

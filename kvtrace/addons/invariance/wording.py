@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.ir.floats import FORMATS, float_from_bits
 from kvtrace.ir.ops import KINDS
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.expressions import condition_expression, expression
@@ -46,7 +47,7 @@ def node_text(node: Tree) -> str:
         case "condition":
             return _shown(repr(detail[0]))
         case "constant":
-            return f"the number {detail[1][0] if detail[1] else 0} ({detail[0]})"
+            return f"the number {_number(detail[0], detail[1])} ({detail[0]})"
         case "argument":
             return f"the argument {detail[0]}"
         case "element":
@@ -66,3 +67,10 @@ def node_text(node: Tree) -> str:
         case "combined":
             return f"what is combined ({detail[0]})"
     return f"{detail[0]}"
+
+
+def _number(kind: str, bits: tuple[int | float, ...]) -> str:
+    """Return a constant's number; of several the first."""
+    first = bits[0] if bits else 0
+    decoded = float_from_bits(first, kind) if kind in FORMATS and isinstance(first, int) else first
+    return f"{decoded:g}{', …' if len(bits) > 1 else ''}"

@@ -22,7 +22,8 @@ class RunJudge:
         rules: What each rule is about, by its id, as passes write it with their findings.
         findings: Returns the tables `findings` and `stacks` of a run, or None where nothing was
             judged. Its third argument says whether a rule was asked for by its name; otherwise it
-            judges what the kernels' source asks for.
+            judges what the kernels' source asks for. Rows of a table `artifacts`, one of a kind,
+            are what a view shows: the pass's setting `artifacts` has their hashes.
 
     """
 

@@ -8,9 +8,10 @@ import pytest
 import kvtrace
 from kvtrace.addons.invariance.results import Invariance, invariance_of
 from kvtrace.schema.trace import Selection, open_trace
+from tests.converters.report_page import report_browser
 from tests.support.free_driver import free_driver
 
-__all__ = ["free_driver"]
+__all__ = ["free_driver", "report_browser"]
 
 Recorded = Callable[[Callable[[], object]], Selection]
 

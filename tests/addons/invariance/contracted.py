@@ -54,8 +54,31 @@ def above_def(x, y, M, N, BLOCK: tl.constexpr):
     tl.store(y + row * N + at, tl.load(x + row * N + at, mask=mask, other=0.0) * 3, mask=mask)
 
 
+# It is asked for here, too.
+# kvtrace: invariant over M
+@triton.autotune([triton.Config({"BLOCK": 32})], key=[])
+@triton.jit
+def above_decorators(x, y, M, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    mask = (at < N) & (row < M)
+    tl.store(y + row * N + at, tl.load(x + row * N + at, mask=mask, other=0.0) / M, mask=mask)
+
+
+# kvtrace: invariant over M
+
+
+@triton.jit
+def apart(x, y, M, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    mask = (at < N) & (row < M)
+    tl.store(y + row * N + at, tl.load(x + row * N + at, mask=mask, other=0.0) / M, mask=mask)
+
+
 def launch(kernel: Any, *sizes: int) -> None:
     """Launch a kernel on batches of so many rows of 20."""
     for rows in sizes:
         x = tensor(rows, 20, seed=rows)
-        kernel[(rows,)](x, x.clone(), rows, 20, BLOCK=32)
+        block = {} if kernel is above_decorators else {"BLOCK": 32}
+        kernel[(rows,)](x, x.clone(), rows, 20, **block)

@@ -70,7 +70,7 @@ def test_a_refactoring_is_proven_to_be_one(
 ) -> None:
     told = told_of(trace_of(_first(), 20), trace_of(_refactored(), 20), capsys)
 
-    assert "changed, y: bit for bit the same by TTIR" in told
+    assert "changed, y: the same bits (by TTIR)" in told
 
 
 def test_another_value_is_shown(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:

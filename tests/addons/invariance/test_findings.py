@@ -14,7 +14,16 @@ from kvtrace.analysis.judging import judge_runs
 from kvtrace.cli import main
 from kvtrace.converters.findings import Finding
 from kvtrace.schema.trace import Selection
-from tests.addons.invariance.contracted import above_def, broken, kept, launch, misnamed, unasked
+from tests.addons.invariance.contracted import (
+    above_decorators,
+    above_def,
+    apart,
+    broken,
+    kept,
+    launch,
+    misnamed,
+    unasked,
+)
 from tests.support.tree import ROOT
 
 Recorded = Callable[[Callable[[], object]], Selection]
@@ -40,6 +49,16 @@ def test_a_contract_between_decorator_and_def_is_the_kernels_own(recorded: Recor
 
     assert {name: each.over for name, each in found.items()} == {"above_def": "M"}
     assert [(each.kernel, each.verdict) for each in of_rule(selection)] == [("above_def", "proven")]
+
+
+def test_a_contract_right_above_decorators_is_the_kernels_own(recorded: Recorded) -> None:
+    selection = recorded(lambda: [launch(each, 3, 5) for each in (above_decorators, apart)])
+
+    found = contracts_of(selection.trace, selection.runs)
+
+    assert {name: each.over for name, each in found.items()} == {"above_decorators": "M"}
+    (finding,) = of_rule(selection)
+    assert (finding.kernel, finding.verdict) == ("above_decorators", "violation")
 
 
 def test_a_kept_contract_is_proven(recorded: Recorded) -> None:

@@ -1,22 +1,37 @@
 """`kvtrace invariance`: what it prints, and its exit codes."""
 
+import contextlib
+import io
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kvtrace
 from kvtrace.cli import main
 from tests.addons.invariance.contracted import broken, kept, launch
 from tests.addons.invariance.planted import PLANTED
 from tests.support.free_driver import free_driver
+from tests.support.thorough import usually
 
 __all__ = ["free_driver"]
 
 Make = Callable[[str, str], Path]
 TILE = "RMS norm, power of the whole tile"
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory, free_driver: object) -> Path:
+    """Record a kernel at two sizes of the batch."""
+    out = tmp_path_factory.mktemp("asked") / "out"
+    with kvtrace.capture(out):
+        for rows in PLANTED[0].sizes:
+            PLANTED[0].launch(PLANTED[0].right, rows)
+    return out
 
 
 @pytest.fixture
@@ -120,3 +135,22 @@ def test_what_ran_at_each_size_is_listed(
     told = " ".join(capsys.readouterr().out.split())
     assert re.search("with the batch change grid, [CHUNKM, ]+; the tree changes; TTGIR:", told)
     assert "What is behind TTIR is not analyzed: FMA contraction, ptxas" in told
+
+
+@given(
+    over=st.one_of(st.text(max_size=8), st.sampled_from(("M", "rows", "grid", "x", "BLOCK_M"))),
+    kernel=st.one_of(st.none(), st.text(max_size=8), st.just("_product")),
+)
+@settings(max_examples=usually(15, thorough=200))
+def test_any_question_ends_with_an_answer_or_a_sentence(
+    trace: Path, over: str, kernel: str | None
+) -> None:
+    words = [f"--over={over}", *([] if kernel is None else [f"--kernel={kernel}"])]
+    said, complaint = io.StringIO(), io.StringIO()
+
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complaint):
+        code = main(["invariance", str(trace), *words])
+
+    assert code in (0, 2)
+    assert (code == 2) == (len(complaint.getvalue().strip()) > 0)
+    assert "Traceback" not in complaint.getvalue()

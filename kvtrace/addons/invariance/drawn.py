@@ -1,0 +1,286 @@
+"""Trees of an output as they are drawn: one table of nodes, which trees of several sizes share."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.addons.invariance.coordinates import coordinate, number_of_coordinate
+from kvtrace.addons.invariance.kernels import indices_of
+from kvtrace.addons.invariance.launches import trees_of, with_most_sizes
+from kvtrace.addons.invariance.trees import COMMUTATIVE
+from kvtrace.addons.invariance.wording import node_text
+from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.ir import source_stack
+from kvtrace.ir.ops import KINDS, Kind
+from kvtrace.ir.updates import update_of
+from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.expressions import condition_expression, expression
+from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
+from kvtrace.symbolic.walk import summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kvtrace.addons.invariance.launches import Kept
+    from kvtrace.addons.invariance.results import OutputResult
+    from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.metrics.stacks import StackRows
+
+_MOST_NODES: Final = 300
+"""So many nodes of a tree are drawn, those nearest to its root."""
+_MOST_TREES: Final = 8
+"""So many trees of an output are drawn."""
+_LONGEST: Final = 160
+_SYMBOL: Final = re.compile(r"lane\('(coordinate|bound)', (\d+)\)")
+_ROLES: Final[Mapping[str, tuple[str, ...]]] = {"where": ("if", "then", "else")}
+_TENSOR: Final = 1 << 80
+"""Larger than any axis's number: so coordinates are numbered that represent loaded integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnNode:
+    """A node as it is drawn.
+
+    Attributes:
+        kind: store, atomic, load, op, reduction, scan, product, loop, carried, combined, number,
+            argument, index, condition, unknown or cut.
+        text: What it says.
+        stack: Where it comes from, an id of `stacks`.
+        parts: What it is made of: places in the table of nodes.
+        roles: What each part is to it; empty where the order says it.
+
+    """
+
+    kind: str
+    text: str
+    stack: int | None
+    parts: tuple[int, ...] = ()
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnTree:
+    """A tree: its root, a call that has it, and the sizes of the batch at which calls have it."""
+
+    root: int
+    call_id: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The trees of an output, those of the smallest batches first; `left_out`: how many more."""
+
+    nodes: tuple[DrawnNode, ...]
+    trees: tuple[DrawnTree, ...]
+    left_out: int
+
+
+def drawing_of(result: OutputResult, stacks: StackRows) -> Drawing:
+    """Return the trees of an output in the recorded launches that are compared.
+
+    No trees where an output has one value for the batch, or was not followed.
+    """
+    nodes: dict[DrawnNode, int] = {}
+    compared = with_most_sizes(result.kept.values())
+    axes = {_number(each) for kept in compared for each in kept.extents}
+    names = {number: f"i{place}" for place, number in enumerate(sorted(axes, reverse=True))}
+    found = trees_of(compared)
+    trees = []
+    for tree, calls in list(found.items())[:_MOST_TREES]:
+        kept = next(iter(calls.values()))
+        root = _Drawn(kept, names, nodes, stacks).root(tree)
+        rows = tuple(sorted({batch.rows for batch in calls}))
+        trees.append(DrawnTree(root, kept.call.call_id, rows))
+    return Drawing(tuple(nodes), tuple(trees), len(found) - len(trees))
+
+
+class _Drawn:
+    """Draws trees of one call into a table of nodes."""
+
+    def __init__(
+        self, kept: Kept, names: Mapping[int, str], nodes: dict[DrawnNode, int], stacks: StackRows
+    ) -> None:
+        self._kept = kept
+        self._nodes = nodes
+        self._stacks = stacks
+        self._words = _Words(kept, names)
+        self._made: dict[Tree, int] = {}
+        self._known: set[Tree] = set()
+
+    def root(self, tree: Tree) -> int:
+        """Draw what stores a tree's value; return its place in the table."""
+        kept, access = self._kept, self._kept.access
+        offset = sum(
+            (Term({(each,): _number(each)}) for each in kept.extents if tree is kept.whole
+             or each not in kept.rows), ZERO,
+        )  # fmt: skip
+        self._known = _nearest(tree)
+        stack = self._stacks.add(source_stack(access.op))
+        place = self._words.element(self._words.names[kept.position], offset)
+        if access.kind == "store":
+            drawn = DrawnNode("store", place, stack, (self._node(tree),))
+        else:
+            how = update_of(access.op) or "compare and swap"
+            drawn = DrawnNode("atomic", f"{how} to {place}", stack, (self._node(tree),))
+        return self._add(drawn)
+
+    def _add(self, node: DrawnNode) -> int:
+        return self._nodes.setdefault(node, len(self._nodes))
+
+    def _node(self, tree: Tree) -> int:
+        known = self._made.get(tree)
+        if known is None:
+            known = self._made[tree] = self._add(self._drawn(tree))
+        return known
+
+    def _drawn(self, tree: Tree) -> DrawnNode:
+        op = self._kept.places.get(tree)
+        stack = None if op is None else self._stacks.add(source_stack(op))
+        if tree not in self._known:
+            return DrawnNode("cut", "further in, not drawn", stack)
+        kind, text, parts, roles = self._said(tree)
+        places = list(map(self._node, parts))
+        if kind == "op" and _operator(tree) in COMMUTATIVE:
+            drawn = list(self._nodes)
+            places.sort(key=lambda each: (drawn[each].kind, drawn[each].text))
+        return DrawnNode(kind, text, stack, tuple(places), roles)
+
+    def _said(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
+        """Return the kind of a node, what it says, its parts, and what they are to it."""
+        detail: tuple[Any, ...] = tree.detail
+        parts = tree.parts
+        match tree.what:
+            case "integer" | "condition":
+                kind = "index" if tree.what == "integer" else "condition"
+                return kind, self._words.formula(detail[0]), parts, ()
+            case "element":
+                return self._element(tree)
+            case "reduction":
+                return self._reduction(tree)
+            case "product":
+                roles = ("left", "right", "added to")
+                return "product", f"{node_text(tree)}, K is k{detail[3]}", parts, roles
+            case "loop":
+                return self._loop(tree)
+            case "carried":
+                inside = ", ".join(map(self._words.formula, detail[2]))
+                at = f" at [{inside}]" if inside else ""
+                return "carried", f"value {detail[1]} of the loop over k{detail[0]}{at}", parts, ()
+            case "constant":
+                return "number", node_text(tree), parts, ("element",) * len(parts)
+            case "op":
+                return "op", node_text(tree), parts, _ROLES.get(_operator(tree), ())
+            case "combined":
+                return "combined", f"value {detail[0]} of the two", parts, ()
+        return ("argument" if tree.what == "argument" else "unknown"), node_text(tree), parts, ()
+
+    def _element(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
+        name, offset = tree.detail[:2]
+        if offset is None:
+            return "load", "a load", tree.parts, ("from", "where", "else")[: len(tree.parts)]
+        text = self._words.element(name, offset)
+        return "load", text, tree.parts, ("where", "else")[: len(tree.parts)]
+
+    def _reduction(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
+        name, extent, level, position = tree.detail[:4]
+        count = len(tree.parts) // 2
+        kind = "scan" if KINDS[name].kind is Kind.SCAN else "reduction"
+        over = f"over {extent} elements, k{level}"
+        combine, elements = tree.parts[:count], tree.parts[count:]
+        simple = combine[0]
+        if count == 1 and simple.what == "op" and all(p.what == "combined" for p in simple.parts):
+            return kind, f"{kind} by {simple.detail[0]} {over}", elements, ()
+        roles = tuple(f"combined {n}" for n in range(count)) + tuple(
+            f"value {n}" for n in range(count)
+        )
+        which = f"value {position} of a {kind}" if count > 1 else f"a {kind}"
+        return kind, f"{which} {over}", tree.parts, roles
+
+    def _loop(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
+        trips, level, is_while = tree.detail[:3]
+        before = 2 if is_while else 0
+        count = (len(tree.parts) - before) // 2
+        names = [f"value {n}, " if count > 1 else "" for n in range(count)]
+        roles = ("while", "leaves")[:before] + tuple(
+            f"{name}{when}" for name in names for when in ("first", "each trip")
+        )
+        text = "a while loop" if is_while else f"a loop of {self._words.formula(trips)} trips"
+        return "loop", f"{text}, k{level}", tree.parts, roles
+
+
+def _nearest(tree: Tree) -> set[Tree]:
+    """Return the nodes of a tree that are nearest to its root."""
+    seen = {tree}
+    waiting = deque(seen)
+    while waiting and len(seen) < _MOST_NODES:
+        new = [part for part in dict.fromkeys(waiting.popleft().parts) if part not in seen]
+        seen.update(new)
+        waiting += new
+    return seen
+
+
+def _operator(tree: Tree) -> str:
+    """Return what an op computes; of a branch or of joined halves, which are not ops, its name."""
+    name: str = tree.detail[0]
+    return (KINDS[name].operator or "") if name in KINDS else name
+
+
+def _number(symbol: Symbol) -> int:
+    number = number_of_coordinate(symbol)
+    assert number is not None
+    return number
+
+
+class _Words:
+    """Formulas and addresses of the trees of a call: `x[i0, 64 * k0 + k1]`.
+
+    i0, i1 … are the output's coordinates, the outermost first, k0, k1 … what is summed over.
+    """
+
+    def __init__(self, kept: Kept, names: Mapping[int, str]) -> None:
+        self._summary = summarise(kept.call.module)
+        arguments = self._summary.module.main.arguments
+        self.names = [value.name.lstrip("%") for value in arguments]
+        self._tensors: Mapping[str, TensorArgument] = {
+            name: given
+            for name, given in zip(self.names, kept.call.arguments, strict=False)
+            if isinstance(given, TensorArgument)
+        }
+        self._said = dict(names)
+
+    def formula(self, formula: Term | Condition) -> str:
+        """Return a formula as text."""
+        loaded: dict[Any, Term] = {
+            atom: self._loaded(atom).term
+            for atom in formula.atoms()
+            if isinstance(atom, Symbol) and atom.kind == "content" and isinstance(atom.key, tuple)
+        }
+        if isinstance(formula, Term):
+            text = expression(Substitution(loaded)(formula), self._summary)
+        else:
+            text = condition_expression(formula.substitute(Substitution(loaded)), self._summary)
+        text = _SYMBOL.sub(self._symbol, text)
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+    def element(self, name: str, offset: Term) -> str:
+        """Return an element of a tensor by its indices; by its bytes where it has none."""
+        tensor = self._tensors.get(name)
+        indices = None if tensor is None else indices_of(tensor, offset)
+        if indices is None:
+            return f"{name}[byte {self.formula(offset)}]"
+        return f"{name}[{', '.join(map(self.formula, indices))}]"
+
+    def _loaded(self, symbol: Symbol) -> Symbol:
+        """Return a coordinate whose text is that of an integer that is loaded."""
+        assert isinstance(symbol.key, tuple)
+        number = _TENSOR + len(self._said)
+        self._said[number] = self.element(str(symbol.key[1]), symbol.at[0])
+        return coordinate(number)
+
+    def _symbol(self, match: re.Match[str]) -> str:
+        number = int(match[2])
+        return f"k{number}" if match[1] == "bound" else self._said.get(number, f"i{number}")

@@ -1,0 +1,135 @@
+"""Findings of the rule `not-invariant`, and the trees behind them for the report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from kvtrace.addons.invariance.contracts import contracts_of
+from kvtrace.addons.invariance.drawn import drawing_of
+from kvtrace.addons.invariance.findings import RULE, TREES
+from kvtrace.addons.invariance.over import ROWS, Answer, answer_over
+from kvtrace.addons.invariance.results import invariance_of
+from kvtrace.ir import Frame
+from kvtrace.metrics.stacks import StackRows
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.schema.content import artifact_row
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kvtrace.addons.invariance.contracts import Contract
+    from kvtrace.addons.invariance.results import OutputResult
+    from kvtrace.schema.trace import Run, Trace
+
+_Judged = tuple[dict[str, Any], dict[str, Any]]
+"""A row of `findings`, and what a report shows of it."""
+
+_SECONDS: Final = 10.0
+"""So long calls of one kernel are begun: `kvtrace invariance` has no such limit."""
+_SEVERITIES: Final = {"violation": "error", "unknown": "warning", "proven": "note"}
+
+
+def findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] | None:
+    """Return findings about a run's kernels that have a contract; of all if that is `asked` for.
+
+    Each output of a kernel has a row: proven, a violation with two values of a row by the
+    evaluator, or unknown with its reason. None where no kernel is judged.
+    """
+    contracts = contracts_of(trace, (run,))
+    if not contracts and not asked:
+        return None
+    calls: dict[str, Call] = {}
+    unready: dict[str, UnreadyCall] = {}
+    for call in calls_of(trace, run):
+        if isinstance(call, UnreadyCall):
+            unready.setdefault(call.kernel, call)
+        else:
+            calls.setdefault(call.kernel, call)
+    kernels = () if asked else tuple(contracts)
+    found = invariance_of(Selection(trace, (run,)), kernels, seconds=_SECONDS)
+    stacks = StackRows()
+    judged = [_row(each, calls[each.kernel], contracts, stacks) for each in found.outputs]
+    judged += _unjudged(calls, unready, {each.kernel for each in found.outputs}, contracts)
+    rows = [row for row, _ in judged]
+    content = json.dumps([shown for _, shown in judged]).encode()
+    made = {
+        "findings": rows, "stacks": stacks.rows(), "artifacts": [artifact_row(TREES, content)],
+    }  # fmt: skip
+    return {
+        name: pa.Table.from_pylist(listed, TABLES[name].schema) for name, listed in made.items()
+    }
+
+
+def _row(
+    result: OutputResult, call: Call, contracts: Mapping[str, Contract], stacks: StackRows
+) -> _Judged:
+    """Return a row of `findings` for an output, and what a report shows of it."""
+    contract = contracts.get(result.kernel)
+    over = ROWS if contract is None else contract.over
+    place = next((why.place for why in result.why if why.place.file), result.place)
+    stack = None
+    if place.file is not None and place.line is not None:
+        stack = stacks.add((Frame(place.file, place.line, 1, result.kernel),))
+    answer = answer_over(result, over, call)
+    row, shown = _finding(result.kernel, call.call_id, result.output, answer, over, contract)
+    across, witness = result.across, result.witness
+    shown |= {
+        "relation": None if across is None else across.comparison.relation,
+        "witness": None if witness is None else asdict(witness),
+        "drawing": asdict(drawing_of(result, stacks)),
+    }
+    return row | {"stack_id": stack}, shown
+
+
+def _unjudged(
+    calls: Mapping[str, Call],
+    unready: Mapping[str, Any],
+    judged: set[str],
+    contracts: Mapping[str, Contract],
+) -> Iterator[_Judged]:
+    """Return the same for each kernel that has a contract and no output that was judged."""
+    for kernel, contract in contracts.items():
+        call = calls.get(kernel) or unready.get(kernel)
+        if call is None or kernel in judged:
+            continue
+        why = unready[kernel].reason if kernel in unready else "no output of it could be followed"
+        yield _finding(kernel, call.call_id, None, Answer("unknown", why), contract.over, contract)
+
+
+def _finding(
+    kernel: str, call_id: int, output: str | None, answer: Answer, over: str,
+    contract: Contract | None,
+) -> _Judged:  # fmt: skip
+    what = f"{RULE} {kernel} {output} {over} {answer.verdict}"
+    limits = f"; {answer.text}" if answer.text else ""
+    asked = "" if contract is None else f", as line {contract.line} asks"
+    rows = kernel if output is None else f"each row of {output}"
+    messages = {
+        "proven": f"{rows} has the same result over {over}{asked}, by TTIR{limits}",
+        "violation": f"{rows} should have the same result over {over}{asked}: {answer.text}",
+        "unknown": f"{rows} is not proven to have the same result over {over}{asked}",
+    }
+    row = {
+        "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],
+        "call_id": call_id,
+        "rule": RULE,
+        "verdict": answer.verdict,
+        "severity": _SEVERITIES[answer.verdict],
+        "arg": output,
+        "method": {"proven": "trees", "violation": "evaluated"}.get(answer.verdict),
+        "reason": answer.text if answer.verdict == "unknown" else None,
+        "message": messages[answer.verdict],
+    }
+    shown = {
+        "call_id": call_id, "kernel": kernel, "output": output, "over": over,
+        "line": None if contract is None else contract.line,
+        "verdict": answer.verdict, "text": answer.text,
+    }  # fmt: skip
+    return row, shown

@@ -1,0 +1,142 @@
+"""Trees as tables of nodes: what they say, where they come from, and how many are drawn."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import triton
+import triton.language as tl
+
+from kvtrace.addons.invariance.drawn import Drawing, DrawnNode, drawing_of
+from kvtrace.addons.invariance.results import Invariance
+from kvtrace.metrics.stacks import StackRows
+from tests.addons.invariance import contracted
+from tests.addons.invariance.contracted import broken, kept, launch
+from tests.addons.invariance.inputs import tensor
+from tests.addons.invariance.planted import PLANTED
+
+Judged = Callable[[Callable[[], object]], Invariance]
+COUNT = 14
+
+
+@triton.jit
+def wide(x, y, N, COUNT: tl.constexpr):
+    row = tl.program_id(0)
+    total = 0.0
+    for outer in tl.static_range(COUNT):
+        part = 0.0
+        for inner in tl.static_range(COUNT):
+            part += tl.load(x + row * N + outer * COUNT + inner)
+        total += part
+    tl.store(y + row, total)
+
+
+@triton.jit
+def looked_up(x, y, where, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + tl.load(where + row) * N + at, mask=at < N, other=0.0)
+    tl.store(y + row * N + at, tl.cumsum(value, 0), mask=at < N)
+
+
+@triton.jit
+def branched(x, y, kind, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
+    if tl.load(kind + row) > 0.5:
+        value = tl.exp(value)
+    tl.store(y + row * N + at, value, mask=at < N)
+
+
+def outline(drawing: Drawing, tree: int) -> list[str]:
+    """Return a tree as lines: its depth, what a node is to the one above, and what it says."""
+    found = []
+
+    def show(node: DrawnNode, depth: int, role: str) -> None:
+        found.append(f"{depth} {role}{': ' if role else ''}{node.text}")
+        for place, part in enumerate(node.parts):
+            own = node.roles[place] if place < len(node.roles) else ""
+            show(drawing.nodes[part], depth + 1, own)
+
+    show(drawing.nodes[drawing.trees[tree].root], 0, "")
+    return found
+
+
+def test_a_tree_says_loads_sums_loops_and_products(judged: Judged) -> None:
+    pair = next(each for each in PLANTED if each.name == "product, BLOCK_K by M")
+    (found,) = judged(lambda: [pair.launch(pair.wrong, rows) for rows in pair.sizes]).outputs
+
+    drawing = drawing_of(found, StackRows())
+
+    assert [tree.rows for tree in drawing.trees] == [(1,), (40,)]
+    assert outline(drawing, 1) == [
+        "0 out[0, i1]",
+        "1 a loop of 8 trips, k0",
+        "2 first: the number 0 (f32)",
+        "2 each trip: a product of f32 × f32 over 32 elements, K is k1",
+        "3 left: x[0, 32 * k0 + k1]",
+        "3 right: w[32 * k0 + k1, i1]",
+        "3 added to: value 0 of the loop over k0",
+    ]
+
+
+def test_integers_that_are_loaded_are_elements_in_an_address(judged: Judged) -> None:
+    def look_up() -> None:
+        for rows in (3, 5):
+            x, where = tensor(8, 20, seed=1), torch.arange(rows, dtype=torch.int32)
+            looked_up[(rows,)](x, torch.empty(rows, 20), where, 20, BLOCK=32)
+
+    (found,) = judged(look_up).outputs
+
+    assert outline(drawing_of(found, StackRows()), 0)[:3] == [
+        "0 y[i0, i1]",
+        "1 scan by arith.addf over 32 elements, k0",
+        "2 x[where[i0], k0]",
+    ]
+
+
+def test_a_branch_names_its_ways(judged: Judged) -> None:
+    def branch() -> None:
+        for rows in (3, 5):
+            x, kind = tensor(rows, 20, seed=1), tensor(rows, seed=2)
+            branched[(rows,)](x, torch.empty(rows, 20), kind, 20, BLOCK=32)
+
+    (found,) = judged(branch).outputs
+
+    lines = outline(drawing_of(found, StackRows()), 0)
+    assert {"2 then: math.exp (exp) to f32", "2 else: x[i0, i1]"} <= set(lines)
+    assert any(line.startswith("2 if: arith.cmpf") for line in lines)
+
+
+def test_each_node_has_a_line_of_its_own_kernel(judged: Judged) -> None:
+    """Both kernels load the same expression, which is one node for those that compare trees."""
+    stacks = StackRows()
+    outputs = judged(lambda: [launch(each, 3, 5) for each in (kept, broken)]).outputs
+    drawn = {each.kernel: drawing_of(each, stacks) for each in outputs}
+    frames = {row["stack_id"]: row["frames"] for row in stacks.rows()}
+    source = Path(contracted.__file__).read_text().splitlines()
+
+    for kernel in (kept, broken):
+        first = kernel.fn.__code__.co_firstlineno
+        own = range(first, first + len(kernel.src.splitlines()) + 1)
+        nodes = drawn[kernel.fn.__name__].nodes
+        for node in nodes:
+            lines = [f["line"] for f in frames.get(node.stack, ()) if f["file"].endswith("ed.py")]
+            assert all(line in own for line in lines), (kernel, node)
+        (load,) = [node for node in nodes if node.text == "x[i0, i1]"]
+        assert "tl.load(x" in source[frames[load.stack][0]["line"] - 1]
+
+
+def test_of_a_large_tree_what_is_nearest_to_the_store_is_drawn(judged: Judged) -> None:
+    def unroll() -> None:
+        for rows in (2, 3):
+            x = tensor(rows, COUNT * COUNT, seed=1)
+            wide[(rows,)](x, torch.empty(rows), COUNT * COUNT, COUNT=COUNT)
+
+    (found,) = judged(unroll).outputs
+    drawing = drawing_of(found, StackRows())
+
+    cut = [node for node in drawing.nodes if node.kind == "cut"]
+    assert cut
+    assert 290 < len(drawing.nodes) - len(cut) < 310
