@@ -49,12 +49,13 @@ class Expected:
     """What the reference says of a case.
 
     `exact` are results in float64, `own` those in the inputs' types; `changed` names the inputs
-    that it writes to.
+    that it writes to. `rounds` says why `exact` is not exact; empty: it is.
     """
 
     exact: tuple[tensors.Kept, ...]
     own: tuple[tensors.Kept, ...]
     changed: tuple[str, ...]
+    rounds: str = ""
 
 
 def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
@@ -177,7 +178,7 @@ class Reference:
 
         before, own, changed = self.own(case, inputs)
         with torch.no_grad():
-            exact = self._exactly(case, before, own, changed)
+            exact, rounds = self._exactly(case, before, own, changed)
         return Expected(
             tuple(
                 tensors.kept(_tensor(each), str(at), folder, f"exact{name}-{at}.bin")
@@ -188,27 +189,32 @@ class Reference:
                 for at, each in enumerate(own)
             ),
             changed,
+            rounds,
         )
 
     def _exactly(
         self, case: Case, inputs: Sequence[Any], own: Sequence[Any], changed: Sequence[str]
-    ) -> list[Any]:
+    ) -> tuple[list[Any], str]:
         import copy
 
         import torch
+
+        from kvtrace.addons.judge.narrowing import Narrowing
 
         wide = [_wide(each) for each in inputs]
         before = self.callable
         try:
             if self.is_model:
                 self.callable = copy.deepcopy(before).double()
-            found = self._call(wide)
+            with Narrowing() as narrowing:
+                found = self._call(wide)
             if not found:
                 found = [a for e, a in zip(case.inputs, wide, strict=True) if e.name in changed]
         except (RuntimeError, TypeError, ValueError, NotImplementedError):
-            return [torch.as_tensor(each) for each in own]  # it insists on its inputs' types
+            rounds = "does not run in float64"  # it insists on its inputs' types
+            return [torch.as_tensor(each) for each in own], rounds
         else:
-            return found
+            return found, narrowing.told
         finally:
             self.callable = before
 
