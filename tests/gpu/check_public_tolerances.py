@@ -107,8 +107,9 @@ def worker(pipe: Connection, taken: Any, results: Any, options: argparse.Namespa
             block, at = divmod(number, len(loading.cases))
             if block * BLOCK >= options.seeds:
                 break
-            first = block * BLOCK
-            for seed in range(first, min(first + BLOCK, options.seeds)):
+            first = options.first + block * BLOCK
+            last = min(first + BLOCK, options.first + options.seeds)
+            for seed in range(first, last):
                 results.put((at, seed, outcome(loading, at, seed, pipe)))
                 if time.time() >= options.until:
                     break
@@ -202,6 +203,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path, help="where all figures are written")
     parser.add_argument("--seeds", type=int, default=10_000, help="of each case, at most")
+    parser.add_argument("--first", type=int, default=0, help="the first seed: to go on with a run")
     parser.add_argument("--limit", type=float, default=400, help="seconds for all cases")
     parser.add_argument("--workers", type=int, default=10)
     parser.add_argument("--only", default="", help="cases whose names contain this")
