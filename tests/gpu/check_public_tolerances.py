@@ -218,7 +218,9 @@ def main() -> int:
     begun = time.time()
     options.until = begun + options.limit
     taken, results = _spawning.Value("q", 0), _spawning.Queue()
-    rows = gathered(started(options, taken, results), results, names)
+    workers = started(options, taken, results)
+    rows = gathered(workers, results, names)
+    died = sum(one.exitcode != 0 for one in workers)
     for name, row in rows.items():
         print(
             f"{name:38} {row['seeds']:6} seeds, beyond {row['beyond']}, by hand {row['by hand']}, "
@@ -238,11 +240,15 @@ def main() -> int:
         f"{total['elements']:,} elements, in {time.time() - begun:.0f} s: {total['beyond']} beyond "
         f"their bounds, {total['by hand']} beyond those by hand, {total['failed']} failed"
     )
-    options.out.write_text(json.dumps({"device": device, "total": total, "rows": rows}, indent=1))
+    options.out.write_text(
+        json.dumps({"device": device, "total": total, "died": died, "rows": rows}, indent=1)
+    )
     idle = [name for name, row in rows.items() if not row["seeds"]]
     if idle:
         print(f"without a seed: {', '.join(idle)}")
-    return int(total["beyond"] + total["failed"] + len(idle) > 0)
+    if died:
+        print(f"{died} of {len(workers)} workers ended before their time")
+    return int(total["beyond"] + total["failed"] + len(idle) + died > 0)
 
 
 if __name__ == "__main__":
