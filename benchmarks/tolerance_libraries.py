@@ -1,4 +1,4 @@
-"""Cases of FLA's and vLLM's kernels, with the inputs and the tolerances of their own tests.
+"""Cases of FLA's and vLLM's kernels, with the inputs and tolerances of their tests.
 
 FLA 0.6 (its tests/modules and tests/ops) compares root mean squares: the differences' may be a
 share of the reference's. vLLM's tests are of 2026; where one names no tolerance, torch's holds.

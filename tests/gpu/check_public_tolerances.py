@@ -84,7 +84,7 @@ def partner(pipe: Connection, part: str, stand_in: bool) -> None:
                     case = loading.cases[at]
                     found = called(case, loading.module(at), inputs(case, seed))
                     pipe.send(found.double().cpu().numpy())
-                except Exception as error:  # what fails is told, and counted
+                except Exception as error:  # reported and counted
                     pipe.send(f"on the device: {told(error)}")
 
 
@@ -126,7 +126,7 @@ def outcome(loading: Loading, at: int, seed: int, pipe: Connection) -> dict[str,
     try:
         ran = run(case, loading.module(at), seed)
         derived, output = derived_for(case, ran)
-    except Exception as error:  # what fails is told, and counted
+    except Exception as error:  # reported and counted
         pipe.recv()
         return {"failed": told(error)}
     actual = pipe.recv()
@@ -203,7 +203,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path, help="where all figures are written")
     parser.add_argument("--seeds", type=int, default=10_000, help="of each case, at most")
-    parser.add_argument("--first", type=int, default=0, help="the first seed: to go on with a run")
+    parser.add_argument("--first", type=int, default=0, help="the first seed: to continue a run")
     parser.add_argument("--limit", type=float, default=400, help="seconds for all cases")
     parser.add_argument("--workers", type=int, default=10)
     parser.add_argument("--only", default="", help="cases whose names contain this")
