@@ -191,7 +191,7 @@ def expected(case: Case, given: list[Any]) -> np.ndarray:
 
 
 def called(case: Case, module: Any, given: list[Any]) -> torch.Tensor:
-    """Launch a case, on the GPU or on what stands in for one."""
+    """Launch a case, on the GPU or (while kvtrace captures without one) in the evaluator."""
     moved = [each.cuda() if isinstance(each, torch.Tensor) else each for each in given]
     return case.call(module, *moved).detach()
 

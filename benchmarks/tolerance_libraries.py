@@ -1,4 +1,4 @@
-"""Cases of FLA's and vLLM's kernels, with the inputs and the tolerances of their own tests.
+"""Cases of FLA's and vLLM's kernels, with the inputs and tolerances of their tests.
 
 FLA 0.6 (its tests/modules and tests/ops) compares root mean squares: the differences' may be a
 share of the reference's. vLLM's tests are of 2026; where one names no tolerance, torch's holds.
@@ -28,6 +28,7 @@ from benchmarks.tolerance_mutants import (
     CONV_MUTANTS,
     CUMSUM_MUTANTS,
     ELU_MUTANTS,
+    FLA_ATTENTION_MUTANTS,
     FLA_GATED_MUTANTS,
     FLA_LAYER_MUTANTS,
     FLA_RMS_MUTANTS,
@@ -39,11 +40,13 @@ from benchmarks.tolerance_mutants import (
     MROPE_MUTANTS,
     POOLING_MUTANTS,
     POWGLU_MUTANTS,
+    PREFILL_MUTANTS,
     ROTARY_MUTANTS,
     SCALED_MUTANTS,
     STATE_MUTANTS,
     SWISH_MUTANTS,
 )
+from kvtrace.evaluate.shadows.deviation.roundings import Granted
 
 Tensor = torch.Tensor
 
@@ -95,6 +98,15 @@ def recurrent(x: Tensor, g: Tensor, state: Tensor) -> Tensor:
         state = g[:, step].exp() * state + x[:, step]
         states.append(state)
     return torch.stack(states, 1)
+
+
+def attended(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+    """Attend causally: q (..., tokens, heads, depth); k and v may have fewer heads, for groups."""
+    k, v = (each.repeat_interleave(q.shape[-2] // k.shape[-2], -2) for each in (k, v))
+    q, k, v = (each.transpose(-2, -3) for each in (q, k, v))
+    scores = q @ k.mT * scale
+    later = torch.ones_like(scores[(0,) * (scores.ndim - 2)]).triu(1).bool()
+    return (scores.masked_fill(later, -torch.inf).softmax(-1) @ v).transpose(-2, -3)
 
 
 def fla_cases() -> list[Case]:
@@ -171,6 +183,10 @@ def fla_cases() -> list[Case]:
                    drawn(normal(2, 15, 50), lambda d: F.logsigmoid(torch.randn(2, 15, 50)).to(d),
                          normal(2, 50)),
                    lambda m, x, g, h: m.fused_recurrent_hgrn(x, g, h)[0], recurrent, HGRN_MUTANTS),
+        *each_type("fla parallel_attn", "fla/ops/attn/parallel.py", {F16: 5e-3},
+                   drawn(normal(1, 63, 2, 64), normal(1, 63, 1, 64), normal(1, 63, 1, 64)),
+                   lambda m, q, k, v: m.parallel_attn(q, k, v, scale=1.0),
+                   lambda q, k, v: attended(q, k, v, 1.0), FLA_ATTENTION_MUTANTS),
     ]  # fmt: skip
 
 
@@ -216,6 +232,21 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     parts = ((0, slice(0, 4)), (1, slice(4, 10)), (2, slice(10, 16)))
     cos, sin = (torch.cat([each[at, :, part] for at, part in parts], -1) for each in (cos, sin))
     return rotated(x.view(len(x), 4, 32), cos, sin).reshape(x.shape)
+
+
+LENGTHS = (40, 25)
+
+
+def prefilled(m: Any, q: Any, k: Any, v: Any) -> Tensor:
+    out = torch.zeros_like(q)
+    starts, lengths = (torch.tensor(each, device=q.device).int() for each in ((0, 40), LENGTHS))
+    m.context_attention_fwd(q, k, v, out, starts, lengths, max(LENGTHS))
+    return out
+
+
+def prefill(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    parts = zip(*(each.split(LENGTHS) for each in (q, k, v)), strict=True)
+    return torch.cat([attended(*part, 64**-0.5) for part in parts])
 
 
 def vllm_cases() -> list[Case]:
@@ -264,6 +295,11 @@ def vllm_cases() -> list[Case]:
         *each_type("vllm merge_attn_states", "vllm/v1/attention/ops/triton_merge_attn_states.py",
                    {F32: (1e-3, 1e-3), F16: (1e-3, 1e-3), BF16: (1e-3, 1e-2)},
                    drawn(heads, lse, heads, lse), merge, merged, MERGE_MUTANTS),
+        *each_type("vllm prefill_attention", "vllm/v1/attention/ops/triton_prefill_attention.py",
+                   {F32: (1e-2, 1e-2), BF16: (1e-2, 1e-2)},
+                   drawn(normal(65, 4, 64), normal(65, 2, 64), normal(65, 2, 64)),
+                   prefilled, prefill, PREFILL_MUTANTS,
+                   granted=Granted(narrow=False)),  # in float32 it asks for tf32
         *each_type("vllm scaled_mm",
                    f"{LAYERS}/quantization/compressed_tensors/triton_scaled_mm.py",
                    {BF16: (1e-1, 1e-1)},

@@ -233,6 +233,15 @@ HGRN_MUTANTS: list[Mutant] = [
     ("dropped term", "b_h = exp(b_g) * b_h + b_x", "b_h = exp(b_g) * b_h + (1 - exp(b_g)) * b_x"),
     ("wrong constant", "b_h = exp(b_g) * b_h", "b_h = exp(b_g - 1e-4) * b_h"),
 ]
+FLA_ATTENTION_MUTANTS: list[Mutant] = [
+    ("mask off by one", "(o_q[:, None] >= o_k", "(o_q[:, None] + 1 >= o_k"),
+    ("added eps", "b_o = b_o / b_acc[:, None]", "b_o = b_o / (b_acc + 1e-2)[:, None]"),
+    (
+        "16 bits",
+        "tl.where(m_s, b_s, float('-inf'))",
+        "tl.where(m_s, b_s.to(tl.bfloat16).to(tl.float32), float('-inf'))",
+    ),
+]
 
 # -- vLLM -----------------------------------------------------------------------------------------
 
@@ -299,4 +308,9 @@ MERGE_MUTANTS: list[Mutant] = [
 SCALED_MUTANTS: list[Mutant] = [
     ("dropped term", "accumulator += bias", "accumulator += 0.0"),
     ("mask off by one", "masks_k = offsets_k < K\n", "masks_k = offsets_k < K - 1\n"),
+]
+PREFILL_MUTANTS: list[Mutant] = [
+    ("wrong fill", "qk * sm_scale, -1.0e8)", "qk * sm_scale, -9.0)"),
+    ("16 bits", "qk = tl.dot(q, k)\n", "qk = tl.dot(q, k).to(tl.float16).to(tl.float32)\n"),
+    ("added eps", "acc = acc / l_i[:, None]", "acc = acc / (l_i + 1e-3)[:, None]"),
 ]

@@ -6,8 +6,8 @@ For kernels of FLA, Liger and vLLM, and of the operations in Triton's tutorials,
 of their tests: by how much the derived bound is narrower, whether the right kernel stays within it
 for inputs of many seeds and sums in several orders, and which mutants (a dropped term, a sum in 16
 bits, a mask off by one, tf32, no eps …) each of both notices. Everything runs in the evaluator;
-tests/gpu/check_tolerances.py has the same cases on a GPU. Packages are imported as tests/public
-does; the cases of those that are not there are left out, which is said.
+tests/gpu/check_public_tolerances.py has the same cases on a GPU. Packages are imported as
+tests/public does; the cases of those that are not there are left out and named.
 """
 
 import argparse

@@ -84,7 +84,7 @@ def partner(pipe: Connection, part: str, stand_in: bool) -> None:
                     case = loading.cases[at]
                     found = called(case, loading.module(at), inputs(case, seed))
                     pipe.send(found.double().cpu().numpy())
-                except Exception as error:  # what fails is told, and counted
+                except Exception as error:  # reported and counted
                     pipe.send(f"on the device: {told(error)}")
 
 
@@ -107,8 +107,9 @@ def worker(pipe: Connection, taken: Any, results: Any, options: argparse.Namespa
             block, at = divmod(number, len(loading.cases))
             if block * BLOCK >= options.seeds:
                 break
-            first = block * BLOCK
-            for seed in range(first, min(first + BLOCK, options.seeds)):
+            first = options.first + block * BLOCK
+            last = min(first + BLOCK, options.first + options.seeds)
+            for seed in range(first, last):
                 results.put((at, seed, outcome(loading, at, seed, pipe)))
                 if time.time() >= options.until:
                     break
@@ -125,7 +126,7 @@ def outcome(loading: Loading, at: int, seed: int, pipe: Connection) -> dict[str,
     try:
         ran = run(case, loading.module(at), seed)
         derived, output = derived_for(case, ran)
-    except Exception as error:  # what fails is told, and counted
+    except Exception as error:  # reported and counted
         pipe.recv()
         return {"failed": told(error)}
     actual = pipe.recv()
@@ -202,6 +203,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path, help="where all figures are written")
     parser.add_argument("--seeds", type=int, default=10_000, help="of each case, at most")
+    parser.add_argument("--first", type=int, default=0, help="the first seed: to continue a run")
     parser.add_argument("--limit", type=float, default=400, help="seconds for all cases")
     parser.add_argument("--workers", type=int, default=10)
     parser.add_argument("--only", default="", help="cases whose names contain this")
@@ -216,7 +218,9 @@ def main() -> int:
     begun = time.time()
     options.until = begun + options.limit
     taken, results = _spawning.Value("q", 0), _spawning.Queue()
-    rows = gathered(started(options, taken, results), results, names)
+    workers = started(options, taken, results)
+    rows = gathered(workers, results, names)
+    died = sum(one.exitcode != 0 for one in workers)
     for name, row in rows.items():
         print(
             f"{name:38} {row['seeds']:6} seeds, beyond {row['beyond']}, by hand {row['by hand']}, "
@@ -236,11 +240,15 @@ def main() -> int:
         f"{total['elements']:,} elements, in {time.time() - begun:.0f} s: {total['beyond']} beyond "
         f"their bounds, {total['by hand']} beyond those by hand, {total['failed']} failed"
     )
-    options.out.write_text(json.dumps({"device": device, "total": total, "rows": rows}, indent=1))
+    options.out.write_text(
+        json.dumps({"device": device, "total": total, "died": died, "rows": rows}, indent=1)
+    )
     idle = [name for name, row in rows.items() if not row["seeds"]]
     if idle:
         print(f"without a seed: {', '.join(idle)}")
-    return int(total["beyond"] + total["failed"] + len(idle) > 0)
+    if died:
+        print(f"{died} of {len(workers)} workers ended before their time")
+    return int(total["beyond"] + total["failed"] + len(idle) + died > 0)
 
 
 if __name__ == "__main__":
