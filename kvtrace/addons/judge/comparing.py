@@ -27,7 +27,7 @@ class Compared:
 
     `error`, `allowed` and `share`, their quotient (beyond 1: wrong), are those of the element where
     that is greatest; what is not finite is None. `wrong` counts elements, `first` is the place of
-    the first one. `tolerance` is what `allowed` is: "derived", "equal", or "fixed: " and why.
+    the first one.
     """
 
     result: int
@@ -40,7 +40,6 @@ class Compared:
     got: float | None = None
     expected: float | None = None
     axis: str = ""
-    tolerance: str = ""
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
@@ -49,22 +48,19 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def compared(
-    at: int, got: NDArray[Any], exact: NDArray[Any], own: NDArray[Any], dtype: str, *, tf32: bool,
-    derived: NDArray[np.float64] | str,
-) -> Compared:  # fmt: skip
+    at: int, got: NDArray[Any], exact: NDArray[Any], own: NDArray[Any], dtype: str, *, tf32: bool
+) -> Compared:
     """Compare a result with the exact one.
 
-    Allowed is what is derived for each element. Where that is a sentence why nothing is, or nothing
-    is known of an element, allowed is a share of its value and of the typical size of all elements
-    (an element near zero may be a sum of such): a step of the result's type (32 steps of float32,
-    whose sums may be taken in another order), twice what the reference itself loses in the inputs'
-    types, and what tensor cores take from float32 where a dot lets them. Integers and booleans must
-    be equal.
+    Allowed is a share of an element's value and of the typical size of all elements (an element
+    near zero may be a sum of such): a step of the result's type (32 steps of float32, whose sums
+    may be taken in another order), twice what the reference itself loses in the inputs' types, and
+    what tensor cores take from float32 where a dot lets them. Integers and booleans must be equal.
     """
     if dtype not in EPSILON:
         wrong = got != own
         difference = np.abs(got.astype(np.float64) - own.astype(np.float64))
-        return _told(at, got, own, wrong, difference, np.zeros(got.shape), "equal")
+        return _told(at, got, own, wrong, difference, np.zeros(got.shape))
     value, truth, mine = (np.asarray(each, np.float64) for each in (got, exact, own))
     with np.errstate(all="ignore"):
         finite = np.isfinite(truth)
@@ -74,22 +70,19 @@ def compared(
         lost = float(np.max((np.abs(mine - truth) / around)[both & (around > 0)], initial=0.0))
         step = EPSILON[dtype] * (_ORDER if dtype in ("float32", "float64") else 1)
         allowed = (step + _FACTOR * lost + (_CUT * TF32 if tf32 else 0)) * around
-        tolerance = f"fixed: {derived}" if isinstance(derived, str) else "derived"
-        if not isinstance(derived, str):
-            allowed = np.where(np.isfinite(derived), derived, allowed)
         same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == mine)
         same |= np.isnan(value) & np.isnan(mine)
         difference = np.where(same, 0.0, np.abs(value - truth))
         wrong = ~same & ~(difference <= allowed)
-    return _told(at, value, truth, wrong, difference, allowed, tolerance)
+    return _told(at, value, truth, wrong, difference, allowed)
 
 
 def _told(
     at: int, got: NDArray[Any], expected: NDArray[Any], wrong: NDArray[np.bool_],
-    difference: NDArray[np.float64], allowed: NDArray[np.float64], tolerance: str,
+    difference: NDArray[np.float64], allowed: NDArray[np.float64],
 ) -> Compared:  # fmt: skip
     if not got.size:
-        return Compared(at, 0.0, 0.0, 0.0, 0, 0, tolerance=tolerance)
+        return Compared(at, 0.0, 0.0, 0.0, 0, 0)
     with np.errstate(all="ignore"):
         shares = np.where(difference == 0, 0.0, difference / allowed)
     shares = np.where(np.isnan(shares), np.inf, shares)
@@ -109,7 +102,6 @@ def _told(
         _plain(got[first]) if count else None,
         _plain(expected[first]) if count else None,
         _tail(wrong) if count else "",
-        tolerance,
     )
 
 

@@ -15,8 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -262,7 +261,6 @@ def judgement_text(judgement: Judgement) -> list[str]:
             lines.append(f"  hint: {each['hint']}")
         if each["case"]:
             lines.append(f"  case: {each['case']}")
-    lines += _fixed_tolerances(told["cases"])
     for each in told["figures"]:
         best = "" if each["best_ns"] is None else f", at best {duration(each['best_ns'])}"
         lines.append(
@@ -272,17 +270,3 @@ def judgement_text(judgement: Judgement) -> list[str]:
     if told["cases"] and not all(told["confined"][name] for name in _WALLS):
         lines.append("note: it was not confined: this system could not keep it from the host")
     return lines
-
-
-def _fixed_tolerances(cases: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say which results were compared with a fixed tolerance, and why."""
-    results = [each for case in cases for each in case.get("results", ())]
-    fixed = Counter(
-        each["tolerance"].removeprefix("fixed: ")
-        for each in results
-        if each["tolerance"].startswith("fixed: ")
-    )
-    return [
-        f"note: {count} of {plural(len(results), 'result')} compared with a fixed tolerance: {why}"
-        for why, count in fixed.most_common()
-    ]

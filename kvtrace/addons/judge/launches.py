@@ -17,14 +17,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.bounds import Bounds
 from kvtrace.addons.judge.comparing import numpy_dtype
 from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.backends.triton.modules import module_from
+from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.evaluate.reach import follows_addresses
+from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.ir import Module, Op
 from kvtrace.schema.errors import KvtraceError
 
@@ -50,7 +51,6 @@ class Memory:
     modules: dict[str, Module] = field(default_factory=dict)
     #: What kernels are compiled for.
     target: str = ""
-    bounds: Bounds = field(default_factory=Bounds)
     reason: str | None = None
 
     def view(self, entry: Mapping[str, Any]) -> NDArray[Any]:
@@ -169,7 +169,10 @@ def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> 
     arguments = [_argument(each, storages) for each in entry["arguments"]]
     stores = _Stores()
     x, y, z = (int(extent) for extent in entry["grid"])
-    memory.bounds.launch(module, arguments, (x, y, z), str(entry["launch"]), storages, stores)
+    evaluate(
+        module, arguments, (x, y, z), observers=(stores,), kernel=str(entry["launch"]),
+        most_steps=MOST_STEPS,
+    )  # fmt: skip
     numbers = [int(each["storage"]) if "storage" in each else None for each in entry["arguments"]]
     for argument, op in stores.ops.items():
         number = numbers[argument] if argument < len(numbers) else None
@@ -211,10 +214,6 @@ def _move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> No
             if picked.size and (picked.min() < 0 or picked.max() >= table.size):
                 raise ValueError("an element of none of the sources")
             into[...] = table[picked].reshape(into.shape)
-    memory.bounds.moved(
-        number, taken, whole=into.nbytes == memory.held[number].size,
-        rounds=any(not np.can_cast(each.dtype, into.dtype) for each in values),
-    )  # fmt: skip
     op = next((memory.written_by[each] for each in taken if each in memory.written_by), None)
     if taken:
         kind = values[0].dtype
@@ -239,11 +238,8 @@ def _take(
     if name is not None and values.size and np.isnan(values.astype(np.float32)).all():
         kind, bits = POISON[name]
         held[: values.nbytes].view(kind)[:] = kind(bits)
-        memory.bounds.forget(number)
     else:
         memory.made[what] = values.copy()
-        rounded = element.kind not in "iub" and (values != 0).any()
-        memory.bounds.forget(number, "PyTorch computed numbers for a kernel" if rounded else None)
     memory.held[number] = held
     memory.written_by.pop(number, None)
 

@@ -49,13 +49,12 @@ class Expected:
     """What the reference says of a case.
 
     `exact` are results in float64, `own` those in the inputs' types; `changed` names the inputs
-    that it writes to. `rounds` says why `exact` is not exact; empty: it is.
+    that it writes to.
     """
 
     exact: tuple[tensors.Kept, ...]
     own: tuple[tensors.Kept, ...]
     changed: tuple[str, ...]
-    rounds: str = ""
 
 
 def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
@@ -178,7 +177,7 @@ class Reference:
 
         before, own, changed = self.own(case, inputs)
         with torch.no_grad():
-            exact, rounds = self._exactly(case, before, own, changed)
+            exact = self._exactly(case, before, own, changed)
         return Expected(
             tuple(
                 tensors.kept(_tensor(each), str(at), folder, f"exact{name}-{at}.bin")
@@ -189,32 +188,27 @@ class Reference:
                 for at, each in enumerate(own)
             ),
             changed,
-            rounds,
         )
 
     def _exactly(
         self, case: Case, inputs: Sequence[Any], own: Sequence[Any], changed: Sequence[str]
-    ) -> tuple[list[Any], str]:
+    ) -> list[Any]:
         import copy
 
         import torch
-
-        from kvtrace.addons.judge.narrowing import Narrowing
 
         wide = [_wide(each) for each in inputs]
         before = self.callable
         try:
             if self.is_model:
                 self.callable = copy.deepcopy(before).double()
-            with Narrowing() as narrowing:
-                found = self._call(wide)
+            found = self._call(wide)
             if not found:
                 found = [a for e, a in zip(case.inputs, wide, strict=True) if e.name in changed]
         except (RuntimeError, TypeError, ValueError, NotImplementedError):
-            rounds = "does not run in float64"  # it insists on its inputs' types
-            return [torch.as_tensor(each) for each in own], rounds
+            return [torch.as_tensor(each) for each in own]  # it insists on its inputs' types
         else:
-            return found, narrowing.told
+            return found
         finally:
             self.callable = before
 

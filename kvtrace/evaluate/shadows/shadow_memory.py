@@ -23,9 +23,6 @@ from kvtrace.evaluate.values import (
     to_array,
 )
 
-Kept = tuple[int, int, Array]
-"""What is kept beside a storage's elements: their size, where the first begins, and what it is."""
-
 
 @dataclass(frozen=True)
 class _KeptElement(ElementType):
@@ -43,7 +40,7 @@ class KeptBeside(Memory):
     """What is kept beside the elements of a launch's storages, and addressed as they are.
 
     Attributes:
-        kept: by the storage's id.
+        kept: by the storage's id: the elements' size, where the first begins, and what is kept.
 
     """
 
@@ -54,7 +51,7 @@ class KeptBeside(Memory):
 
     def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
         super().__init__(arguments, written)
-        self.kept: dict[int, Kept] = {}
+        self.kept: dict[int, tuple[int, int, Array]] = {}
 
     def type_of(self, type_: ValueType) -> ValueType:
         """Return the type of what is kept beside a value's elements."""

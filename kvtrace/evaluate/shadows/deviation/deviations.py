@@ -7,7 +7,7 @@ another way, as a reference in float64, can be compared with a device's numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,7 +57,6 @@ from kvtrace.ir.ops import (
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Launch
-    from kvtrace.evaluate.shadows.shadow_memory import Kept
     from kvtrace.ir import Module, Value
 
 #: The chance that a right result is farther than `near` somewhere, by default.
@@ -80,22 +79,8 @@ class Deviations(DeviceChoice):
     memory: DeviatingMemory | None
 
     def __init__(
-        self,
-        module: Module,
-        *,
-        chance: float = CHANCE,
-        granted: Granted | None = None,
-        known: Mapping[int, Kept] = {},
+        self, module: Module, *, chance: float = CHANCE, granted: Granted | None = None
     ) -> None:
-        """Make one for one evaluation.
-
-        Args:
-            module: The kernel's IR.
-            chance: How likely a right result may be farther than `near`, in all elements together.
-            granted: What the kernel may lose; None: nothing.
-            known: By the storage's id, planes that earlier launches have left in it.
-
-        """
         super().__init__(module)
         granted = granted or Granted()
         narrow = () if granted.narrow else (*narrow_sums(module), *foreign_roundings(module))
@@ -103,7 +88,6 @@ class Deviations(DeviceChoice):
         self.memory = None
         self.open: set[str] = set()
         self._chance = chance
-        self._known = known
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Put a memory with planes in the place of the launch's; scalars are rounded, too."""
@@ -113,7 +97,6 @@ class Deviations(DeviceChoice):
         self.noise.deviations = deviations_for(self._chance, elements)
         written = launch.memory.written
         self.memory = launch.memory = DeviatingMemory(launch.arguments, written, self.noise)
-        self.memory.planes.kept.update(self._known)
         parameters = zip(self.module.main.arguments, launch.arguments, strict=False)
         for parameter, argument in parameters:
             type_ = value_type(parameter.type)

@@ -33,22 +33,8 @@ BOUNDS: Final = ("worst", "meaning", "near", "bias", "own", "common")
 OPEN: Final = ("worst", "meaning", "near", "bias")
 """Those that are infinite where nothing is known."""
 
-_SLACK: Final = 4.0
-_REFERENCE_LOSS: Final = 2.0**-44
-
 Span = tuple[int, int] | None
 """The births of the roundings that a scale is made of: first and last. None: any, or all."""
-
-
-def meaning_radius(meaning: Array, reference: Array) -> Array:
-    """Return how far exact numbers may be from a reference's, which is computed in float64.
-
-    Four times what constants and float64 lose of a kernel's meaning (plane `meaning`), and 2⁻⁴⁴ of
-    the value for what the reference's own roundings lose. Float64 arrays of one shape.
-    """
-    size = np.abs(reference)
-    found: Array = _SLACK * meaning + _REFERENCE_LOSS * np.where(np.isfinite(size), size, 0.0)
-    return found
 
 
 @dataclass(frozen=True)
