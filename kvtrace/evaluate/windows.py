@@ -205,7 +205,9 @@ def read_masked(flat: Array, window: Window, rank: int, mask: Array) -> Array:
         rows = np.nonzero(beyond)
         index = base[rows].reshape((-1,) + (1,) * len(lanes)) + steps
         chosen = np.broadcast_to(active, (*shape, *lanes))[rows]
-        result[rows] = np.where(chosen, flat.take(np.where(chosen, index, 0)), result.dtype.type(0))
+        result[rows] = np.where(
+            chosen, flat.take(np.where(chosen, index, 0)), np.zeros((), result.dtype)
+        )
     return result.transpose(_order(window, rank))
 
 

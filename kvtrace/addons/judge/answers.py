@@ -141,4 +141,6 @@ def read_answers(folder: Path) -> list[Answer]:
 
 
 def _expected(told: Mapping[str, Any]) -> Expected:
-    return Expected(tuple(told["exact"]), tuple(told["own"]), tuple(told["changed"]))
+    return Expected(
+        tuple(told["exact"]), tuple(told["own"]), tuple(told["changed"]), bool(told["in_float64"])
+    )

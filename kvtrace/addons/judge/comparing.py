@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
+
+from kvtrace.evaluate.shadows.deviation.roundings import meaning_radius
+from kvtrace.text import plural
 
 #: Distance from 1 to the next number of each type: results in it cannot be nearer than half of it.
 EPSILON: Final = {
@@ -27,7 +30,8 @@ class Compared:
 
     `error`, `allowed` and `share`, their quotient (beyond 1: wrong), are those of the element where
     that is greatest; what is not finite is None. `wrong` counts elements, `first` is the place of
-    the first one.
+    the first one. `tolerance` is `derived`, `fixed` (`because` of something) or `equal`.
+    `other_meaning` counts elements that mean something else than the reference in exact arithmetic.
     """
 
     result: int
@@ -40,6 +44,9 @@ class Compared:
     got: float | None = None
     expected: float | None = None
     axis: str = ""
+    tolerance: str = "equal"
+    because: str = ""
+    other_meaning: int = 0
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
@@ -48,14 +55,27 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def compared(
-    at: int, got: NDArray[Any], exact: NDArray[Any], own: NDArray[Any], dtype: str, *, tf32: bool
-) -> Compared:
+    at: int, got: NDArray[Any], exact: NDArray[Any], own: NDArray[Any], dtype: str, *, tf32: bool,
+    planes: NDArray[Any] | str,
+) -> Compared:  # fmt: skip
     """Compare a result with the exact one.
 
-    Allowed is a share of an element's value and of the typical size of all elements (an element
-    near zero may be a sum of such): a step of the result's type (32 steps of float32, whose sums
-    may be taken in another order), twice what the reference itself loses in the inputs' types, and
-    what tensor cores take from float32 where a dot lets them. Integers and booleans must be equal.
+    Allowed is what a right device may be off, by the result's planes. Where there are none, but a
+    text that says why, allowed is fixed: a share of an element's value and of the typical size of
+    all elements (an element near zero may be a sum of such): a step of the result's type (32 steps
+    of float32, whose sums may be taken in another order), twice what the reference itself loses in
+    the inputs' types, and what tensor cores take from float32 where a dot lets them. Integers and
+    booleans must be equal.
+
+    Args:
+        at: The result's number.
+        got: What launches give.
+        exact: What the reference gives in float64.
+        own: What it gives in the inputs' types.
+        dtype: The result's type.
+        tf32: Whether dots may have cut their factors to tf32.
+        planes: Those of the result, or why there are none.
+
     """
     if dtype not in EPSILON:
         wrong = got != own
@@ -73,8 +93,22 @@ def compared(
         same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == mine)
         same |= np.isnan(value) & np.isnan(mine)
         difference = np.where(same, 0.0, np.abs(value - truth))
+        other_meaning = 0
+        if not isinstance(planes, str):
+            meaning = meaning_radius(planes["meaning"], truth)
+            radius = planes["near"] + meaning
+            unknown = int((~same & ~np.isfinite(radius)).sum())
+            if unknown:
+                planes = f"no bound is known of {plural(unknown, 'element')}"
+            else:
+                allowed = radius
+                strays = ~same & (np.abs(value + planes["off"] - truth) > meaning)
+                other_meaning = int(strays.sum())
         wrong = ~same & ~(difference <= allowed)
-    return _told(at, value, truth, wrong, difference, allowed)
+    told = _told(at, value, truth, wrong, difference, allowed)
+    if isinstance(planes, str):
+        return replace(told, tolerance="fixed", because=planes)
+    return replace(told, tolerance="derived", other_meaning=other_meaning)
 
 
 def _told(

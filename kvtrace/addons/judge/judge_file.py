@@ -15,7 +15,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -38,7 +39,7 @@ from kvtrace.addons.judge.walls import leftovers
 from kvtrace.text import amount, duration, plural, size
 
 #: Version of the object that `kvtrace judge` prints. A minor one adds; a major one changes.
-SCHEMA: Final = "1.1"
+SCHEMA: Final = "1.2"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
 _FOUND: Final = ("problems", "cases", "figures", "generic")
 _WALLS: Final = ("network", "writes", "processes")
@@ -261,6 +262,7 @@ def judgement_text(judgement: Judgement) -> list[str]:
             lines.append(f"  hint: {each['hint']}")
         if each["case"]:
             lines.append(f"  case: {each['case']}")
+    lines += _tolerances(told["cases"])
     for each in told["figures"]:
         best = "" if each["best_ns"] is None else f", at best {duration(each['best_ns'])}"
         lines.append(
@@ -270,3 +272,15 @@ def judgement_text(judgement: Judgement) -> list[str]:
     if told["cases"] and not all(told["confined"][name] for name in _WALLS):
         lines.append("note: it was not confined: this system could not keep it from the host")
     return lines
+
+
+def _tolerances(cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say how many results were compared by derived bounds, and why others were not."""
+    results = [result for case in cases for result in case.get("results", ())]
+    derived = sum(result["tolerance"] == "derived" for result in results)
+    fixed = Counter(result["because"] for result in results if result["tolerance"] == "fixed")
+    lines = [f"{plural(derived, 'result')} compared by derived bounds"] if derived else []
+    return lines + [
+        f"{plural(count, 'result')} compared by a fixed tolerance, because {because}"
+        for because, count in fixed.most_common()
+    ]

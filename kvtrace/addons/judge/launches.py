@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.judge.comparing import numpy_dtype
+from kvtrace.addons.judge.deriving import Derived
 from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.backends.triton.modules import module_from
@@ -52,6 +53,8 @@ class Memory:
     #: What kernels are compiled for.
     target: str = ""
     reason: str | None = None
+    #: How far results may be off; None: it is not asked for.
+    derived: Derived | None = None
 
     def view(self, entry: Mapping[str, Any]) -> NDArray[Any]:
         """Return a tensor's elements, as a view of its storage.
@@ -104,8 +107,9 @@ def heard_in(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str
 
 
 def run_launches(
-    case: Case, entries: Sequence[Mapping[str, Any]], inputs: Path, folder: Path, target: str
-) -> Memory:
+    case: Case, entries: Sequence[Mapping[str, Any]], inputs: Path, folder: Path, target: str,
+    *, derived: bool = False,
+) -> Memory:  # fmt: skip
     """Evaluate the launches of a case, and return what memory holds then.
 
     Args:
@@ -114,12 +118,15 @@ def run_launches(
         inputs: Where contents of inputs are.
         folder: Where the candidate's process left TTIR and contents.
         target: What its kernels are compiled for.
+        derived: Whether to derive how far results may be off.
 
     Raises:
         CannotJudge: the log says what cannot be.
 
     """
     memory = Memory(target=target)
+    if derived:
+        memory.derived = Derived(sum("launch" in entry for entry in entries))
     for number, tensor in enumerate(case.tensors):
         content = (inputs / tensor.file).read_bytes()
         memory.held[number] = np.frombuffer(content, np.uint8).copy()
@@ -169,10 +176,13 @@ def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> 
     arguments = [_argument(each, storages) for each in entry["arguments"]]
     stores = _Stores()
     x, y, z = (int(extent) for extent in entry["grid"])
-    evaluate(
-        module, arguments, (x, y, z), observers=(stores,), kernel=str(entry["launch"]),
-        most_steps=MOST_STEPS,
-    )  # fmt: skip
+    kernel = str(entry["launch"])
+    if memory.derived is None or not memory.derived.evaluated(
+        module, arguments, (x, y, z), storages, stores, kernel
+    ):
+        evaluate(
+            module, arguments, (x, y, z), observers=(stores,), kernel=kernel, most_steps=MOST_STEPS
+        )
     numbers = [int(each["storage"]) if "storage" in each else None for each in entry["arguments"]]
     for argument, op in stores.ops.items():
         number = numbers[argument] if argument < len(numbers) else None
@@ -214,6 +224,8 @@ def _move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> No
             if picked.size and (picked.min() < 0 or picked.max() >= table.size):
                 raise ValueError("an element of none of the sources")
             into[...] = table[picked].reshape(into.shape)
+    if memory.derived is not None:
+        memory.derived.moved(number, taken, into, values)
     op = next((memory.written_by[each] for each in taken if each in memory.written_by), None)
     if taken:
         kind = values[0].dtype
@@ -240,6 +252,8 @@ def _take(
         held[: values.nbytes].view(kind)[:] = kind(bits)
     else:
         memory.made[what] = values.copy()
+    if memory.derived is not None:
+        memory.derived.taken(number, what[1], memory.made.get(what))
     memory.held[number] = held
     memory.written_by.pop(number, None)
 

@@ -95,6 +95,32 @@ class Moves(TorchDispatchMode):  # type: ignore[misc]
         return result
 
 
+class Narrowing(TorchDispatchMode):  # type: ignore[misc]
+    """Sees whether an operator makes floats narrower than float64 of floats while it is active."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Say that compilers may run in this mode: keeping them out would import them."""
+        return False
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Run an operator, and see what it makes."""
+        result = function(*args, **(kwargs or {}))
+        if any(map(_is_narrow, _tensors(result))):
+            self.seen |= any(each.is_floating_point() for each in _tensors((args, kwargs)))
+        return result
+
+
+def _is_narrow(tensor: Any) -> bool:
+    return bool(tensor.is_floating_point()) and tensor.element_size() < torch.float64.itemsize
+
+
 def _picked(
     name: str, function: Any, args: Sequence[Any], named: Any, places: Sequence[int]
 ) -> Any:

@@ -37,6 +37,8 @@ class Outcome:
 
     memory: Memory
     results: list[NDArray[Any]] = field(default_factory=list)
+    #: Planes of each, or why there are none.
+    planes: list[NDArray[Any] | str] = field(default_factory=list)
     told: list[Compared] = field(default_factory=list)
     wrong: list[Wrong] = field(default_factory=list)
 
@@ -80,6 +82,7 @@ def outcome_of(
     if returned:
         for each in returned:
             found.results.append(_result(each, memory, child))
+            found.planes.append(_planes(memory, each, found.results[-1]))
             number = each.get("storage")
             ops.append(None if number is None else memory.written_by.get(int(number)))
     else:
@@ -121,6 +124,7 @@ def _from_inputs(found: Outcome, ops: list[Op | None], values: Values) -> None:
         if written if want is None else tensor.name in want.changed:
             view = {**asdict(tensor), "storage": number}
             found.results.append(memory.view(view).copy())
+            found.planes.append(_planes(memory, view, found.results[-1]))
             ops.append(memory.written_by.get(number))
     if not found.results:
         found.wrong.append(
@@ -175,8 +179,11 @@ def _compare(
                 "return the reference's type",
             )
         )  # fmt: skip
-    each = compared(at, got, exact, own, dtype, tf32=tf32)
+    planes = found.planes[at] if want.in_float64 else "the reference does not compute in float64"
+    each = compared(at, got, exact, own, dtype, tf32=tf32, planes=planes)
     found.told.append(each)
+    if not each.wrong and each.other_meaning:
+        found.wrong.append(_other_meaning(each, op))
     if each.wrong:
         found.wrong.append(_off(each, op, view=values.case.kind == "view", narrow=narrow))
 
@@ -203,9 +210,30 @@ def _off(each: Compared, op: Op | None, *, view: bool, narrow: bool) -> Wrong:
         f"{each.wrong:,} of {each.elements:,} elements of result {each.result} are wrong"
         f"{where}: at {list(each.first)} {_number(each.got)} in place of "
         f"{_number(each.expected)}; error {_number(each.error)} where it is worst, allowed "
-        f"there {_number(each.allowed)}",
+        f"there {_number(each.allowed)}{_source(each)}",
         hint, op,
     )  # fmt: skip
+
+
+def _source(each: Compared) -> str:
+    if each.tolerance == "fixed":
+        return f" (fixed tolerance, because {each.because})"
+    return " (derived)" if each.tolerance == "derived" else ""
+
+
+def _other_meaning(each: Compared, op: Op | None) -> Wrong:
+    return Wrong(
+        "other-meaning", "error",
+        f"{each.other_meaning:,} of {each.elements:,} elements of result {each.result} are not "
+        "the reference's in exact arithmetic, though roundings hide it here",
+        "compute what the reference computes: a term, a factor or a constant differs", op,
+    )  # fmt: skip
+
+
+def _planes(memory: Memory, view: Mapping[str, Any], got: NDArray[Any]) -> NDArray[Any] | str:
+    if memory.derived is None:
+        return "there is no reference"
+    return memory.derived.planes_of(view, got.dtype.itemsize)
 
 
 def solved_by(contents: NDArray[Any], values: Values) -> bool:
@@ -215,7 +243,7 @@ def solved_by(contents: NDArray[Any], values: Values) -> bool:
         truth = array(values.answers, exact)
         if contents.size == truth.size > 1 and own["dtype"] in EPSILON:
             flat, mine = contents.ravel().astype(np.float64), array(values.answers, own).ravel()
-            told = compared(0, flat, truth.ravel(), mine, own["dtype"], tf32=False)
+            told = compared(0, flat, truth.ravel(), mine, own["dtype"], tf32=False, planes="")
             if not told.wrong:
                 return True
     return False

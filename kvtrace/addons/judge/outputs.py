@@ -186,8 +186,9 @@ class Outputs:
 
     def _outcome(self, values: Values, entries: Log) -> Outcome:
         memory = run_launches(
-            values.case, steps_in(entries), values.inputs, self._folders.child, self._request.target
-        )
+            values.case, steps_in(entries), values.inputs, self._folders.child,
+            self._request.target, derived=values.want is not None,
+        )  # fmt: skip
         self._modules |= memory.modules
         for module in memory.modules.values():
             self._tf32 = self._tf32 or uses_tf32(module)

@@ -49,12 +49,13 @@ class Expected:
     """What the reference says of a case.
 
     `exact` are results in float64, `own` those in the inputs' types; `changed` names the inputs
-    that it writes to.
+    that it writes to. `in_float64`: nothing was rounded to a narrower type on the way to `exact`.
     """
 
     exact: tuple[tensors.Kept, ...]
     own: tuple[tensors.Kept, ...]
     changed: tuple[str, ...]
+    in_float64: bool
 
 
 def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
@@ -177,7 +178,7 @@ class Reference:
 
         before, own, changed = self.own(case, inputs)
         with torch.no_grad():
-            exact = self._exactly(case, before, own, changed)
+            exact, in_float64 = self._exactly(case, before, own, changed)
         return Expected(
             tuple(
                 tensors.kept(_tensor(each), str(at), folder, f"exact{name}-{at}.bin")
@@ -188,27 +189,31 @@ class Reference:
                 for at, each in enumerate(own)
             ),
             changed,
+            in_float64,
         )
 
     def _exactly(
         self, case: Case, inputs: Sequence[Any], own: Sequence[Any], changed: Sequence[str]
-    ) -> list[Any]:
+    ) -> tuple[list[Any], bool]:
         import copy
 
         import torch
+
+        from kvtrace.addons.judge.moves import Narrowing
 
         wide = [_wide(each) for each in inputs]
         before = self.callable
         try:
             if self.is_model:
                 self.callable = copy.deepcopy(before).double()
-            found = self._call(wide)
+            with Narrowing() as narrowing:
+                found = self._call(wide)
             if not found:
                 found = [a for e, a in zip(case.inputs, wide, strict=True) if e.name in changed]
         except (RuntimeError, TypeError, ValueError, NotImplementedError):
-            return [torch.as_tensor(each) for each in own]  # it insists on its inputs' types
+            return [torch.as_tensor(each) for each in own], False  # it insists on inputs' types
         else:
-            return found
+            return found, not narrowing.seen
         finally:
             self.callable = before
 

@@ -21,7 +21,7 @@ from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.deviation.deviations import CHANCE, Deviations
 from kvtrace.evaluate.shadows.deviation.planes import PLANES
-from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from kvtrace.evaluate.shadows.deviation.roundings import Granted, meaning_radius
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.ops import computing
 from kvtrace.text import columns
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.float64]
 
 _DOTS: Final = computing("dot")
-#: How many times what constants and float64 lose a kernel's meaning may be from its reference's.
-_SLACK: Final = 4.0
-#: What a reference in float64 loses by its own roundings, relative.
-_REFERENCE_LOSS: Final = 2.0**-44
 
 
 @dataclass(frozen=True)
@@ -76,8 +72,7 @@ class Output:
 
     def meaning_radius(self) -> Numbers:
         """Return how far the kernel's meaning may be from the reference's."""
-        size = np.abs(self.expected)
-        return _SLACK * self.meaning + _REFERENCE_LOSS * np.where(np.isfinite(size), size, 0.0)
+        return meaning_radius(self.meaning, self.expected)
 
     def as_rtol(self, bound: str = "probable") -> float:
         """Return the derived bound as one number: the largest radius by the root mean square."""

@@ -23,6 +23,9 @@ from kvtrace.evaluate.values import (
     to_array,
 )
 
+Kept = tuple[int, int, Array]
+"""What is kept beside a storage: the elements' size, where the first begins, and what is kept."""
+
 
 @dataclass(frozen=True)
 class _KeptElement(ElementType):
@@ -40,7 +43,7 @@ class KeptBeside(Memory):
     """What is kept beside the elements of a launch's storages, and addressed as they are.
 
     Attributes:
-        kept: by the storage's id: the elements' size, where the first begins, and what is kept.
+        kept: by the storage's id.
 
     """
 
@@ -51,7 +54,7 @@ class KeptBeside(Memory):
 
     def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
         super().__init__(arguments, written)
-        self.kept: dict[int, tuple[int, int, Array]] = {}
+        self.kept: dict[int, Kept] = {}
 
     def type_of(self, type_: ValueType) -> ValueType:
         """Return the type of what is kept beside a value's elements."""

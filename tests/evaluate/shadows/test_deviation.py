@@ -284,3 +284,54 @@ def test_a_store_under_a_mask_in_doubt_may_leave_what_was_there():
 def test_a_quotient_that_the_evaluator_has_exactly_may_be_approximated_on_a_device():
     _, _, planes = deviations(narrowed, torch.full((4,), 6.0), 4, BLOCK=4)
     assert (planes["near"] > 0).all()
+
+
+@triton.jit
+def thirds_at_an_end(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    rows = tl.load(x + lanes[:, None] * 2 + tl.arange(0, 2)[None, :], mask=lanes[:, None] < n)
+    tl.store(out + lanes, tl.sum(rows, axis=1) / 3.0, mask=lanes < n)
+
+
+def test_what_an_earlier_launch_left_is_carried_on():
+    """Also where a masked access reaches beyond the end of the memory."""
+    given = {"x": of_normal(200), "out": torch.zeros(100), "n": 100}
+    module = compile_for(thirds_at_an_end, given, {"BLOCK": 64})
+    arguments = bind(thirds_at_an_end, given)
+    before = np.zeros(200, PLANES)
+    for plane in ("worst", "near", "bias"):
+        before[plane] = 1e-3
+    before["off"] = 2e-4
+    carried = Deviations(module, before={id(arguments[0].storage): (4, 0, before)})
+
+    evaluate(module, arguments, (2,), instrument=carried)
+
+    planes = carried.memory.planes.kept[id(arguments[1].storage)][2]
+    exact = given["out"].double().numpy() + planes["off"]
+    wanted = (given["x"].double().numpy() + 2e-4).reshape(100, 2).sum(axis=1) / 3
+    assert exact == pytest.approx(wanted, rel=1e-12)
+    assert (planes["near"] >= 2e-3 / 3).all()
+    assert (planes["near"] < 1e-3).all()
+    assert (before["off"] == 2e-4).all()
+
+
+@triton.jit
+def added_atomically(x, out, BLOCK: tl.constexpr):
+    tl.atomic_add(out + tl.arange(0, BLOCK) * 0, tl.load(x + tl.arange(0, BLOCK)))
+
+
+def test_atomic_additions_begin_with_the_exact_number_that_was_there():
+    given = {"x": of_normal(64), "out": torch.ones(1)}
+    module = compile_for(added_atomically, given, {"BLOCK": 64})
+    arguments = bind(added_atomically, given)
+    before = np.zeros(1, PLANES)
+    before["off"] = before["worst"] = before["near"] = before["bias"] = 1e-3
+    carried = Deviations(module, before={id(arguments[1].storage): (4, 0, before)})
+
+    evaluate(module, arguments, (1,), instrument=carried)
+    carried.memory.finish()
+
+    (planes,) = carried.memory.planes.kept[id(arguments[1].storage)][2]
+    exact = float(given["out"]) + planes["off"]
+    assert exact == pytest.approx(1.001 + float(given["x"].double().sum()), abs=1e-12)
+    assert planes["near"] >= 1e-3

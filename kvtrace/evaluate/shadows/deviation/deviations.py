@@ -7,7 +7,7 @@ another way, as a reference in float64, can be compared with a device's numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,6 +57,7 @@ from kvtrace.ir.ops import (
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Launch
+    from kvtrace.evaluate.shadows.shadow_memory import Kept
     from kvtrace.ir import Module, Value
 
 #: The chance that a right result is farther than `near` somewhere, by default.
@@ -66,6 +67,9 @@ _DOTS: Final = computing("dot")
 
 class Deviations(DeviceChoice):
     """Follows planes.
+
+    `before` has the planes of what the launch finds in memory, by the storage's id: those that an
+    earlier launch left there. They are copied.
 
     Attributes:
         memory: once an evaluation has ended, what was stored, with planes.
@@ -79,7 +83,12 @@ class Deviations(DeviceChoice):
     memory: DeviatingMemory | None
 
     def __init__(
-        self, module: Module, *, chance: float = CHANCE, granted: Granted | None = None
+        self,
+        module: Module,
+        *,
+        chance: float = CHANCE,
+        granted: Granted | None = None,
+        before: Mapping[int, Kept] | None = None,
     ) -> None:
         super().__init__(module)
         granted = granted or Granted()
@@ -88,6 +97,7 @@ class Deviations(DeviceChoice):
         self.memory = None
         self.open: set[str] = set()
         self._chance = chance
+        self._before = before or {}
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Put a memory with planes in the place of the launch's; scalars are rounded, too."""
@@ -97,6 +107,8 @@ class Deviations(DeviceChoice):
         self.noise.deviations = deviations_for(self._chance, elements)
         written = launch.memory.written
         self.memory = launch.memory = DeviatingMemory(launch.arguments, written, self.noise)
+        for storage, (size, phase, planes) in self._before.items():
+            self.memory.planes.kept[storage] = (size, phase, planes.copy())
         parameters = zip(self.module.main.arguments, launch.arguments, strict=False)
         for parameter, argument in parameters:
             type_ = value_type(parameter.type)

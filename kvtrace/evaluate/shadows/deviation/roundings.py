@@ -20,6 +20,10 @@ _FORMS: Final = {
 }  # fmt: skip
 FLOAT32: Final = "f32"
 _SHORT_BITS: Final = 12
+#: How many times what constants and float64 lose a kernel's meaning may be from its reference's.
+_SLACK: Final = 4.0
+#: What a reference in float64 loses by its own roundings, relative.
+_REFERENCE_LOSS: Final = 2.0**-44
 
 
 def unit_of(name: str) -> float:
@@ -96,6 +100,19 @@ class Noise:
     def all_births(self) -> Span:
         """The span of everything until now."""
         return (0, self._births)
+
+
+def meaning_radius(meaning: Array, expected: Array) -> Array:
+    """Return how far a kernel's exact numbers may be from a reference's in float64.
+
+    Args:
+        meaning: the plane of that name.
+        expected: the reference's numbers.
+
+    """
+    size = np.abs(expected)
+    known = np.where(np.isfinite(size), size, 0.0)
+    return np.asarray(_SLACK * meaning + _REFERENCE_LOSS * known)
 
 
 def repetition(addends: Array, axis: int) -> Array:

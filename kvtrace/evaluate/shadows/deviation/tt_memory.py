@@ -178,8 +178,11 @@ class DeviatingMemory(ShadowMemory):
             return
         flat, _ = self._elements(self._arguments[pointer.argument], type_.element)
         first = from_memory(flat, type_.element).astype(np.float64)
+        size = np.abs(first)
+        if storage in self.planes.kept:
+            first = first + self.planes.kept[storage][2]["off"]
         count = np.zeros(len(flat), np.int64)
-        self._sums[storage] = _Sums(count, np.abs(first), first, flat, type_.element, name)
+        self._sums[storage] = _Sums(count, size, first, flat, type_.element, name)
 
     def finish(self) -> None:
         """Add the roundings of atomic additions, in any order."""

@@ -1,0 +1,152 @@
+"""Derived bounds of results: carried over launches, and ended where PyTorch steps in."""
+
+import jsonschema
+import numpy as np
+import pytest
+
+from kvtrace.addons.judge.comparing import compared
+from kvtrace.addons.judge.deriving import Derived
+from kvtrace.addons.judge.judge_file import judge_file, judgement_text, schema
+from kvtrace.addons.judge.request import Place, Request
+from kvtrace.evaluate.shadows.deviation.planes import PLANES
+from tests.addons.judge.labelled import FOLDER, request_of
+
+HEAD = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def norm_kernel(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    given = tl.load(x + row * columns + i, mask=i < columns, other=0.0).to(tl.float32)
+    mean = tl.sum(given * given, axis=0) / columns
+    tl.store(out + row * columns + i, given / tl.sqrt(mean EPSILON), mask=i < columns)
+
+
+def norm(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    norm_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return out
+
+
+def twice(x):
+    return norm(norm(x))
+
+
+def twice_with_a_move(x):
+    return norm(norm(x).t().contiguous().t())
+
+
+def by_root(x: "bf16[7, 300]"):
+    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5)
+
+
+def by_root_twice(x: "bf16[7, 300]"):
+    return by_root(by_root(x))
+
+
+def by_root_in_float32(x: "bf16[7, 300]"):
+    return by_root(x.float()).to(x.dtype)
+"""
+
+
+def judged(tmp_path, entry, reference, epsilon="+ 1e-5"):
+    path = tmp_path / "norm.py"
+    path.write_text(HEAD.replace("EPSILON", epsilon))
+    return judge_file(Request(Place(path, entry), Place(path, reference), views=False))
+
+
+def tolerances(judgement):
+    cases = judgement.object["cases"]
+    return {(r["tolerance"], r["because"]) for case in cases for r in case.get("results", ())}
+
+
+@pytest.mark.process
+def test_results_are_compared_by_derived_bounds_over_two_launches(tmp_path):
+    judgement = judged(tmp_path, "twice", "by_root_twice")
+
+    jsonschema.validate(judgement.object, schema())
+    assert judgement.verdict == "right"
+    assert tolerances(judgement) == {("derived", "")}
+    assert any("compared by derived bounds" in line for line in judgement_text(judgement))
+
+
+@pytest.mark.process
+def test_what_pytorch_moves_has_a_fixed_tolerance_and_the_reason(tmp_path):
+    judgement = judged(tmp_path, "twice_with_a_move", "by_root_twice")
+
+    assert judgement.verdict == "right"
+    assert ("fixed", "PyTorch moves what a kernel wrote") in tolerances(judgement)
+    assert any(
+        "by a fixed tolerance, because PyTorch moves what a kernel wrote" in line
+        for line in judgement_text(judgement)
+    )
+
+
+@pytest.mark.process
+def test_a_reference_that_rounds_has_a_fixed_tolerance(tmp_path):
+    judgement = judged(tmp_path, "norm", "by_root_in_float32")
+
+    assert judgement.verdict == "right"
+    assert tolerances(judgement) == {("fixed", "the reference does not compute in float64")}
+
+
+@pytest.mark.process
+def test_a_forgotten_term_that_roundings_hide_is_another_meaning(tmp_path):
+    """In bfloat16 an epsilon of 1e-5 is far below a step; the fixed tolerance let it pass."""
+    judgement = judged(tmp_path, "norm", "by_root", epsilon="")
+
+    found = {each["rule"] for each in judgement.object["findings"] if each["severity"] == "error"}
+    assert judgement.verdict == "wrong"
+    assert found == {"other-meaning"}
+
+
+@pytest.mark.process
+def test_a_launch_whose_order_decides_is_evaluated_without(tmp_path):
+    judgement = judge_file(request_of(FOLDER / "kernels" / "wrong" / "total_race.py"))
+
+    reasons = {because for tolerance, because in tolerances(judgement) if tolerance == "fixed"}
+    assert reasons
+    assert all("their order decides" in each for each in reasons)
+
+
+def test_contents_of_python_have_no_bounds_unless_they_are_short():
+    derived = Derived(1)
+    view = {"storage": 0, "offset": 0, "shape": [2], "strides": [1]}
+    derived.taken(0, "scale", np.array([0.5, 3.0], np.float32))
+    assert not np.any(derived.planes_of(view, 4)["worst"])
+    derived.taken(0, "scale", np.array([0.1, 3.0], np.float32))
+    assert derived.planes_of(view, 4) == "Python or PyTorch computed what scale holds"
+
+
+def test_rounding_by_pytorch_ends_bounds_and_widening_does_not():
+    derived = Derived(1)
+    view = {"storage": 1, "offset": 0, "shape": [1], "strides": [1]}
+    half, single = np.array([0.1], np.float16), np.array([0.1], np.float32)
+    derived.moved(1, [0], half.astype(np.float32), [half])
+    assert not isinstance(derived.planes_of(view, 4), str)
+    derived.moved(1, [0], half, [single])
+    assert derived.planes_of(view, 2) == "PyTorch rounds to float16"
+
+
+def test_elements_without_a_bound_make_the_tolerance_a_fixed_one():
+    got = np.array([1.0, 2.0], np.float32)
+    exact = np.array([1.0, 2.0001])
+    planes = np.zeros(2, PLANES)
+    planes["near"] = 1e-6, np.inf
+
+    told = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
+
+    assert (told.tolerance, told.because) == ("fixed", "no bound is known of 1 element")
+    assert told.wrong == 1
+    planes["near"] = 1e-6, 2e-4
+    planes["off"][1] = 1e-4
+    told = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
+    assert (told.tolerance, told.wrong, told.other_meaning) == ("derived", 0, 0)
+    planes["off"][1] = 0
+    told = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
+    assert (told.wrong, told.other_meaning) == (0, 1)
