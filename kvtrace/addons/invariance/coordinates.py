@@ -57,13 +57,15 @@ class Axis:
     """One axis of an output: it steps by `factor` bytes, `step` of them in the recorded call.
 
     `coordinate` represents a lane's index along it. `is_own`: it numbers entries of a tensor of
-    integers that say where the data of an item begin, as sequences in `cu_seqlens`.
+    integers that say where the data of an item begin, as sequences in `cu_seqlens`. `is_index`: the
+    coordinate is the index in the tensor; else something is left out, as where an item begins.
     """
 
     coordinate: Symbol
     factor: Term
     step: int
     is_own: bool = False
+    is_index: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,11 @@ def is_placing(atom: object) -> bool:
     if not isinstance(atom, Symbol) or atom.kind not in PLACING:
         return False
     return atom.kind != "lane" or not isinstance(atom.key, tuple)
+
+
+def is_number(atom: object) -> bool:
+    """Whether an atom is a number that is passed to the kernel."""
+    return isinstance(atom, Symbol) and atom.kind == "scalar"
 
 
 def strides_of(tensor: TensorArgument) -> list[int]:
@@ -160,8 +167,8 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
     return Output(
         output.access,
         (
-            Axis(first, old.factor * divisor, old.step * length),
-            Axis(second, old.factor, old.step),
+            Axis(first, old.factor * divisor, old.step * length, is_index=old.is_index),
+            Axis(second, old.factor, old.step, is_index=old.is_index),
             *rest,
         ),
         (*output.written, both),
@@ -209,6 +216,7 @@ class _Coordinates:
         self._strides = [] if tensor is None else strides_of(tensor)
         self._ranges = ranges
         self._given = Given(access.active.conjuncts(), ranges)
+        self._active = Given(access.active.conjuncts(), sizes)
         self._ranges_of_sizes = sizes
         self._count = 0
         self._replaced: dict[Atom, Term] = {}
@@ -218,13 +226,16 @@ class _Coordinates:
 
     def output(self) -> Output:
         self._drop_single_programs()
-        self._groups = _groups(Substitution(self._replaced)(self._access.offset))
+        offset = self._without_divisions(Substitution(self._replaced)(self._access.offset))
+        self._groups = _groups(offset)
+        parts = (position * Term({pure: 1}) for pure, position in self._groups.items())
+        self._is_whole = sum(parts, ZERO) == offset
         groups = self._split(self._groups)
         ordered = sorted(groups, key=lambda pair: -abs(self._step(pair[0])))
         for factor, position in sorted(ordered, key=lambda pair: bool(pair[1].symbols("content"))):
             rest = self._items(factor, position)
             if rest.atoms():
-                self._axis(factor, rest)
+                self._axis(factor, rest, is_index=self._is_whole and rest is position)
         steps = [axis.step for axis in self._axes if not axis.is_own]
         if len(set(steps)) < len(steps):
             raise Ambiguous(_NO_SUM)
@@ -235,7 +246,7 @@ class _Coordinates:
         )  # fmt: skip
 
     def _drop_single_programs(self) -> None:
-        """Write programs, trips and lanes as 0 where there is one, by the mask or by the call.
+        """Write programs, trips, lanes and blocks as 0 where there is one, by the mask or the call.
 
         Programs along an axis that does not say where they write would write over each other, so
         that an axis of one is of one in every launch.
@@ -245,12 +256,33 @@ class _Coordinates:
             placed = symbol in self._access.offset.atoms() and not self._here
             if not placed and self._ranges.of(symbol)[1] == 0:
                 self._replaced[symbol] = ZERO
-        given = Given(self._access.active.conjuncts(), self._ranges_of_sizes)
         offset = self._access.offset
-        lanes = frozenset(lane for lane in offset.symbols("lane") if is_placing(lane))
-        for symbol in offset.symbols("program") | offset.symbols("trip") | lanes:
-            if prove(less(symbol.term, 1), given) is not None:
-                self._replaced[symbol] = ZERO
+        blocks = {each for each in offset.atoms() if isinstance(each, Quotient)}
+        for atom in sorted(_placing(offset) | blocks, key=lambda each: each.order):
+            is_first = conjunction((at_least(atom.term), less(atom.term, 1)))
+            if _placing(atom.term) and prove(is_first, self._active) is not None:
+                self._replaced[atom] = ZERO
+
+    def _without_divisions(self, offset: Term) -> Term:
+        """Return an offset without divisions of addresses, as of strides by a tensor's last extent.
+
+        Its strides are numbers there, as they are in the recorded call, where a division of them by
+        a number leaves nothing.
+        """
+        found: dict[Atom, Term] = {}
+        for atom in offset.atoms():
+            if not isinstance(atom, Quotient) or atom.arguments[1].constant is None:
+                continue
+            fixed: dict[Atom, int] = {}
+            for monomial in atom.arguments[0].coefficients:
+                if any(_placing(each.term) for each in monomial):
+                    scalars = (each for each in monomial if isinstance(each, Symbol))
+                    known = {each: self._ranges.of(each) for each in scalars if is_number(each)}
+                    fixed |= {each: low for each, (low, high) in known.items() if low == high}
+            plain = Substitution(fixed)(atom.term)
+            if fixed and not plain.symbols("scalar") and plain.atoms() == _placing(plain):
+                found[atom] = plain
+        return Substitution(found)(offset)
 
     def _step(self, factor: Term) -> int:
         low, high = self._ranges.interval(factor)
@@ -263,8 +295,8 @@ class _Coordinates:
         found: list[tuple[Term, Term]] = []
         for pure, positions in groups.items():
             if pure:
-                common = gcd(*positions.coefficients.values())
-                found.append((Term({pure: common}), _divided(positions, common)))
+                common, position = self._shared(positions)
+                found.append((Term({pure: common}), position))
             else:
                 found += self._by_strides(positions)
         return found
@@ -288,13 +320,28 @@ class _Coordinates:
             if inner.coefficients and not self._fits(inner, stride):
                 return self._flat(positions)
             inner = inner + share
-            common = gcd(*share.coefficients.values())
-            found.append((as_term(common), _divided(share, common)))
+            if share.atoms():
+                common, position = self._shared(share)
+                found.append((as_term(common), position))
         outer = [stride for stride in strides if stride > size]
         alone = len(found) == 1 and len(self._groups) == 1
         if alone and outer and not self._fits(inner, outer[-1]):
             return self._flat(positions)
         return found
+
+    def _shared(self, positions: Term) -> tuple[int, Term]:
+        """Return how far steps go that have a divisor in common, and the number of the step.
+
+        What is left of a first position between two steps is left out.
+        """
+        own = dict(positions.coefficients)
+        first = own.pop((), 0)
+        common = gcd(*own.values())
+        if first % common:
+            self._is_whole = False
+        elif first:
+            own[()] = first
+        return common, _divided(Term(own), common)
 
     def _fits(self, inner: Term, reach: int) -> bool:
         """Whether an inner position stays below where an outer axis takes its next step."""
@@ -303,8 +350,7 @@ class _Coordinates:
 
     def _flat(self, positions: Term) -> list[tuple[Term, Term]]:
         """Return nothing more to split: an axis for each of the tensor's, of numbered elements."""
-        common = gcd(*positions.coefficients.values())
-        linear = _divided(positions, common)
+        common, linear = self._shared(positions)
         strides = self._strides
         if len(strides) < 2 or any(stride % common for stride in strides):
             return [(as_term(common), linear)]
@@ -316,7 +362,7 @@ class _Coordinates:
             most = _MOST if not before else before // stride - 1
             index = self._coordinate(0, most)
             whole = whole + index.term * (stride // common)
-            self._axes.append(Axis(index, as_term(stride), stride))
+            self._axes.append(Axis(index, as_term(stride), stride, is_index=self._is_whole))
             before = stride
         self._replace(atom, whole - (linear - atom.term), linear, whole)
         return []
@@ -337,14 +383,14 @@ class _Coordinates:
                     self._replaced[symbol] = own.term
                     step = self._step(factor)
                     self._axes.append(Axis(own, factor, step, is_own=True))
-        return Term(kept)
+        return position if len(kept) == len(position.coefficients) else Term(kept)
 
-    def _axis(self, factor: Term, position: Term) -> None:
+    def _axis(self, factor: Term, position: Term, *, is_index: bool) -> None:
         position = Substitution(self._replaced)(position)
         known = single(position)
         if isinstance(known, Symbol) and number_of_coordinate(known) is not None:
             if all(axis.coordinate is not known for axis in self._axes):
-                self._axes.append(Axis(known, factor, self._step(factor)))
+                self._axes.append(Axis(known, factor, self._step(factor), is_index=is_index))
             return
         if not _placing(position):
             return
@@ -356,8 +402,9 @@ class _Coordinates:
             rest = position - atom.term * sign
             self._replace(atom, (own.term - rest) * sign, position, own.term)
         else:
-            own = self._renamed(position)
-        self._axes.append(Axis(own, factor, self._step(factor)))
+            first = position.coefficients.get((), 0)
+            own, is_index = self._renamed(position - first), False
+        self._axes.append(Axis(own, factor, self._step(factor), is_index=is_index))
 
     def _coordinate(self, low: int, high: int) -> Symbol:
         self._count += 1
@@ -421,7 +468,7 @@ class _Coordinates:
             elif monomial:
                 return
         digits.sort(key=lambda digit: digit[0])
-        reach = atom.high
+        reach = self._reach(atom, digits[0][0]) if digits else atom.high
         for step, block in digits:
             if step <= reach:
                 return
@@ -430,6 +477,13 @@ class _Coordinates:
         for step, block in reversed(digits):
             self._blocks[block] = quotient(index, step, floor=True)
             index = remainder(index, step, floor=True)
+
+
+    def _reach(self, lane: Symbol, step: int) -> int:
+        """Return the last lane that is active, where a mask ends lanes before a block's step."""
+        if step <= lane.high and prove(less(lane.term, step), self._active) is not None:
+            return step - 1
+        return lane.high
 
 
 def _divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict[Atom, Term]:
@@ -458,6 +512,9 @@ def _groups(offset: Term) -> dict[Monomial, Term]:
         if placing:
             share = found.setdefault(pure, {})
             share[placing] = share.get(placing, 0) + number
+    first = offset.coefficients.get((), 0)
+    if first and () in found:
+        found[()][()] = first
     return {pure: Term(positions) for pure, positions in found.items()}
 
 
@@ -476,8 +533,8 @@ def _solvable(position: Term, replaced: Iterable[Atom]) -> Symbol | None:
     taken = frozenset(replaced)
     choices: list[Symbol] = []
     for monomial, number in position.coefficients.items():
-        atom = monomial[0]
-        if len(monomial) != 1 or abs(number) != 1 or not isinstance(atom, Symbol):
+        atom = monomial[0] if len(monomial) == 1 else None
+        if abs(number) != 1 or not isinstance(atom, Symbol):
             continue
         if not is_placing(atom) or atom in taken:
             continue

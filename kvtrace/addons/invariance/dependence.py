@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.addons.invariance.coordinates import is_placing
+from kvtrace.addons.invariance.coordinates import is_number, is_placing
 from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
@@ -84,13 +84,9 @@ def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]
             for monomial, number in coefficients.items()
         )
         for monomial, number in coefficients.items() if bounded else ():
-            if number > 0 and all(_is_scalar(atom) for atom in monomial):
+            if number > 0 and all(is_number(atom) for atom in monomial):
                 found |= {atom for atom in monomial if isinstance(atom, Symbol)}
     return frozenset(found)
-
-
-def _is_scalar(atom: object) -> bool:
-    return isinstance(atom, Symbol) and atom.kind == "scalar"
 
 
 def is_uniform(atom: Atom) -> bool:
@@ -228,7 +224,7 @@ class Follower:
         """
         low, high = self._batch.ranges.interval(Term({pure: number}))
         if any(atom in self._rows for atom in others):
-            if all(map(_is_scalar, pure)):
+            if all(map(is_number, pure)):
                 return True
             return low == high and low in self._batch.strides.get(tensor, ())
         strides = self._batch.strides.get(tensor, ())[:-1]
@@ -295,7 +291,7 @@ class Follower:
             for atom in offset.atoms()
             if isinstance(atom, Quotient | Remainder) and not self._rows.isdisjoint(atom.within())
             for inside in atom.within()
-            if isinstance(inside, Symbol) and _is_scalar(inside) and self._steps(inside)
+            if isinstance(inside, Symbol) and is_number(inside) and self._steps(inside)
         }
         self._scalars |= dict.fromkeys(divided)
         return Substitution({each: as_term(self._batch.ranges.of(each)[0]) for each in divided})(
@@ -347,14 +343,16 @@ class Follower:
                 return False
             outer = [stride for stride in self._batch.strides.get(name, ()) if stride > low]
             inner = self._without_multiples(rest, outer[-1]) if outer else rest
-            shift = inner.coefficients.get((), 0) // low * low
-            if self._shifts.setdefault(name, shift) != shift:
-                return False
-            inner = inner - shift
-            claim = conjunction((at_least(inner), less(inner, low)))
+            first_byte = inner.coefficients.get((), 0) // low * low
+            shifts = (self._shifts[name],) if name in self._shifts else {first_byte: 0, 0: 0}
             parts = tuple(_of_quotients(inner, self._batch.extents))
             known = Given((*given.exact, *parts), given.ranges) if parts else given
-            if claim is not TRUE and prove(claim, known) is None:
+            for shift in shifts:
+                claim = conjunction((at_least(inner, shift), less(inner, shift + low)))
+                if claim is TRUE or prove(claim, known) is not None:
+                    self._shifts[name] = shift
+                    break
+            else:
                 return False
         return True
 

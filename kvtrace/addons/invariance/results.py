@@ -352,21 +352,20 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
     tensor = kernel.tensor(position)
     if tensor is None or position is None or output is None:
         return
+    merged = batch.rows == 1 and bool(result.row_axes) and kernel.is_merged(position)
     if batch.rows == 1:
-        if result.row_axes and kernel.is_merged(position):
-            text = "what a launch of one row computes: its strides do not tell axes apart"
-            result.why = (*result.why, Why("unknown", "address", text, result.place))
-            result.verdict = "unknown"
-            return
+        ranges = kernel.bound.ranges
         try:
-            output = coordinates_of(
-                verdict.access, tensor, kernel.bound.ranges, kernel.sizes, here=True
-            )
+            output = coordinates_of(verdict.access, tensor, ranges, ranges, here=True)
             output = led_by(output, kernel.growing(position))
         except Unfollowed:
+            if merged:
+                text = "what a launch of one row computes: its strides do not tell axes apart"
+                result.why = (*result.why, Why("unknown", "address", text, result.place))
+                result.verdict = "unknown"
             return
     strides = [tensor.strides[axis] * tensor.element.bytes for axis in result.row_axes]
-    has_rows = bool(output.axes) and output.axes[0].step == min(strides)
+    has_rows = not merged and bool(output.axes) and output.axes[0].step == min(strides)
     if batch.rows > 1 and not has_rows:
         return
     try:

@@ -33,7 +33,7 @@ from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
-from kvtrace.symbolic.conditions import AtLeast, Condition, less
+from kvtrace.symbolic.conditions import AtLeast, Condition, at_least, less
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.terms import Symbol, Term
 
@@ -234,7 +234,7 @@ def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:
 def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Condition, ...]:
     """Return that an index along an inner axis ends where the axis outside of it takes a step.
 
-    One along an axis outside of the rows ends where the tensor does.
+    One along an axis outside of the rows ends where the tensor does. All begin at 0.
     """
     steps = [axis for axis in axes if not axis.is_own and axis.step > 0]
     steps.sort(key=lambda axis: -axis.step)
@@ -242,6 +242,7 @@ def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Cond
         less(inner.coordinate.term, -(-outer.step // inner.step))
         for outer, inner in itertools.pairwise(steps)
     ]
+    found += [at_least(axis.coordinate.term) for axis in axes if axis.is_index]
     tensor = kernel.tensor(access.argument)
     if tensor is not None and steps and steps[0] is not axes[0]:
         first, last = tensor.view_bytes
