@@ -162,7 +162,8 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
     second = coordinate(101, 0, max(divisor.high - 1, 0))
     index = old.coordinate.term
     whole = first.term * divisor + second.term
-    both = Substitution({old.coordinate: whole, **_divided_parts(index, divisor, first, second)})
+    parts = _divided_parts(index, divisor, first.term, second.term)
+    both = Substitution({old.coordinate: whole, **parts})
     inside = (at_least(second.term), less(second.term, divisor))
     return Output(
         output.access,
@@ -428,10 +429,12 @@ class _Coordinates:
     def _divided(self, part: Quotient | Remainder, index: Symbol) -> Symbol:
         """Write a symbol of an index by the index's quotient and remainder, each a coordinate."""
         whole, by = part.arguments
-        first = self._coordinate(0, _MOST)
+        known = single(quotient(whole, by))
+        alone = known is not None and self._replaced.get(known) == ZERO
+        first = self._coordinate(0, 0 if alone else _MOST)
         second = self._coordinate(0, max(by.high - 1, 0))
-        self._replaced |= _divided_parts(whole, by, first, second)
-        index_of_both = first.term * by + second.term
+        self._replaced |= _divided_parts(whole, by, ZERO if alone else first.term, second.term)
+        index_of_both = (ZERO if alone else first.term * by) + second.term
         self._replace(index, index_of_both - (whole - index.term), whole, index_of_both)
         self._facts += [at_least(second.term), less(second.term, by)]
         return first if isinstance(part, Quotient) else second
@@ -486,7 +489,7 @@ class _Coordinates:
         return lane.high
 
 
-def _divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict[Atom, Term]:
+def _divided_parts(index: Term, by: Term, first: Term, second: Term) -> dict[Atom, Term]:
     """Return what an index's quotients and remainders are as coordinates, rounded either way."""
     parts: dict[Atom, Term] = {}
     for floor in (False, True):
@@ -496,7 +499,7 @@ def _divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict
         ):
             atom = single(term)
             if atom is not None:
-                parts[atom] = part.term
+                parts[atom] = part
     return parts
 
 

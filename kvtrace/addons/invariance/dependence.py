@@ -400,8 +400,9 @@ def _of_quotients(term: Term, extents: Sequence[Condition]) -> Iterator[Conditio
             if number is not None and number > 0 and (atom.floor or dividend.low >= 0):
                 yield at_least(dividend, atom.term * number)
                 yield less(dividend, atom.term * number + number)
-                if dividend in ends:
-                    yield at_least(as_term(ends[dividend] // number), atom.term)
+                first = dividend.coefficients.get((), 0)
+                if dividend - first in ends:
+                    yield at_least(as_term((ends[dividend - first] + first) // number), atom.term)
 
 
 def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:
