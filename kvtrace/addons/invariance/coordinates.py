@@ -162,8 +162,7 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
     second = coordinate(101, 0, max(divisor.high - 1, 0))
     index = old.coordinate.term
     whole = first.term * divisor + second.term
-    parts = _divided_parts(index, divisor, first.term, second.term)
-    both = Substitution({old.coordinate: whole, **parts})
+    both = Substitution({old.coordinate: whole, **_divided_parts(index, divisor, first, second)})
     inside = (at_least(second.term), less(second.term, divisor))
     return Output(
         output.access,
@@ -247,7 +246,7 @@ class _Coordinates:
         )  # fmt: skip
 
     def _drop_single_programs(self) -> None:
-        """Write programs, trips, lanes and blocks as 0 where there is one, by the mask or the call.
+        """Write programs, trips and lanes as 0 where there is one, by the mask or by the call.
 
         Programs along an axis that does not say where they write would write over each other, so
         that an axis of one is of one in every launch.
@@ -257,12 +256,9 @@ class _Coordinates:
             placed = symbol in self._access.offset.atoms() and not self._here
             if not placed and self._ranges.of(symbol)[1] == 0:
                 self._replaced[symbol] = ZERO
-        offset = self._access.offset
-        blocks = {each for each in offset.atoms() if isinstance(each, Quotient)}
-        for atom in sorted(_placing(offset) | blocks, key=lambda each: each.order):
-            is_first = conjunction((at_least(atom.term), less(atom.term, 1)))
-            if _placing(atom.term) and prove(is_first, self._active) is not None:
-                self._replaced[atom] = ZERO
+        for symbol in _placing(self._access.offset):
+            if prove(less(symbol.term, 1), self._active) is not None:
+                self._replaced[symbol] = ZERO
 
     def _without_divisions(self, offset: Term) -> Term:
         """Return an offset without divisions of addresses, as of strides by a tensor's last extent.
@@ -429,12 +425,10 @@ class _Coordinates:
     def _divided(self, part: Quotient | Remainder, index: Symbol) -> Symbol:
         """Write a symbol of an index by the index's quotient and remainder, each a coordinate."""
         whole, by = part.arguments
-        known = single(quotient(whole, by))
-        alone = known is not None and self._replaced.get(known) == ZERO
-        first = self._coordinate(0, 0 if alone else _MOST)
+        first = self._coordinate(0, _MOST)
         second = self._coordinate(0, max(by.high - 1, 0))
-        self._replaced |= _divided_parts(whole, by, ZERO if alone else first.term, second.term)
-        index_of_both = (ZERO if alone else first.term * by) + second.term
+        self._replaced |= _divided_parts(whole, by, first, second)
+        index_of_both = first.term * by + second.term
         self._replace(index, index_of_both - (whole - index.term), whole, index_of_both)
         self._facts += [at_least(second.term), less(second.term, by)]
         return first if isinstance(part, Quotient) else second
@@ -489,7 +483,7 @@ class _Coordinates:
         return lane.high
 
 
-def _divided_parts(index: Term, by: Term, first: Term, second: Term) -> dict[Atom, Term]:
+def _divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict[Atom, Term]:
     """Return what an index's quotients and remainders are as coordinates, rounded either way."""
     parts: dict[Atom, Term] = {}
     for floor in (False, True):
@@ -499,7 +493,7 @@ def _divided_parts(index: Term, by: Term, first: Term, second: Term) -> dict[Ato
         ):
             atom = single(term)
             if atom is not None:
-                parts[atom] = part
+                parts[atom] = part.term
     return parts
 
 

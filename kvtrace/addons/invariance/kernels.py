@@ -128,7 +128,13 @@ class Kernel:
         return frozenset(extent for each in tensors for extent in each.shape if extent > 1)
 
     def tree(
-        self, access: Access, output: Output, *, bound: bool = False, indexed: bool = False
+        self,
+        access: Access,
+        output: Output,
+        *,
+        bound: bool = False,
+        indexed: bool = False,
+        here: bool = False,
     ) -> Tree:
         """Return the tree of an element that an access writes.
 
@@ -139,6 +145,7 @@ class Kernel:
                 of several variants of a kernel can be compared.
             indexed: Whether bound addresses are those of tensors whose strides are the same at any
                 size of the batch, so that an element is compared by its indices.
+            here: Whether it is simplified by the numbers of this call, of which it is the tree alone.
 
         Raises:
             TooLarge: it has too many nodes.
@@ -146,6 +153,10 @@ class Kernel:
         """
         simplifier = Simplifier(output, self.sizes)
         term, condition = simplifier.term, simplifier.condition
+        if here:
+            last = Simplifier(output, self.bound.ranges)
+            term = lambda each: last.term(simplifier.term(each))
+            condition = lambda each: last.condition(simplifier.condition(each))
         if bound:
             argument = output.access.argument
             named = Substitution(

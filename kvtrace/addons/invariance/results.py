@@ -372,7 +372,9 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
         several = has_rows and batch.rows > 1
         whole = kernel.tree(verdict.access, output, bound=True, indexed=True) if several else None
         pinned = pin(output) if has_rows else output
-        first = kernel.tree(verdict.access, pinned, bound=True, indexed=True)
+        first = kernel.tree(
+            verdict.access, pinned, bound=True, indexed=True, here=batch.rows == 1
+        )
     except (TooLarge, Unfollowed):
         return
     inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
