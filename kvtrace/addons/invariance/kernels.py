@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -151,12 +151,7 @@ class Kernel:
             TooLarge: it has too many nodes.
 
         """
-        simplifier = Simplifier(output, self.sizes)
-        term, condition = simplifier.term, simplifier.condition
-        if here:
-            last = Simplifier(output, self.bound.ranges)
-            term = lambda each: last.term(simplifier.term(each))
-            condition = lambda each: last.condition(simplifier.condition(each))
+        term, condition = self._simplified(output, here=here)
         if bound:
             argument = output.access.argument
             named = Substitution(
@@ -173,6 +168,19 @@ class Kernel:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         return elements.of(access.op.operand("value"), at, 0)
+
+    def _simplified(
+        self, output: Output, *, here: bool
+    ) -> tuple[Callable[[Term], Term], Callable[[Condition], Condition]]:
+        """Return what simplifies formulas by what holds in any call, and in this call if asked."""
+        simple = Simplifier(output, self.sizes)
+        if not here:
+            return simple.term, simple.condition
+        last = Simplifier(output, self.bound.ranges)
+        return (
+            lambda term: last.term(simple.term(term)),
+            lambda condition: last.condition(simple.condition(condition)),
+        )
 
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return a coordinate that has the same name in all variants: by how far its axis steps."""

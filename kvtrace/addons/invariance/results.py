@@ -428,8 +428,11 @@ def _compare(result: OutputResult) -> None:
 def _is_seen(result: OutputResult) -> bool:
     """Whether trees were seen to differ, or what a value depends on needs no proof."""
     across = None if result.across is None else result.across.comparison
-    unlike = across is not None and across.evaluated and across.relation not in ("same", "equal")
-    return unlike or any(why.cause in ("update", "size") for why in result.why)
+    unlike = across is not None and across.relation not in ("same", "equal")
+    if across is not None and unlike and across.evaluated:
+        return True
+    other = _other_tree(result, across) if across is not None and unlike else None
+    return any(why.cause in ("update", "size") and why != other for why in result.why)
 
 
 def _worst_comparison(by_tree: Mapping[Tree, Mapping[Batch, _Kept]]) -> Comparison:
