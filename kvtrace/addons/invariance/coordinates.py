@@ -8,6 +8,7 @@ tree is what the value depends on besides which element it is.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import gcd
@@ -249,12 +250,18 @@ class _Coordinates:
         """Write programs, trips and lanes as 0 where there is one, by the mask or by the call.
 
         Programs along an axis that does not say where they write would write over each other, so
-        that an axis of one is of one in every launch.
+        that an axis of one is of one in every launch. So it is of an axis along which programs
+        step as far as along another, of several.
         """
-        for axis in range(3):
-            symbol = Symbol("program", axis, 0, MOST_PROGRAMS - 1)
-            placed = symbol in self._access.offset.atoms() and not self._here
-            if not placed and self._ranges.of(symbol)[1] == 0:
+        programs = [Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3)]
+        offset = self._access.offset
+        several = {
+            offset.coefficients.get((each,)) for each in programs if self._ranges.of(each)[1] > 0
+        }
+        for symbol in programs:
+            placed = symbol in offset.atoms() and not self._here
+            twice = offset.coefficients.get((symbol,), 0) in several
+            if (twice or not placed) and self._ranges.of(symbol)[1] == 0:
                 self._replaced[symbol] = ZERO
         for symbol in _placing(self._access.offset):
             if prove(less(symbol.term, 1), self._active) is not None:
@@ -411,15 +418,48 @@ class _Coordinates:
         """Number an axis by the one symbol that its position varies over, if it is one."""
         divided = single(position)
         if isinstance(divided, Quotient | Remainder):
-            index = _solvable(divided.arguments[0], self._replaced)
-            if index is not None and divided.arguments[0].coefficients[(index,)] == 1:
-                return self._divided(divided, index)
+            whole = _divided_index(divided)
+            index = _solvable(whole, self._replaced)
+            if index is not None and whole.coefficients[(index,)] == 1:
+                digit = self._digit(position, whole, index)
+                if digit is not None:
+                    return digit
+                if whole == divided.arguments[0]:
+                    return self._divided(divided, index)
         symbols = _placing(position)
         if len(symbols) != 1:
             raise Unfollowed(_NO_SUM)
         (symbol,) = symbols
         own = self._coordinate(symbol.low, symbol.high)
         self._replace(symbol, own.term)
+        return own
+
+    def _digit(self, position: Term, whole: Term, index: Symbol) -> Symbol | None:
+        """Write a symbol of an index by all digits that an address takes of it.
+
+        Returns:
+            The one that a position is; None: it is not one, or the index has no such digits.
+
+        """
+        steps = {1}
+        for part in Substitution(self._replaced)(self._access.offset).atoms():
+            if isinstance(part, Quotient | Remainder) and _divided_index(part) == whole:
+                taken = _step_of(part)
+                if taken is None:
+                    return None
+                steps.add(taken)
+        ordered = sorted(steps)
+        pairs = list(itertools.pairwise(ordered))
+        if not pairs or whole.low < 0 or any(longer % step for step, longer in pairs):
+            return None
+        digits = [self._coordinate(0, longer // step - 1) for step, longer in pairs]
+        digits.append(self._coordinate(0, _MOST))
+        found = sum((each.term * n for each, n in zip(digits, ordered, strict=True)), ZERO)
+        replaced = Substitution({index: found - (whole - index.term)})
+        own = single(replaced(position))
+        if not isinstance(own, Symbol) or own not in digits:
+            return None
+        self._replace(index, found - (whole - index.term), whole, found)
         return own
 
     def _divided(self, part: Quotient | Remainder, index: Symbol) -> Symbol:
@@ -434,7 +474,8 @@ class _Coordinates:
         return first if isinstance(part, Quotient) else second
 
     def _is_digit(self, block: Atom) -> bool:
-        return bool(_placing(block.term)) and self._ranges_of_sizes.interval(block.term)[0] >= 0
+        moves = bool(_placing(block.term)) or number_of_coordinate(block) is not None
+        return moves and self._ranges_of_sizes.interval(block.term)[0] >= 0
 
     def _replace(
         self, atom: Symbol, by: Term, position: Term | None = None, index: Term | None = None
@@ -495,6 +536,30 @@ def _divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict
             if atom is not None:
                 parts[atom] = part.term
     return parts
+
+
+def _divided_index(part: Quotient | Remainder) -> Term:
+    """Return what is divided, once or several times."""
+    while isinstance(inner := single(part.arguments[0]), Quotient | Remainder):
+        part = inner
+    return part.arguments[0]
+
+
+def _step_of(part: Quotient | Remainder) -> int | None:
+    """Return how far an index goes until a quotient, or what a remainder is taken of, takes a step.
+
+    None where that is not a number.
+    """
+    step = 1
+    atom: Atom | None = part
+    while isinstance(atom, Quotient | Remainder):
+        number = atom.arguments[1].constant
+        if number is None or number < 1:
+            return None
+        if atom is part or isinstance(atom, Quotient):
+            step *= number
+        atom = single(atom.arguments[0])
+    return step
 
 
 def _groups(offset: Term) -> dict[Monomial, Term]:

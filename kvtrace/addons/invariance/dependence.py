@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.addons.invariance.coordinates import is_number, is_placing
+from kvtrace.addons.invariance.coordinates import is_number, is_placing, number_of_coordinate
 from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
@@ -107,6 +107,7 @@ class Batch:
         ranges: Of the symbols in the recorded call.
         facts: What holds where the element is written.
         extents: How far the output's inner axes go, by the strides of the recorded call.
+        indices: The coordinates of all of the output's axes.
 
     """
 
@@ -117,6 +118,7 @@ class Batch:
     ranges: Ranges
     facts: tuple[Condition, ...]
     extents: tuple[Condition, ...]
+    indices: frozenset[Symbol]
 
     @property
     def coordinates(self) -> frozenset[Symbol]:
@@ -245,7 +247,8 @@ class Follower:
             self._because("rows", through, f"all rows of {name}", node)
 
     def _cause(self, atom: Symbol) -> Cause | None:
-        if is_placing(atom):
+        is_part = number_of_coordinate(atom) is not None and atom not in self._batch.indices
+        if is_placing(atom) or is_part:
             return "position"
         if atom.kind == "programs":
             return "grid"

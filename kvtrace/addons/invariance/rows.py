@@ -211,6 +211,7 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     batch = Batch(
         rows, sizes, kernel.batched(rows, access.argument), kernel.strides, kernel.bound.ranges,
         _facts(simplifier, output), _extents(access, output.axes, kernel),
+        frozenset(axis.coordinate for axis in output.axes),
     )  # fmt: skip
     found = Follower(batch, kernel.summary).follow(tree)
     scalars = tuple(
