@@ -486,6 +486,9 @@ class _Coordinates:
         earlier = Substitution({atom: by})
         self._replaced = {each: earlier(term) for each, term in self._replaced.items()}
         self._replaced[atom] = by
+        self._blocks = {
+            single(earlier(block.term)) or block: index for block, index in self._blocks.items()
+        }
         self._facts = [fact.substitute(earlier) for fact in self._facts]
         self._facts += [at_least(by, atom.low), at_least(as_term(atom.high), by)]
 
