@@ -381,13 +381,31 @@ class _Coordinates:
             if not isinstance(atom, Symbol) or atom.kind != "content":
                 kept[monomial] = number
                 continue
-            for symbol in sorted(_placing(atom.term), key=lambda each: each.order):
-                if symbol not in self._replaced:
-                    own = self._coordinate(symbol.low, symbol.high)
-                    self._replaced[symbol] = own.term
-                    step = self._step(factor)
-                    self._axes.append(Axis(own, factor, step, is_own=True))
+            for own in self._entries(atom):
+                self._axes.append(Axis(own, factor, self._step(factor), is_own=True))
         return position if len(kept) == len(position.coefficients) else Term(kept)
+
+    def _entries(self, content: Symbol) -> list[Symbol]:
+        """Return the coordinate of the entry of a tensor of integers that a content is of.
+
+        Where it is not followed, one for each symbol that says which entry it is.
+        """
+        address = Substitution(self._replaced)(content.at[0]) if len(content.at) == 1 else ZERO
+        if not _placing(address):
+            symbols = [each for each in _placing(content.term) if each not in self._replaced]
+        elif address.symbols("content"):
+            symbols = list(_placing(address))
+        else:
+            _, position = self._shared(address)
+            try:
+                return [self._index(position)[0]]
+            except Unfollowed:
+                symbols = list(_placing(address))
+        found = []
+        for symbol in sorted(symbols, key=lambda each: each.order):
+            found.append(self._coordinate(symbol.low, symbol.high))
+            self._replaced[symbol] = found[-1].term
+        return found
 
     def _axis(self, factor: Term, position: Term, *, is_index: bool) -> None:
         position = Substitution(self._replaced)(position)
@@ -398,17 +416,26 @@ class _Coordinates:
             return
         if not _placing(position):
             return
+        own, is_position = self._index(position)
+        step = self._step(factor)
+        self._axes.append(Axis(own, factor, step, is_index=is_index and is_position))
+
+    def _index(self, position: Term) -> tuple[Symbol, bool]:
+        """Write a symbol by a coordinate that numbers a position; and whether it is the position.
+
+        Raises:
+            Unfollowed: the position is not numbered by one symbol.
+
+        """
         atom = _solvable(position, self._replaced)
-        if atom is not None:
-            low, high = self._ranges_of_sizes.interval(position)
-            own = self._coordinate(max(low, -_MOST), min(high, _MOST))
-            sign = position.coefficients[(atom,)]
-            rest = position - atom.term * sign
-            self._replace(atom, (own.term - rest) * sign, position, own.term)
-        else:
-            first = position.coefficients.get((), 0)
-            own, is_index = self._renamed(position - first), False
-        self._axes.append(Axis(own, factor, self._step(factor), is_index=is_index))
+        if atom is None:
+            return self._renamed(position - position.coefficients.get((), 0)), False
+        low, high = self._ranges_of_sizes.interval(position)
+        own = self._coordinate(max(low, -_MOST), min(high, _MOST))
+        sign = position.coefficients[(atom,)]
+        rest = position - atom.term * sign
+        self._replace(atom, (own.term - rest) * sign, position, own.term)
+        return own, True
 
     def _coordinate(self, low: int, high: int) -> Symbol:
         self._count += 1
@@ -501,23 +528,44 @@ class _Coordinates:
         if atom.kind != "lane" or position.coefficients[(atom,)] != 1:
             return
         rest = position - atom.term
-        digits: list[tuple[int, Atom]] = []
-        for monomial, step in rest.coefficients.items():
-            block = monomial[0] if len(monomial) == 1 else None
-            if block is not None and self._is_digit(block):
-                digits.append((step, block))
-            elif monomial:
-                return
-        digits.sort(key=lambda digit: digit[0])
-        reach = self._reach(atom, digits[0][0]) if digits else atom.high
-        for step, block in digits:
-            if step <= reach:
-                return
-            reach += step * block.high
-        index = index - rest.coefficients.get((), 0)
+        first = rest.coefficients.get((), 0)
+        digits = self._digits(atom, rest - first)
+        if digits is None:
+            self._determine_sum(atom, rest - first, index - first)
+            return
+        index = index - first
         for step, block in reversed(digits):
             self._blocks[block] = quotient(index, step, floor=True)
             index = remainder(index, step, floor=True)
+
+    def _digits(self, lane: Symbol, blocks: Term) -> list[tuple[int, Atom]] | None:
+        """Return steps, ascending, with blocks that do not overlap; None: they may."""
+        digits: list[tuple[int, Atom]] = []
+        for monomial, step in blocks.coefficients.items():
+            block = monomial[0] if len(monomial) == 1 else None
+            if block is None or not self._is_digit(block):
+                return None
+            digits.append((step, block))
+        digits.sort(key=lambda digit: digit[0])
+        reach = self._reach(lane, digits[0][0]) if digits else lane.high
+        for step, block in digits:
+            if step <= reach:
+                return None
+            reach += step * block.high
+        return digits
+
+    def _determine_sum(self, lane: Symbol, blocks: Term, index: Term) -> None:
+        """Note which block computes an index where a sum numbers blocks, as of tiles in groups."""
+        step = gcd(*blocks.coefficients.values())
+        if self._reach(lane, step) >= step:
+            return
+        number = _divided(blocks, step)
+        for monomial, times in number.coefficients.items():
+            atom = monomial[0]
+            others = number - atom.term
+            if len(monomial) == 1 and times == 1 and atom not in others.atoms():
+                self._blocks[atom] = quotient(index, step, floor=True) - others
+                return
 
 
     def _reach(self, lane: Symbol, step: int) -> int:

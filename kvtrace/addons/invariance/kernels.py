@@ -191,17 +191,21 @@ class Kernel:
     def _by_indices(self, argument: int, offset: Term) -> Term:
         """Return an offset as it is where strides do not change with the size of the batch.
 
-        As it is where it is not a sum of strides.
+        As it is where it is not a sum of strides. The stride of an axis of one element counts where
+        it is that of rows, of which there is one here.
         """
         tensor = self.tensor(argument)
         if tensor is None:
             return offset
         offset = with_remainders(offset)
-        size = tensor.element.bytes
+        size, row = tensor.element.bytes, prod(tensor.shape)
+        growing = self._growing.get(argument, ())
         axes = [
             (stride * size, size << (_INNER + _OUTER * (len(tensor.shape) - 2 - axis)))
             for axis, (extent, stride) in enumerate(zip(tensor.shape, tensor.strides, strict=True))
-            if extent > 1 and stride > 0 and axis < len(tensor.shape) - 1
+            if (extent > 1 or (axis in growing and stride >= row))
+            and stride > 0
+            and axis < len(tensor.shape) - 1
         ]
         axes.sort(reverse=True)
         found: dict[Monomial, int] = {}

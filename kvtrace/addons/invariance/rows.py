@@ -34,8 +34,8 @@ from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.symbolic.conditions import AtLeast, Condition, at_least, less
-from kvtrace.symbolic.functions import Quotient, Remainder
-from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.functions import Quotient, Remainder, single
+from kvtrace.symbolic.terms import Atom, Symbol, Term
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -133,8 +133,8 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     """Whether a row's elements are written whatever the batch is: no guard tells batches apart."""
     assert verdict.output is not None
     rows = verdict.rows[:1]
-    own = {axis.coordinate for axis in rows}
-    active = Simplifier(verdict.output, kernel.sizes).active
+    simplifier = Simplifier(verdict.output, kernel.sizes)
+    own, active = _numbering(rows, simplifier, verdict.access), simplifier.active
     sizes = sizes_of_batch(active, rows)
     for part in verdict.output.located(active).conjuncts():
         symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
@@ -145,15 +145,33 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     return True
 
 
+def _numbering(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
+    """Return what says which row is written: its number, and where memory says that its data are."""
+    own = {axis.coordinate for axis in rows}
+    begins = simplifier.term(access.offset).symbols("content")
+    return own | {each for each in begins if not own.isdisjoint(each.within())}
+
+
 def _is_bound(part: Condition, own: Set[Symbol]) -> bool:
     """Whether a condition says no more than that there is such a row."""
     if not isinstance(part, AtLeast):
         return False
-    rows = [n for m, n in part.term.coefficients.items() if not own.isdisjoint(m)]
-    rest = Term({m: n for m, n in part.term.coefficients.items() if own.isdisjoint(m)})
+    terms = part.term.coefficients.items()
+    rows = [n for m, n in terms if any(_rises(atom, own) for atom in m)]
+    rest = Term({m: n for m, n in terms if not any(_rises(atom, own) for atom in m)})
+    if not own.isdisjoint(without_contents(rest)):
+        return False
     if rows and all(number > 0 for number in rows):
         return rest.constant is not None and rest.constant >= 0
     return bool(rows) and all(number < 0 for number in rows)
+
+
+def _rises(atom: Atom, own: Set[Symbol]) -> bool:
+    """Whether an atom is the number of a row or of its block, which is at least 0."""
+    if isinstance(atom, Quotient) and atom.arguments[1].constant is not None:
+        inner = single(atom.arguments[0])
+        return atom.arguments[1].low > 0 and inner is not None and _rises(inner, own)
+    return atom in own
 
 
 def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
@@ -214,8 +232,10 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
         frozenset(axis.coordinate for axis in output.axes),
     )  # fmt: skip
     found = Follower(batch, kernel.summary).follow(tree)
+    located = output.located(simplifier.active)
+    own = _numbering(rows[:1], simplifier, access)
     scalars = tuple(
-        dict.fromkeys((*found.scalars, *_choosing(access, simplifier.active, rows[:1], kernel)))
+        dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel)))
     )
     reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
     return RowVerdict(
@@ -252,7 +272,7 @@ def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Cond
 
 
 def _choosing(
-    access: Access, active: Condition, rows: Sequence[Axis], kernel: Kernel
+    access: Access, active: Condition, own: Set[Symbol], kernel: Kernel
 ) -> list[Symbol]:
     """Return the numbers that choose which of several stores writes an element of an output.
 
@@ -261,7 +281,6 @@ def _choosing(
     stores = [each for each in kernel.summary.accesses if each.kind != "load"]
     if sum(each.argument == access.argument for each in stores) < 2:
         return []
-    own = {axis.coordinate for axis in rows}
     return [
         atom
         for part in active.conjuncts()
