@@ -33,8 +33,8 @@ from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
-from kvtrace.symbolic.conditions import AtLeast, Condition, at_least, less
-from kvtrace.symbolic.functions import Quotient, Remainder, single
+from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
+from kvtrace.symbolic.functions import Minimum, Quotient, Remainder, single
 from kvtrace.symbolic.terms import Atom, Symbol, Term
 
 if TYPE_CHECKING:
@@ -147,15 +147,20 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
 
 def _numbering(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
     """Return what says which row is written: its number, and where memory says that its data are."""
-    own = {axis.coordinate for axis in rows}
-    begins = simplifier.term(access.offset).symbols("content")
-    return own | {each for each in begins if not own.isdisjoint(each.within())}
+    entries = {axis.coordinate for axis in rows if axis.is_own}
+    begins = simplifier.term(access.offset).symbols("content") if entries else ()
+    found = {each for each in begins if not entries.isdisjoint(each.within())}
+    return found | {axis.coordinate for axis in rows}
 
 
 def _is_bound(part: Condition, own: Set[Symbol]) -> bool:
     """Whether a condition says no more than that there is such a row."""
     if not isinstance(part, AtLeast):
-        return False
+        return part is TRUE
+    for atom in (single(Term({m: 1})) for m, n in part.term.coefficients.items() if n == 1):
+        if isinstance(atom, Minimum):
+            rest = part.term - atom.term
+            return all(_is_bound(at_least(rest + each), own) for each in atom.arguments)
     terms = part.term.coefficients.items()
     rows = [n for m, n in terms if any(_rises(atom, own) for atom in m)]
     rest = Term({m: n for m, n in terms if not any(_rises(atom, own) for atom in m)})
