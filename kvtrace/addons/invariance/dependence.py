@@ -286,6 +286,27 @@ class Follower:
         elif factors and not self._is_inside(name, rest, factors, node, facts):
             what = f"{name} beyond the row's own part, at {self._text(rest)}"
             self._because("rows", "address", what, node)
+        contents = _contents(offset)
+        places = {(self._tensor(content), place) for content in contents for place in content.at}
+        for content in contents:
+            for place in content.at:
+                aside = self._aside(place)
+                if aside and (self._tensor(content), place - aside) not in places:
+                    what = f"{name} where {self._tensor(content)} says so of another row"
+                    self._because("rows", "address", what, node)
+
+    def _aside(self, place: Term) -> int:
+        """Return how far a place in a tensor of integers is from its row's part: 0 where it may be.
+
+        Where a row ends is where the next one begins, which is a length with where it begins.
+        """
+        first = place.coefficients.get((), 0)
+        steps = [
+            abs(number)
+            for monomial, number in place.coefficients.items()
+            if len(monomial) == 1 and not self._rows.isdisjoint(monomial[0].within())
+        ]
+        return first // steps[0] * steps[0] if len(steps) == 1 else 0
 
     def _with_strides(self, offset: Term) -> Term:
         """Return an offset in which rows are divided with strides as they are in the call."""
