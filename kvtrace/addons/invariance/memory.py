@@ -68,9 +68,7 @@ def _comes_before(load: Access, store: Access, sizes: Ranges) -> bool:
     return not both or all(_is_apart(load, store, both, at, sizes) for at in range(len(both)))
 
 
-def _is_apart(
-    load: Access, store: Access, trips: Sequence[Symbol], at: int, sizes: Ranges
-) -> bool:
+def _is_apart(load: Access, store: Access, trips: Sequence[Symbol], at: int, sizes: Ranges) -> bool:
     """Whether a load is of other elements than a store of an earlier trip of one of the loops.
 
     Args:

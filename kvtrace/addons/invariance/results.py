@@ -9,10 +9,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
-from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, led_by, pin
+from kvtrace.addons.invariance.coordinates import Unfollowed, led_by, pin
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
+from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.witness import (
@@ -372,9 +373,7 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
         several = has_rows and batch.rows > 1
         whole = kernel.tree(verdict.access, output, bound=True, indexed=True) if several else None
         pinned = pin(output) if has_rows else output
-        first = kernel.tree(
-            verdict.access, pinned, bound=True, indexed=True, here=batch.rows == 1
-        )
+        first = kernel.tree(verdict.access, pinned, bound=True, indexed=True, here=batch.rows == 1)
     except (TooLarge, Unfollowed):
         return
     inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)

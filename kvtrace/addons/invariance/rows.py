@@ -12,10 +12,8 @@ from kvtrace.addons.invariance.coordinates import (
     Axis,
     Output,
     Unfollowed,
-    coordinates_of,
     is_placing,
     led_by,
-    split_axis,
 )
 from kvtrace.addons.invariance.dependence import (
     Batch,
@@ -31,6 +29,7 @@ from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
+from kvtrace.addons.invariance.places import coordinates_of, split_axis
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
@@ -239,9 +238,7 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     found = Follower(batch, kernel.summary).follow(tree)
     located = output.located(simplifier.active)
     own = _numbering(rows[:1], simplifier, access)
-    scalars = tuple(
-        dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel)))
-    )
+    scalars = tuple(dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel))))
     reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
     return RowVerdict(
         access, kernel.name(access.argument), _outcome(reasons), output, tree, rows,
@@ -276,9 +273,7 @@ def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Cond
     return tuple(found)
 
 
-def _choosing(
-    access: Access, active: Condition, own: Set[Symbol], kernel: Kernel
-) -> list[Symbol]:
+def _choosing(access: Access, active: Condition, own: Set[Symbol], kernel: Kernel) -> list[Symbol]:
     """Return the numbers that choose which of several stores writes an element of an output.
 
     One that only says that there is such a row chooses nothing.
