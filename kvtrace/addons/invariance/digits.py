@@ -1,4 +1,4 @@
-"""Digits of indices: which quotients and remainders an address takes of programs, trips and lanes."""
+"""Quotients and remainders in addresses: the digits of indices that programs and lanes make up."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def groups_of(offset: Term) -> dict[Monomial, Term]:
     found: dict[Monomial, dict[Monomial, int]] = {}
     for monomial, number in offset.coefficients.items():
         strided = any(isinstance(atom, Symbol) and atom.kind == "trip" for atom in monomial)
-        placing = tuple(atom for atom in monomial if placing(atom.term) or (strided and grid(atom)))
-        pure = tuple(atom for atom in monomial if atom not in placing)
-        if placing:
+        moving = tuple(atom for atom in monomial if placing(atom.term) or (strided and grid(atom)))
+        pure = tuple(atom for atom in monomial if atom not in moving)
+        if moving:
             share = found.setdefault(pure, {})
-            share[placing] = share.get(placing, 0) + number
+            share[moving] = share.get(moving, 0) + number
     first = offset.coefficients.get((), 0)
     if first and () in found:
         found[()][()] = first
@@ -91,4 +91,5 @@ def solvable(position: Term, replaced: Iterable[Atom]) -> Symbol | None:
 
 
 def divided(term: Term, by: int) -> Term:
+    """Return a term divided by a number that divides all of it."""
     return Term({monomial: number // by for monomial, number in term.coefficients.items()})

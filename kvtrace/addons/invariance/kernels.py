@@ -145,7 +145,7 @@ class Kernel:
                 of several variants of a kernel can be compared.
             indexed: Whether bound addresses are those of tensors whose strides are the same at any
                 size of the batch, so that an element is compared by its indices.
-            here: Whether it is simplified by the numbers of this call, of which it is the tree alone.
+            here: Whether it is the tree of this call alone, simplified by its numbers.
 
         Raises:
             TooLarge: it has too many nodes.

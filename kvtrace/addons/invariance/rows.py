@@ -145,7 +145,7 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
 
 
 def _numbering(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
-    """Return what says which row is written: its number, and where memory says that its data are."""
+    """Return what says which row is written: its number, and what memory has for that number."""
     entries = {axis.coordinate for axis in rows if axis.is_own}
     begins = simplifier.term(access.offset).symbols("content") if entries else ()
     found = {each for each in begins if not entries.isdisjoint(each.within())}
