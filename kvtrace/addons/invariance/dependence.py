@@ -292,7 +292,7 @@ class Follower:
             for place in content.at:
                 aside = self._aside(place)
                 if aside and (self._tensor(content), place - aside) not in places:
-                    what = f"{name} where {self._tensor(content)} says so of another row"
+                    what = f"{name} at what {self._tensor(content)} holds for another row"
                     self._because("rows", "address", what, node)
 
     def _aside(self, place: Term) -> int:
