@@ -215,7 +215,7 @@ class Kernel:
             for stride, canonical in axes:
                 count, rest = divmod(rest, stride)
                 total += count * canonical
-            if tensor.shape and tensor.strides[-1] not in (0, 1):
+            if tensor.shape and tensor.shape[-1] > 1 and tensor.strides[-1] not in (0, 1):
                 return offset
             found[monomial] = sign * (total + rest)
         return Term(found)

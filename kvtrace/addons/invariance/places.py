@@ -1,4 +1,4 @@
-"""Which elements of its output a store writes: its address, solved for what lanes are told by.
+"""Which elements of its output a store writes: its address, solved for programs, trips and lanes.
 
 A store goes to `base + factor * position + …`: positions vary over programs, lanes and trips,
 factors are strides. Each factor is an axis of the output. In place of the symbols that a position
