@@ -27,6 +27,8 @@ PRIME: Final = (1 << 31) - 1
 _LEVELS: Final = 12
 _MOST_ELEMENTS: Final = 1 << 22
 _MOST_TRIPS: Final = 1 << 12
+_MOST_ROUNDS: Final = 1 << 8
+"""Trips of a `while`: most conditions are of random numbers here, and never end."""
 
 Numbers = NDArray[np.uint64]
 
@@ -307,7 +309,7 @@ class _Evaluation:
         values = [
             self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
         ]
-        for number in range(_MOST_TRIPS):
+        for number in range(_MOST_ROUNDS):
             for place, value in enumerate(values):
                 self._carried[level, place] = value
             trip = {bound(level, TRIPS): number}

@@ -235,7 +235,9 @@ def _of_kernel(
             left += 1
             continue
         try:
-            _add(Kernel(call, growing=growing), found, variant)
+            known = next(iter(found.values())).determinism if found else None
+            again = determinism_of(call) if known is None or known.answer == "proven" else known
+            _add(Kernel(call, growing=growing), found, variant, again)
         except KvtraceError as error:
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
     for result in found.values():
@@ -260,9 +262,13 @@ def _growing(calls: Sequence[Call]) -> dict[int, frozenset[int]]:
     return found
 
 
-def _add(kernel: Kernel, found: dict[tuple[str, int], OutputResult], variant: int) -> None:
+def _add(
+    kernel: Kernel,
+    found: dict[tuple[str, int], OutputResult],
+    variant: int,
+    determinism: Determinism,
+) -> None:
     call = kernel.call
-    determinism = determinism_of(call)
     numbered: dict[str, int] = {}
     for verdict in rows_of(kernel):
         number = numbered[verdict.argument] = numbered.get(verdict.argument, -1) + 1
