@@ -59,6 +59,12 @@ def field_value(
     return int(np.broadcast_to(found, (1,) * _LEVELS).flat[0])
 
 
+def _total(array: Numbers, axis: int) -> Numbers:
+    """Return the sum along an axis, which stays."""
+    found: Numbers = array.sum(axis=axis, keepdims=True, dtype=np.uint64) % np.uint64(PRIME)
+    return found
+
+
 def _between(array: Numbers, axis: int, places: Sequence[int]) -> list[Numbers]:
     """Return the parts of an array between places of an axis."""
     index = (slice(None),) * axis
@@ -223,6 +229,14 @@ class _Evaluation:
         if scanned:
             raise NotEvaluated("it has a scan")
         before = self._combined
+        if self._ordered:  # a device may take any order, the same for what is in the same places
+            self._combined = tuple(_mixed(11, n).reshape((1,) * _LEVELS) for n in range(2 * count))
+            combining = self._under({}, node.parts[:count])
+            self._combined = before
+            places = _along(level, extent)
+            totals = [_total(_mixed(12, places, each), level) for each in given]
+            what = _named((node.detail[0], extent, position))
+            return _mixed(self._seed, 13, what, *combining, *totals)
         while extent > 1:  # by halves, as many elements at once as there are
             half = extent // 2
             parts = [_between(each, level, (0, half, 2 * half, extent)) for each in given]
@@ -247,7 +261,7 @@ class _Evaluation:
         factors = [_mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
         product = _product(*factors)
         product = np.broadcast_to(product, _widened(product, level, extent))
-        total = product.sum(axis=level, keepdims=True, dtype=np.uint64) % np.uint64(PRIME)
+        total = _total(product, level)
         if self._ordered:
             return _mixed(self._seed, 9, extent, total, self.of(added))
         return _sum(total, self.of(added))

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
+from kvtrace.addons.invariance.batches import (
+    Across,
+    Batch,
+    Kept,
+    by_tree,
+    sizes_of,
+    worst_comparison,
+)
+from kvtrace.addons.invariance.compared import Comparison
 from kvtrace.addons.invariance.coordinates import Unfollowed, led_by, pin
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
-from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
@@ -33,7 +40,6 @@ from kvtrace.text import plural
 if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.schema.trace import Selection
-    from kvtrace.symbolic.terms import Symbol
 
 Order = Literal["program", "compiled"]
 """What fixes the order of a value's operations: the TTIR alone, or how one variant was compiled."""
@@ -59,39 +65,6 @@ class Why:
     through: str
     what: str
     place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A size of the batch that was recorded: how many rows, and which variant ran."""
-
-    rows: int
-    variant: int
-    grid: tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Across:
-    """Whether launches at several sizes of the batch compute a row the same way.
-
-    `trees` has the batches of each tree that occurs; `comparison` is of the first and the one that
-    differs the most from it.
-    """
-
-    trees: tuple[tuple[Batch, ...], ...]
-    comparison: Comparison
-
-
-@dataclass(frozen=True, eq=False)
-class _Kept:
-    """A call with an output's trees, numbers bound: of any row (None: it has one), of the first."""
-
-    batch: Batch
-    whole: Tree | None
-    first: Tree
-    call: Call
-    position: int
-    extents: Mapping[Symbol, int]
 
 
 @dataclass
@@ -120,6 +93,7 @@ class OutputResult:
         uncompared: Sizes of the batch at which other extents differ, too, so that nothing compares.
         calls: How many distinct calls were judged.
         variants: Those of which a call was judged whose strides tell the output's axes apart.
+        launched: The smallest number of rows that each variant was launched for.
 
     """
 
@@ -143,7 +117,8 @@ class OutputResult:
     unseen: tuple[int, ...] = ()
     calls: int = 1
     variants: set[int] = field(default_factory=set, repr=False)
-    kept: dict[tuple[Any, ...], list[_Kept]] = field(default_factory=dict, repr=False)
+    launched: dict[int, int] = field(default_factory=dict, repr=False)
+    kept: dict[tuple[Any, ...], list[Kept]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -286,6 +261,7 @@ def _add(
         if not verdict.ambiguous:
             known.variants.add(variant)
         if batch is not None:
+            known.launched[variant] = batch.rows
             _keep_tree(known, verdict, kernel, batch)
 
 
@@ -357,34 +333,32 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
     """Keep a call with its trees, with calls whose other extents are the same."""
     position, output = verdict.access.argument, verdict.unsplit
     tensor = kernel.tensor(position)
-    if tensor is None or position is None or output is None:
+    if tensor is None or position is None:
         return
-    merged = batch.rows == 1 and bool(result.row_axes) and kernel.is_merged(position)
     if batch.rows == 1:
         ranges = kernel.bound.ranges
         try:
             output = coordinates_of(verdict.access, tensor, ranges, ranges, here=True)
             output = led_by(output, kernel.growing(position))
         except Unfollowed:
-            if merged:
-                text = "what a launch of one row computes: its strides do not tell axes apart"
-                result.why = (*result.why, Why("unknown", "address", text, result.place))
-                result.verdict = "unknown"
             return
+    if output is None:
+        return
+    merged = batch.rows == 1 and kernel.is_merged(position)
     strides = [tensor.strides[axis] * tensor.element.bytes for axis in result.row_axes]
     has_rows = not merged and bool(output.axes) and output.axes[0].step == min(strides)
     if batch.rows > 1 and not has_rows:
         return
-    try:
-        several = has_rows and batch.rows > 1
-        whole = kernel.tree(verdict.access, output, bound=True, indexed=True) if several else None
-        pinned = pin(output) if has_rows else output
-        first = kernel.tree(verdict.access, pinned, bound=True, indexed=True, here=batch.rows == 1)
-    except (TooLarge, Unfollowed):
-        return
+    one, alone = pin(output) if has_rows else output, batch.rows == 1
+
+    def tree(whole: bool) -> Tree:
+        chosen = output if whole else one
+        return kernel.tree(verdict.access, chosen, bound=True, indexed=True, here=alone)
+
     inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
     same = (inner, tensor.dtype, _shared_shapes(result, kernel, batch.rows))
-    kept = _Kept(batch, whole, first, kernel.call, position, kernel.extents(output))
+    several = has_rows and batch.rows > 1
+    kept = Kept(batch, several, tree, kernel.call, position, kernel.extents(output))
     result.kept.setdefault(same, []).append(kept)
 
 
@@ -401,17 +375,17 @@ def _shared_shapes(result: OutputResult, kernel: Kernel, rows: int) -> tuple[tup
 
 def _compare(result: OutputResult) -> None:
     """Compare launches that differ in the size of the batch; look for a witness where trees do."""
-    kept = max(result.kept.values(), key=_sizes, default=[])
+    kept = max(result.kept.values(), key=sizes_of, default=[])
     recorded = {each.batch.rows for own in result.kept.values() for each in own}
-    result.uncompared = len(recorded) - _sizes(kept) if kept else 0
-    if _sizes(kept) > 1:
-        whole = all(each.whole is not None for each in kept)
-        by_tree: dict[Tree, dict[Batch, _Kept]] = {}
-        for each in sorted(kept, key=lambda one: one.batch.rows):
-            tree = each.whole if whole and each.whole is not None else each.first
-            by_tree.setdefault(tree, {})[each.batch] = each
-        comparison = _worst_comparison(by_tree)
-        result.across = Across(tuple(tuple(batches) for batches in by_tree.values()), comparison)
+    result.uncompared = len(recorded) - sizes_of(kept) if kept else 0
+    if result.verdict == "proven" and (missed := _missed(result)) is not None:
+        text = f"how a launch at {missed} rows computes one: its elements are not followed"
+        result.why = (*result.why, Why("unknown", "address", text, result.place))
+        result.verdict = "unknown"
+    trees = by_tree(kept) if sizes_of(kept) > 1 else {}
+    if trees:
+        comparison = worst_comparison(trees)
+        result.across = Across(tuple(tuple(batches) for batches in trees.values()), comparison)
         result.why = (*result.why, *_differing_scalars(result, kept))
         if comparison.relation not in ("same", "equal"):
             result.why = (*result.why, _other_tree(result, comparison))
@@ -419,7 +393,7 @@ def _compare(result: OutputResult) -> None:
             result.verdict = "depends"
         if result.verdict in ("depends", "unknown"):
             result.witness = _witness(
-                [next(iter(each.values())) for each in by_tree.values()],
+                [next(iter(each.values())) for each in trees.values()],
                 kept,
                 differ=comparison.relation not in ("same", "equal"),
                 any_row=all(why.cause != "row" for why in result.why),
@@ -428,6 +402,13 @@ def _compare(result: OutputResult) -> None:
         result.verdict = "violation"
     elif result.verdict == "depends" and not _is_seen(result):
         result.verdict = "unknown"
+
+
+def _missed(result: OutputResult) -> int | None:
+    """Return how many rows a variant was launched for that is not compared with others."""
+    kept = {one.batch.variant for own in result.kept.values() for one in own}
+    missed = [rows for variant, rows in result.launched.items() if variant not in kept]
+    return min(missed) if len(result.launched) > 1 and missed else None
 
 
 def _is_seen(result: OutputResult) -> bool:
@@ -440,29 +421,12 @@ def _is_seen(result: OutputResult) -> bool:
     return any(why.cause in ("update", "size") and why != other for why in result.why)
 
 
-def _worst_comparison(by_tree: Mapping[Tree, Mapping[Batch, _Kept]]) -> Comparison:
-    """Compare the first tree with each other one, at elements that both sizes have."""
-    worst = Comparison("same")
-    (first, own), *others = by_tree.items()
-    for tree, batches in others:
-        both = [next(iter(each.values())).extents for each in (own, batches)]
-        extents = {key: min(both[0][key], both[1].get(key, 1)) for key in both[0]}
-        each = compared(first, tree, {**both[1], **extents})
-        if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
-            worst = each
-    return worst
-
-
-def _sizes(kept: Sequence[_Kept]) -> int:
-    return len({each.batch.rows for each in kept})
-
-
 def _other_tree(result: OutputResult, comparison: Comparison) -> Why:
     how = "sums in another order" if comparison.relation == "reassociated" else "another expression"
     return Why("size", "data", f"{how} at another size of the batch", result.place)
 
 
-def _differing_scalars(result: OutputResult, kept: Sequence[_Kept]) -> tuple[Why, ...]:
+def _differing_scalars(result: OutputResult, kept: Sequence[Kept]) -> tuple[Why, ...]:
     """Return a reason for each number of the value's that differs between batches."""
     found = []
     for name in result.scalars:
@@ -478,7 +442,7 @@ def _differing_scalars(result: OutputResult, kept: Sequence[_Kept]) -> tuple[Why
 
 
 def _witness(
-    different: Sequence[_Kept], kept: Sequence[_Kept], *, differ: bool, any_row: bool
+    different: Sequence[Kept], kept: Sequence[Kept], *, differ: bool, any_row: bool
 ) -> Witness | None:
     """Look for a row with two values: in two launches, or beside other rows."""
     ordered = sorted(kept, key=lambda each: each.batch.rows)
