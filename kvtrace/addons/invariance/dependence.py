@@ -184,6 +184,7 @@ class Follower:
         `tensor`: the formula is an address in this argument. Its strides say where data are, and
         nothing about them.
         """
+        self._entries(formula, through, node)
         for atom in self._mentioned(formula, tensor):
             if not isinstance(atom, Symbol):
                 continue
@@ -286,14 +287,16 @@ class Follower:
         elif factors and not self._is_inside(name, rest, factors, node, facts):
             what = f"{name} beyond the row's own part, at {self._text(rest)}"
             self._because("rows", "address", what, node)
-        contents = _contents(offset)
+
+    def _entries(self, formula: Term | Condition, through: Through, node: Tree) -> None:
+        """Note integers in memory that are another row's."""
+        contents = _contents(formula)
         places = {(self._tensor(content), place) for content in contents for place in content.at}
         for content in contents:
-            for place in content.at:
-                aside = self._aside(place)
-                if aside and (self._tensor(content), place - aside) not in places:
-                    what = f"{name} at what {self._tensor(content)} holds for another row"
-                    self._because("rows", "address", what, node)
+            name = self._tensor(content)
+            asides = ((place, self._aside(place)) for place in content.at)
+            if any(aside and (name, place - aside) not in places for place, aside in asides):
+                self._because("rows", through, f"what {name} holds for another row", node)
 
     def _aside(self, place: Term) -> int:
         """Return how far a place in a tensor of integers is from its row's part: 0 where it may be.
@@ -473,8 +476,8 @@ def _selecting(address: Tree) -> Iterator[Tree]:
             waiting += each.parts
 
 
-def _contents(term: Term) -> list[Symbol]:
-    return [atom for atom in term.atoms() if isinstance(atom, Symbol) and atom.kind == "content"]
+def _contents(formula: Term | Condition) -> list[Symbol]:
+    return [atom for atom in formula.atoms() if isinstance(atom, Symbol) and atom.kind == "content"]
 
 
 def without_contents(formula: Term | Condition) -> frozenset[Atom]:
