@@ -49,6 +49,7 @@ class Kernel:
         """
         self.call = call
         self._growing = growing
+        self._loads: dict[Tree, set[int]] = {}
         self.bound = BoundCall(call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
@@ -167,7 +168,13 @@ class Kernel:
         else:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
-        return elements.of(access.op.operand("value"), at, 0)
+        found = elements.of(access.op.operand("value"), at, 0)
+        self._loads.setdefault(found, set()).update(elements.loads)
+        return found
+
+    def loads_of(self, tree: Tree) -> frozenset[int]:
+        """Return the indices of the loads that a tree of this kernel was made from."""
+        return frozenset(self._loads.get(tree, ()))
 
     def _simplified(
         self, output: Output, *, here: bool

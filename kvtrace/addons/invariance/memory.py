@@ -28,7 +28,7 @@ def read_after_write(tree: Tree, store: Access, kernel: Kernel) -> list[Access]:
         kernel: The kernel, with the tensors of a recorded call: two of one storage may be one.
 
     """
-    read = {node.op for node in tree.walk() if node.what == "element"}
+    read = kernel.loads_of(tree)
     return [
         load
         for load in kernel.summary.accesses
