@@ -1,43 +1,28 @@
 """Coordinates of an output's elements: which row and column a lane of a program writes.
 
-A store goes to `base + factor * position + …`: positions vary over programs, lanes and trips,
-factors are strides. Each factor is an axis of the output. In place of the symbols that a position
-varies over, formulas are rewritten over the coordinate itself, so that what is left of them in a
-tree is what the value depends on besides which element it is.
+Formulas are rewritten over them, so that what is left of programs, trips and lanes in a tree is
+what the value depends on besides which element it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
-from kvtrace.symbolic.decide import Given, prove
-from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
-from kvtrace.symbolic.terms import (
-    MOST_PROGRAMS,
-    ZERO,
-    Atom,
-    Monomial,
-    Substitution,
-    Symbol,
-    Term,
-    as_term,
-)
+from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
 
 if TYPE_CHECKING:
-    from kvtrace.symbolic.intervals import Ranges
     from kvtrace.symbolic.summary import Access
 
 PLACING: Final = ("program", "trip", "lane")
 """Kinds of symbols that tell lanes of a launch apart."""
 
-_MOST: Final = (1 << 31) - 1
-_NO_SUM: Final = "which element a lane writes is not a sum over programs and lanes"
+MOST: Final = (1 << 31) - 1
+"""The largest index."""
 
 
 class Unfollowed(KvtraceError):
@@ -57,13 +42,15 @@ class Axis:
     """One axis of an output: it steps by `factor` bytes, `step` of them in the recorded call.
 
     `coordinate` represents a lane's index along it. `is_own`: it numbers entries of a tensor of
-    integers that say where the data of an item begin, as sequences in `cu_seqlens`.
+    integers that say where the data of an item begin, as sequences in `cu_seqlens`. `is_index`: the
+    coordinate is the index in the tensor; else something is left out, as where an item begins.
     """
 
     coordinate: Symbol
     factor: Term
     step: int
     is_own: bool = False
+    is_index: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +74,7 @@ class Output:
         return condition
 
 
-def coordinate(number: int, low: int = 0, high: int = _MOST) -> Symbol:
+def coordinate(number: int, low: int = 0, high: int = MOST) -> Symbol:
     """Return the symbol of an output's axis."""
     return Symbol("lane", ("coordinate", number), low, high)
 
@@ -107,67 +94,16 @@ def is_placing(atom: object) -> bool:
     return atom.kind != "lane" or not isinstance(atom.key, tuple)
 
 
+def is_number(atom: object) -> bool:
+    """Whether an atom is a number that is passed to the kernel."""
+    return isinstance(atom, Symbol) and atom.kind == "scalar"
+
+
 def strides_of(tensor: TensorArgument) -> list[int]:
     """Return the strides of a tensor's axes of several elements, in bytes, the largest first."""
     pairs = zip(tensor.shape, tensor.strides, strict=True)
     strides = {stride for extent, stride in pairs if extent > 1 and stride > 0}
     return sorted((stride * tensor.element.bytes for stride in strides), reverse=True)
-
-
-def coordinates_of(
-    access: Access,
-    tensor: TensorArgument | None,
-    ranges: Ranges,
-    sizes: Ranges,
-    *,
-    here: bool = False,
-) -> Output:
-    """Return the coordinates of what a store or an atomic update writes.
-
-    Args:
-        access: It; its address is a formula.
-        tensor: What was passed in a recorded call, whose strides tell apart axes that the kernel
-            knows as numbers; None: nobody knows.
-        ranges: Ranges of symbols in that call: they order the axes.
-        sizes: What is assumed of symbols in any call.
-        here: Whether coordinates are of this call alone, whose grid may have one program.
-
-    Raises:
-        Unfollowed: the address is not a formula over programs, lanes and trips.
-
-    """
-    if access.argument is None:
-        raise Unfollowed(f"it writes through {access.unknown}")
-    return _Coordinates(access, tensor, ranges, sizes, here=here).output()
-
-
-def split_axis(output: Output, divisor: Term, length: int) -> Output:
-    """Return an output whose outermost axis is two: what its index has for quotient and remainder.
-
-    Args:
-        output: It, of one axis at least.
-        divisor: A number of at least 1 that no lane changes, such as the length of a sequence.
-        length: What it is in the recorded call.
-
-    """
-    old, *rest = output.axes
-    first = coordinate(100)
-    second = coordinate(101, 0, max(divisor.high - 1, 0))
-    index = old.coordinate.term
-    whole = first.term * divisor + second.term
-    both = Substitution({old.coordinate: whole, **_divided_parts(index, divisor, first, second)})
-    inside = (at_least(second.term), less(second.term, divisor))
-    return Output(
-        output.access,
-        (
-            Axis(first, old.factor * divisor, old.step * length),
-            Axis(second, old.factor, old.step),
-            *rest,
-        ),
-        (*output.written, both),
-        (*output.blocks, both),
-        (*(fact.substitute(both) for fact in output.facts), *inside),
-    )
 
 
 def led_by(output: Output, steps: Collection[int]) -> Output:
@@ -192,301 +128,3 @@ def pin(output: Output) -> Output:
         blocks=(*output.blocks, first),
         facts=tuple(fact.substitute(first) for fact in output.facts),
     )
-
-
-class _Coordinates:
-    def __init__(
-        self,
-        access: Access,
-        tensor: TensorArgument | None,
-        ranges: Ranges,
-        sizes: Ranges,
-        *,
-        here: bool,
-    ) -> None:
-        self._here = here
-        self._access = access
-        self._strides = [] if tensor is None else strides_of(tensor)
-        self._ranges = ranges
-        self._given = Given(access.active.conjuncts(), ranges)
-        self._ranges_of_sizes = sizes
-        self._count = 0
-        self._replaced: dict[Atom, Term] = {}
-        self._blocks: dict[Atom, Term] = {}
-        self._facts: list[Condition] = []
-        self._axes: list[Axis] = []
-
-    def output(self) -> Output:
-        self._drop_single_programs()
-        self._groups = _groups(Substitution(self._replaced)(self._access.offset))
-        groups = self._split(self._groups)
-        ordered = sorted(groups, key=lambda pair: -abs(self._step(pair[0])))
-        for factor, position in sorted(ordered, key=lambda pair: bool(pair[1].symbols("content"))):
-            rest = self._items(factor, position)
-            if rest.atoms():
-                self._axis(factor, rest)
-        steps = [axis.step for axis in self._axes if not axis.is_own]
-        if len(set(steps)) < len(steps):
-            raise Ambiguous(_NO_SUM)
-        axes = tuple(sorted(self._axes, key=lambda axis: (not axis.is_own, -abs(axis.step))))
-        return Output(
-            self._access, axes, (Substitution(self._replaced),), (Substitution(self._blocks),),
-            tuple(self._facts),
-        )  # fmt: skip
-
-    def _drop_single_programs(self) -> None:
-        """Write programs, trips and lanes as 0 where there is one, by the mask or by the call.
-
-        Programs along an axis that does not say where they write would write over each other, so
-        that an axis of one is of one in every launch.
-        """
-        for axis in range(3):
-            symbol = Symbol("program", axis, 0, MOST_PROGRAMS - 1)
-            placed = symbol in self._access.offset.atoms() and not self._here
-            if not placed and self._ranges.of(symbol)[1] == 0:
-                self._replaced[symbol] = ZERO
-        given = Given(self._access.active.conjuncts(), self._ranges_of_sizes)
-        offset = self._access.offset
-        lanes = frozenset(lane for lane in offset.symbols("lane") if is_placing(lane))
-        for symbol in offset.symbols("program") | offset.symbols("trip") | lanes:
-            if prove(less(symbol.term, 1), given) is not None:
-                self._replaced[symbol] = ZERO
-
-    def _step(self, factor: Term) -> int:
-        low, high = self._ranges.interval(factor)
-        return max(abs(low), abs(high))
-
-    # -- axes that strides tell apart ------------------------------------------------------------
-
-    def _split(self, groups: Mapping[Monomial, Term]) -> list[tuple[Term, Term]]:
-        """Return factors with positions; what has numbers for strides is split by these."""
-        found: list[tuple[Term, Term]] = []
-        for pure, positions in groups.items():
-            if pure:
-                common = gcd(*positions.coefficients.values())
-                found.append((Term({pure: common}), _divided(positions, common)))
-            else:
-                found += self._by_strides(positions)
-        return found
-
-    def _by_strides(self, positions: Term) -> list[tuple[Term, Term]]:
-        size = self._access.element_bytes
-        passed = {
-            self._step(Term({pure: gcd(*each.coefficients.values())}))
-            for pure, each in self._groups.items()
-            if pure
-        }
-        strides = [stride for stride in self._strides if stride not in passed]
-        shares: dict[int, dict[Monomial, int]] = {}
-        for monomial, number in positions.coefficients.items():
-            stride = next((each for each in strides if number % each == 0), size)
-            shares.setdefault(stride, {})[monomial] = number
-        inner: Term = ZERO
-        found = []
-        for stride in sorted(shares):  # an inner axis must end where an outer one continues
-            share = Term(shares[stride])
-            if inner.coefficients and not self._fits(inner, stride):
-                return self._flat(positions)
-            inner = inner + share
-            common = gcd(*share.coefficients.values())
-            found.append((as_term(common), _divided(share, common)))
-        outer = [stride for stride in strides if stride > size]
-        alone = len(found) == 1 and len(self._groups) == 1
-        if alone and outer and not self._fits(inner, outer[-1]):
-            return self._flat(positions)
-        return found
-
-    def _fits(self, inner: Term, reach: int) -> bool:
-        """Whether an inner position stays below where an outer axis takes its next step."""
-        claim = conjunction((at_least(inner), less(inner, reach)))
-        return claim is TRUE or prove(claim, self._given) is not None
-
-    def _flat(self, positions: Term) -> list[tuple[Term, Term]]:
-        """Return nothing more to split: an axis for each of the tensor's, of numbered elements."""
-        common = gcd(*positions.coefficients.values())
-        linear = _divided(positions, common)
-        strides = self._strides
-        if len(strides) < 2 or any(stride % common for stride in strides):
-            return [(as_term(common), linear)]
-        atom = _solvable(linear, self._replaced)
-        if atom is None:
-            raise Unfollowed(_NO_SUM)
-        whole, before = ZERO, 0
-        for stride in strides:
-            most = _MOST if not before else before // stride - 1
-            index = self._coordinate(0, most)
-            whole = whole + index.term * (stride // common)
-            self._axes.append(Axis(index, as_term(stride), stride))
-            before = stride
-        self._replace(atom, whole - (linear - atom.term), linear, whole)
-        return []
-
-    # -- coordinates -----------------------------------------------------------------------------
-
-    def _items(self, factor: Term, position: Term) -> Term:
-        """Take out of a position where the data of an item begin, as memory says."""
-        kept: dict[Monomial, int] = {}
-        for monomial, number in position.coefficients.items():
-            atom = monomial[0] if len(monomial) == 1 else None
-            if not isinstance(atom, Symbol) or atom.kind != "content":
-                kept[monomial] = number
-                continue
-            for symbol in sorted(_placing(atom.term), key=lambda each: each.order):
-                if symbol not in self._replaced:
-                    own = self._coordinate(symbol.low, symbol.high)
-                    self._replaced[symbol] = own.term
-                    step = self._step(factor)
-                    self._axes.append(Axis(own, factor, step, is_own=True))
-        return Term(kept)
-
-    def _axis(self, factor: Term, position: Term) -> None:
-        position = Substitution(self._replaced)(position)
-        known = single(position)
-        if isinstance(known, Symbol) and number_of_coordinate(known) is not None:
-            if all(axis.coordinate is not known for axis in self._axes):
-                self._axes.append(Axis(known, factor, self._step(factor)))
-            return
-        if not _placing(position):
-            return
-        atom = _solvable(position, self._replaced)
-        if atom is not None:
-            low, high = self._ranges_of_sizes.interval(position)
-            own = self._coordinate(max(low, -_MOST), min(high, _MOST))
-            sign = position.coefficients[(atom,)]
-            rest = position - atom.term * sign
-            self._replace(atom, (own.term - rest) * sign, position, own.term)
-        else:
-            own = self._renamed(position)
-        self._axes.append(Axis(own, factor, self._step(factor)))
-
-    def _coordinate(self, low: int, high: int) -> Symbol:
-        self._count += 1
-        return coordinate(self._count - 1, low, high)
-
-    def _renamed(self, position: Term) -> Symbol:
-        """Number an axis by the one symbol that its position varies over, if it is one."""
-        divided = single(position)
-        if isinstance(divided, Quotient | Remainder):
-            index = _solvable(divided.arguments[0], self._replaced)
-            if index is not None and divided.arguments[0].coefficients[(index,)] == 1:
-                return self._divided(divided, index)
-        symbols = _placing(position)
-        if len(symbols) != 1:
-            raise Unfollowed(_NO_SUM)
-        (symbol,) = symbols
-        own = self._coordinate(symbol.low, symbol.high)
-        self._replace(symbol, own.term)
-        return own
-
-    def _divided(self, part: Quotient | Remainder, index: Symbol) -> Symbol:
-        """Write a symbol of an index by the index's quotient and remainder, each a coordinate."""
-        whole, by = part.arguments
-        first = self._coordinate(0, _MOST)
-        second = self._coordinate(0, max(by.high - 1, 0))
-        self._replaced |= _divided_parts(whole, by, first, second)
-        index_of_both = first.term * by + second.term
-        self._replace(index, index_of_both - (whole - index.term), whole, index_of_both)
-        self._facts += [at_least(second.term), less(second.term, by)]
-        return first if isinstance(part, Quotient) else second
-
-    def _is_digit(self, block: Atom) -> bool:
-        return bool(_placing(block.term)) and self._ranges_of_sizes.interval(block.term)[0] >= 0
-
-    def _replace(
-        self, atom: Symbol, by: Term, position: Term | None = None, index: Term | None = None
-    ) -> None:
-        """Write a symbol by coordinates; `position` is the sum of it that `index` is."""
-        if position is not None and index is not None:
-            self._determine(atom, position, index)
-        earlier = Substitution({atom: by})
-        self._replaced = {each: earlier(term) for each, term in self._replaced.items()}
-        self._replaced[atom] = by
-        self._facts = [fact.substitute(earlier) for fact in self._facts]
-        self._facts += [at_least(by, atom.low), at_least(as_term(atom.high), by)]
-
-    def _determine(self, atom: Symbol, position: Term, index: Term) -> None:
-        """Note which program, trip or lane computes an index, where blocks do not overlap.
-
-        An index is then a number whose digits they are: of each the steps that it takes are at
-        least as long as all that those of shorter steps reach.
-        """
-        if atom.kind != "lane" or position.coefficients[(atom,)] != 1:
-            return
-        rest = position - atom.term
-        digits: list[tuple[int, Atom]] = []
-        for monomial, step in rest.coefficients.items():
-            block = monomial[0] if len(monomial) == 1 else None
-            if block is not None and self._is_digit(block):
-                digits.append((step, block))
-            elif monomial:
-                return
-        digits.sort(key=lambda digit: digit[0])
-        reach = atom.high
-        for step, block in digits:
-            if step <= reach:
-                return
-            reach += step * block.high
-        index = index - rest.coefficients.get((), 0)
-        for step, block in reversed(digits):
-            self._blocks[block] = quotient(index, step, floor=True)
-            index = remainder(index, step, floor=True)
-
-
-def _divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict[Atom, Term]:
-    """Return what an index's quotients and remainders are as coordinates, rounded either way."""
-    parts: dict[Atom, Term] = {}
-    for floor in (False, True):
-        for term, part in (
-            (quotient(index, by, floor=floor), first),
-            (remainder(index, by, floor=floor), second),
-        ):
-            atom = single(term)
-            if atom is not None:
-                parts[atom] = part.term
-    return parts
-
-
-def _groups(offset: Term) -> dict[Monomial, Term]:
-    """Return positions by factor: by what of each monomial is the same in all lanes."""
-    found: dict[Monomial, dict[Monomial, int]] = {}
-    for monomial, number in offset.coefficients.items():
-        strided = any(isinstance(atom, Symbol) and atom.kind == "trip" for atom in monomial)
-        placing = tuple(
-            atom for atom in monomial if _placing(atom.term) or (strided and _grid(atom))
-        )
-        pure = tuple(atom for atom in monomial if atom not in placing)
-        if placing:
-            share = found.setdefault(pure, {})
-            share[placing] = share.get(placing, 0) + number
-    return {pure: Term(positions) for pure, positions in found.items()}
-
-
-def _grid(atom: Atom) -> bool:
-    """Whether an atom is an extent of the grid, by which a loop steps to its program's next row."""
-    return isinstance(atom, Symbol) and atom.kind == "programs"
-
-
-def _placing(term: Term) -> frozenset[Symbol]:
-    """Return the symbols in a term that tell lanes of a launch apart, coordinates left out."""
-    return frozenset(atom for atom in term.atoms() if isinstance(atom, Symbol) and is_placing(atom))
-
-
-def _solvable(position: Term, replaced: Iterable[Atom]) -> Symbol | None:
-    """Return a symbol that a position has once, as a summand: a lane, a trip or a program."""
-    taken = frozenset(replaced)
-    choices: list[Symbol] = []
-    for monomial, number in position.coefficients.items():
-        atom = monomial[0]
-        if len(monomial) != 1 or abs(number) != 1 or not isinstance(atom, Symbol):
-            continue
-        if not is_placing(atom) or atom in taken:
-            continue
-        others = Term({each: n for each, n in position.coefficients.items() if each != monomial})
-        if atom not in others.atoms():
-            choices.append(atom)
-    order = ("lane", "trip", "program")
-    return min(choices, key=lambda atom: (order.index(atom.kind), atom.order), default=None)
-
-
-def _divided(term: Term, by: int) -> Term:
-    return Term({monomial: number // by for monomial, number in term.coefficients.items()})

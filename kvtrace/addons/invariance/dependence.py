@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.addons.invariance.coordinates import is_placing
+from kvtrace.addons.invariance.coordinates import is_number, is_placing, number_of_coordinate
 from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
@@ -84,13 +84,9 @@ def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]
             for monomial, number in coefficients.items()
         )
         for monomial, number in coefficients.items() if bounded else ():
-            if number > 0 and all(_is_scalar(atom) for atom in monomial):
+            if number > 0 and all(is_number(atom) for atom in monomial):
                 found |= {atom for atom in monomial if isinstance(atom, Symbol)}
     return frozenset(found)
-
-
-def _is_scalar(atom: object) -> bool:
-    return isinstance(atom, Symbol) and atom.kind == "scalar"
 
 
 def is_uniform(atom: Atom) -> bool:
@@ -111,6 +107,7 @@ class Batch:
         ranges: Of the symbols in the recorded call.
         facts: What holds where the element is written.
         extents: How far the output's inner axes go, by the strides of the recorded call.
+        indices: The coordinates of all of the output's axes.
 
     """
 
@@ -121,6 +118,7 @@ class Batch:
     ranges: Ranges
     facts: tuple[Condition, ...]
     extents: tuple[Condition, ...]
+    indices: frozenset[Symbol]
 
     @property
     def coordinates(self) -> frozenset[Symbol]:
@@ -186,6 +184,7 @@ class Follower:
         `tensor`: the formula is an address in this argument. Its strides say where data are, and
         nothing about them.
         """
+        self._entries(formula, through, node)
         for atom in self._mentioned(formula, tensor):
             if not isinstance(atom, Symbol):
                 continue
@@ -228,7 +227,7 @@ class Follower:
         """
         low, high = self._batch.ranges.interval(Term({pure: number}))
         if any(atom in self._rows for atom in others):
-            if all(map(_is_scalar, pure)):
+            if all(map(is_number, pure)):
                 return True
             return low == high and low in self._batch.strides.get(tensor, ())
         strides = self._batch.strides.get(tensor, ())[:-1]
@@ -249,7 +248,8 @@ class Follower:
             self._because("rows", through, f"all rows of {name}", node)
 
     def _cause(self, atom: Symbol) -> Cause | None:
-        if is_placing(atom):
+        is_part = number_of_coordinate(atom) is not None and atom not in self._batch.indices
+        if is_placing(atom) or is_part:
             return "position"
         if atom.kind == "programs":
             return "grid"
@@ -288,6 +288,29 @@ class Follower:
             what = f"{name} beyond the row's own part, at {self._text(rest)}"
             self._because("rows", "address", what, node)
 
+    def _entries(self, formula: Term | Condition, through: Through, node: Tree) -> None:
+        """Note integers in memory that are another row's."""
+        contents = _contents(formula)
+        places = {(self._tensor(content), place) for content in contents for place in content.at}
+        for content in contents:
+            name = self._tensor(content)
+            asides = ((place, self._aside(place)) for place in content.at)
+            if any(aside and (name, place - aside) not in places for place, aside in asides):
+                self._because("rows", through, f"what {name} holds for another row", node)
+
+    def _aside(self, place: Term) -> int:
+        """Return how far a place in a tensor of integers is from its row's part: 0 where it may be.
+
+        Where a row ends is where the next one begins, which is a length with where it begins.
+        """
+        first = place.coefficients.get((), 0)
+        steps = [
+            abs(number)
+            for monomial, number in place.coefficients.items()
+            if len(monomial) == 1 and not self._rows.isdisjoint(monomial[0].within())
+        ]
+        return first // steps[0] * steps[0] if len(steps) == 1 else 0
+
     def _with_strides(self, offset: Term) -> Term:
         """Return an offset in which rows are divided with strides as they are in the call."""
         divided = {
@@ -295,7 +318,7 @@ class Follower:
             for atom in offset.atoms()
             if isinstance(atom, Quotient | Remainder) and not self._rows.isdisjoint(atom.within())
             for inside in atom.within()
-            if isinstance(inside, Symbol) and _is_scalar(inside) and self._steps(inside)
+            if isinstance(inside, Symbol) and is_number(inside) and self._steps(inside)
         }
         self._scalars |= dict.fromkeys(divided)
         return Substitution({each: as_term(self._batch.ranges.of(each)[0]) for each in divided})(
@@ -347,14 +370,16 @@ class Follower:
                 return False
             outer = [stride for stride in self._batch.strides.get(name, ()) if stride > low]
             inner = self._without_multiples(rest, outer[-1]) if outer else rest
-            shift = inner.coefficients.get((), 0) // low * low
-            if self._shifts.setdefault(name, shift) != shift:
-                return False
-            inner = inner - shift
-            claim = conjunction((at_least(inner), less(inner, low)))
+            first_byte = inner.coefficients.get((), 0) // low * low
+            shifts = (self._shifts[name],) if name in self._shifts else {first_byte: 0, 0: 0}
             parts = tuple(_of_quotients(inner, self._batch.extents))
             known = Given((*given.exact, *parts), given.ranges) if parts else given
-            if claim is not TRUE and prove(claim, known) is None:
+            for shift in shifts:
+                claim = conjunction((at_least(inner, shift), less(inner, shift + low)))
+                if claim is TRUE or prove(claim, known) is not None:
+                    self._shifts[name] = shift
+                    break
+            else:
                 return False
         return True
 
@@ -402,8 +427,9 @@ def _of_quotients(term: Term, extents: Sequence[Condition]) -> Iterator[Conditio
             if number is not None and number > 0 and (atom.floor or dividend.low >= 0):
                 yield at_least(dividend, atom.term * number)
                 yield less(dividend, atom.term * number + number)
-                if dividend in ends:
-                    yield at_least(as_term(ends[dividend] // number), atom.term)
+                first = dividend.coefficients.get((), 0)
+                if dividend - first in ends:
+                    yield at_least(as_term((ends[dividend - first] + first) // number), atom.term)
 
 
 def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:
@@ -450,8 +476,8 @@ def _selecting(address: Tree) -> Iterator[Tree]:
             waiting += each.parts
 
 
-def _contents(term: Term) -> list[Symbol]:
-    return [atom for atom in term.atoms() if isinstance(atom, Symbol) and atom.kind == "content"]
+def _contents(formula: Term | Condition) -> list[Symbol]:
+    return [atom for atom in formula.atoms() if isinstance(atom, Symbol) and atom.kind == "content"]
 
 
 def without_contents(formula: Term | Condition) -> frozenset[Atom]:

@@ -7,9 +7,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.invariance.batches import by_tree, have_all_rows, with_most_sizes
 from kvtrace.addons.invariance.coordinates import coordinate, number_of_coordinate
 from kvtrace.addons.invariance.kernels import indices_of
-from kvtrace.addons.invariance.launches import trees_of, with_most_sizes
 from kvtrace.addons.invariance.trees import COMMUTATIVE
 from kvtrace.addons.invariance.wording import node_text
 from kvtrace.evaluate.arguments import TensorArgument
@@ -24,7 +24,7 @@ from kvtrace.symbolic.walk import summarise
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kvtrace.addons.invariance.launches import Kept
+    from kvtrace.addons.invariance.batches import Kept
     from kvtrace.addons.invariance.results import OutputResult
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.metrics.stacks import StackRows
@@ -88,11 +88,12 @@ def drawing_of(result: OutputResult, stacks: StackRows) -> Drawing:
     compared = with_most_sizes(result.kept.values())
     axes = {_number(each) for kept in compared for each in kept.extents}
     names = {number: f"i{place}" for place, number in enumerate(sorted(axes, reverse=True))}
-    found = trees_of(compared)
+    found = by_tree(compared)
+    whole = have_all_rows(compared)
     trees = []
     for tree, calls in list(found.items())[:_MOST_TREES]:
         kept = next(iter(calls.values()))
-        root = _Drawn(kept, names, nodes, stacks).root(tree)
+        root = _Drawn(kept, names, nodes, stacks).root(tree, whole=whole)
         rows = tuple(sorted({batch.rows for batch in calls}))
         trees.append(DrawnTree(root, kept.call.call_id, rows))
     return Drawing(tuple(nodes), tuple(trees), len(found) - len(trees))
@@ -111,11 +112,11 @@ class _Drawn:
         self._made: dict[Tree, int] = {}
         self._known: set[Tree] = set()
 
-    def root(self, tree: Tree) -> int:
-        """Draw what stores a tree's value; return its place in the table."""
+    def root(self, tree: Tree, *, whole: bool) -> int:
+        """Draw what stores a tree's value, `whole`: of all rows; return its place in the table."""
         kept, access = self._kept, self._kept.access
         offset = sum(
-            (Term({(each,): _number(each)}) for each in kept.extents if tree is kept.whole
+            (Term({(each,): _number(each)}) for each in kept.extents if whole
              or each not in kept.rows), ZERO,
         )  # fmt: skip
         self._known = _nearest(tree)

@@ -82,6 +82,7 @@ class Elements:
         self._accesses: dict[Op, list[Access]] = {}
         for access in summary.accesses:
             self._accesses.setdefault(access.op, []).append(access)
+        self.loads: set[int] = set()
         self._groups: tuple[Group, ...] = ()
         self._memo: dict[Any, Tree] = {}
         self._made = 0
@@ -325,6 +326,7 @@ class Elements:
     # -- memory ----------------------------------------------------------------------------------
 
     def _element(self, op: Op, at: Coordinates, level: int) -> Tree:
+        self.loads.add(op.index)
         value = op.results[0]
         shape, kind = shape_of(value.type), str(element_of(value.type))
         accesses = self._accesses.get(op, [])

@@ -27,6 +27,8 @@ PRIME: Final = (1 << 31) - 1
 _LEVELS: Final = 12
 _MOST_ELEMENTS: Final = 1 << 22
 _MOST_TRIPS: Final = 1 << 12
+_MOST_ROUNDS: Final = 1 << 8
+"""Trips of a `while`: most conditions are of random numbers here, and never end."""
 
 Numbers = NDArray[np.uint64]
 
@@ -55,6 +57,12 @@ def field_value(
     """
     found = _Evaluation(dict(coordinates), seed, ordered=ordered).of(tree)
     return int(np.broadcast_to(found, (1,) * _LEVELS).flat[0])
+
+
+def _total(array: Numbers, axis: int) -> Numbers:
+    """Return the sum along an axis, which stays."""
+    found: Numbers = array.sum(axis=axis, keepdims=True, dtype=np.uint64) % np.uint64(PRIME)
+    return found
 
 
 def _between(array: Numbers, axis: int, places: Sequence[int]) -> list[Numbers]:
@@ -221,6 +229,14 @@ class _Evaluation:
         if scanned:
             raise NotEvaluated("it has a scan")
         before = self._combined
+        if self._ordered:  # a device may take any order, the same for what is in the same places
+            self._combined = tuple(_mixed(11, n).reshape((1,) * _LEVELS) for n in range(2 * count))
+            combining = self._under({}, node.parts[:count])
+            self._combined = before
+            places = _along(level, extent)
+            totals = [_total(_mixed(12, places, each), level) for each in given]
+            what = _named((node.detail[0], extent, position))
+            return _mixed(self._seed, 13, what, *combining, *totals)
         while extent > 1:  # by halves, as many elements at once as there are
             half = extent // 2
             parts = [_between(each, level, (0, half, 2 * half, extent)) for each in given]
@@ -245,7 +261,7 @@ class _Evaluation:
         factors = [_mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
         product = _product(*factors)
         product = np.broadcast_to(product, _widened(product, level, extent))
-        total = product.sum(axis=level, keepdims=True, dtype=np.uint64) % np.uint64(PRIME)
+        total = _total(product, level)
         if self._ordered:
             return _mixed(self._seed, 9, extent, total, self.of(added))
         return _sum(total, self.of(added))
@@ -307,7 +323,7 @@ class _Evaluation:
         values = [
             self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
         ]
-        for number in range(_MOST_TRIPS):
+        for number in range(_MOST_ROUNDS):
             for place, value in enumerate(values):
                 self._carried[level, place] = value
             trip = {bound(level, TRIPS): number}

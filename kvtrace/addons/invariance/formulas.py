@@ -53,7 +53,8 @@ def with_remainders(term: Term) -> Term:
         if number is None or number < 1 or taken % number:
             continue
         factor = -taken // number
-        if all(term.coefficients.get(m) == factor * n for m, n in dividend.coefficients.items()):
+        moving = ((m, n) for m, n in dividend.coefficients.items() if m)
+        if all(term.coefficients.get(m) == factor * n for m, n in moving):
             left = remainder(dividend, divisor, floor=atom.floor)
             term = term - dividend * factor - atom.term * taken + left * factor
     return term

@@ -58,6 +58,7 @@ class Kernel:
         """
         self.call = call
         self._growing = growing
+        self._loads: dict[Tree, set[int]] = {}
         self.bound = BoundCall(call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
@@ -140,7 +141,13 @@ class Kernel:
         return frozenset(extent for each in tensors for extent in each.shape if extent > 1)
 
     def tree(
-        self, access: Access, output: Output, *, bound: bool = False, indexed: bool = False
+        self,
+        access: Access,
+        output: Output,
+        *,
+        bound: bool = False,
+        indexed: bool = False,
+        here: bool = False,
     ) -> Tree:
         """Return the tree of an element that an access writes.
 
@@ -151,13 +158,14 @@ class Kernel:
                 of several variants of a kernel can be compared.
             indexed: Whether bound addresses are those of tensors whose strides are the same at any
                 size of the batch, so that an element is compared by its indices.
+            here: Whether it is the tree of this call alone, simplified by its numbers.
 
         Raises:
             TooLarge: it has too many nodes or levels, or its time is over.
 
         """
-        simplifier = Simplifier(output, self.sizes)
-        term, condition = self._in_time(simplifier.term), self._in_time(simplifier.condition)
+        simplified = self._simplified(output, here=here)
+        term, condition = self._in_time(simplified[0]), self._in_time(simplified[1])
         if bound:
             argument = output.access.argument
             named = Substitution(
@@ -177,9 +185,14 @@ class Kernel:
             found = elements.of(access.op.operand("value"), at, 0)
         except RecursionError as error:
             raise TooLarge("its expression is nested too deeply to be followed") from error
+        self._loads.setdefault(found, set()).update(elements.loads)
         if bound:
             self.places |= elements.places
         return found
+
+    def end_deadline(self) -> None:
+        """Let trees take any time from here on."""
+        self._deadline = inf
 
     def _in_time(self, rewritten: Callable[[_Formula], _Formula]) -> Callable[[_Formula], _Formula]:
         """Return what rewrites a formula as long as there is time."""
@@ -192,6 +205,23 @@ class Kernel:
 
         return checked
 
+    def loads_of(self, tree: Tree) -> frozenset[int]:
+        """Return the indices of the loads that a tree of this kernel was made from."""
+        return frozenset(self._loads.get(tree, ()))
+
+    def _simplified(
+        self, output: Output, *, here: bool
+    ) -> tuple[Callable[[Term], Term], Callable[[Condition], Condition]]:
+        """Return what simplifies formulas by what holds in any call, and in this call if asked."""
+        simple = Simplifier(output, self.sizes)
+        if not here:
+            return simple.term, simple.condition
+        last = Simplifier(output, self.bound.ranges)
+        return (
+            lambda term: last.term(simple.term(term)),
+            lambda condition: last.condition(simple.condition(condition)),
+        )
+
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return a coordinate that has the same name in all variants: by how far its axis steps."""
         step = as_term(axis.step)
@@ -201,17 +231,21 @@ class Kernel:
     def _by_indices(self, argument: int, offset: Term) -> Term:
         """Return an offset as it is where strides do not change with the size of the batch.
 
-        As it is where it is not a sum of strides.
+        As it is where it is not a sum of strides. The stride of an axis of one element counts where
+        it is that of rows, of which there is one here.
         """
         tensor = self.tensor(argument)
         if tensor is None:
             return offset
         offset = with_remainders(offset)
-        size, units = tensor.element.bytes, _units(tensor)
+        size, units, row = tensor.element.bytes, _units(tensor), prod(tensor.shape)
+        growing = self._growing.get(argument, ())
         axes = [
             (stride * size, units[axis])
             for axis, (extent, stride) in enumerate(zip(tensor.shape, tensor.strides, strict=True))
-            if extent > 1 and stride > 0 and axis < len(tensor.shape) - 1
+            if (extent > 1 or (axis in growing and stride >= row))
+            and stride > 0
+            and axis < len(tensor.shape) - 1
         ]
         axes.sort(reverse=True)
         found: dict[Monomial, int] = {}
@@ -221,7 +255,7 @@ class Kernel:
             for stride, canonical in axes:
                 count, rest = divmod(rest, stride)
                 total += count * canonical
-            if tensor.shape and tensor.strides[-1] not in (0, 1):
+            if tensor.shape and tensor.shape[-1] > 1 and tensor.strides[-1] not in (0, 1):
                 return offset
             found[monomial] = sign * (total + rest)
         return Term(found)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvtrace.symbolic.conditions import at_least, less
+from kvtrace.symbolic.decide import Given, prove
+from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kvtrace.addons.invariance.kernels import Kernel
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.evaluate.arguments import TensorArgument
+    from kvtrace.symbolic.intervals import Ranges
     from kvtrace.symbolic.summary import Access
 
 
@@ -20,14 +28,14 @@ def read_after_write(tree: Tree, store: Access, kernel: Kernel) -> list[Access]:
         kernel: The kernel, with the tensors of a recorded call: two of one storage may be one.
 
     """
-    read = {node.op for node in tree.walk() if node.what == "element"}
+    read = kernel.loads_of(tree)
     return [
         load
         for load in kernel.summary.accesses
         if load.kind == "load"
         and load.op.index in read
         and _may_share(load, store, kernel)
-        and not _comes_before(load, store)
+        and not _comes_before(load, store, kernel.sizes)
     ]
 
 
@@ -47,7 +55,62 @@ def _reach(tensor: TensorArgument) -> tuple[int, int]:
     return tensor.offset_bytes + first, tensor.offset_bytes + last
 
 
-def _comes_before(load: Access, store: Access) -> bool:
-    """Whether a load is over before a store, in each program."""
-    apart = not {loop.op for loop in load.loops} & {loop.op for loop in store.loops}
-    return apart and not load.calls and not store.calls and load.op.index < store.op.index
+def _comes_before(load: Access, store: Access, sizes: Ranges) -> bool:
+    """Whether what a load gives is over before a store writes it, in each program.
+
+    In the loops that hold both, a load comes after the stores of earlier trips: those must be to
+    other elements.
+    """
+    if load.calls or store.calls or load.op.index >= store.op.index:
+        return False
+    own = {loop.op for loop in store.loops}
+    both = [loop.trip for loop in load.loops if loop.op in own]
+    return not both or all(_is_apart(load, store, both, at, sizes) for at in range(len(both)))
+
+
+def _is_apart(load: Access, store: Access, trips: Sequence[Symbol], at: int, sizes: Ranges) -> bool:
+    """Whether a load is of other elements than a store of an earlier trip of one of the loops.
+
+    Args:
+        load: It.
+        store: A store of the same program.
+        trips: Those of the loops that hold both, the outermost first.
+        at: Which loop's trip is an earlier one; those of the loops outside of it are the same.
+        sizes: What is assumed of numbers in any call.
+
+    """
+    addresses = load.offset.atoms() | store.offset.atoms()
+    if load.argument is None or load.argument != store.argument or not _is_placed(addresses):
+        return False
+    moving = {
+        atom
+        for atom in store.offset.atoms() | store.active.atoms()
+        if isinstance(atom, Symbol) and atom.kind in ("lane", "trip") and atom not in trips[:at]
+    } | {trips[at]}
+    earlier = Substitution(
+        {
+            each: Symbol("lane", ("earlier", each.kind, each.key), each.low, each.high).term
+            for each in moving
+        }
+    )
+    before = less(earlier(trips[at].term), trips[at].term)
+    masks = (*load.active.conjuncts(), *store.active.substitute(earlier).conjuncts())
+    known = [each for each in masks if not each.opaques() and _is_placed(each.atoms())]
+    given = Given((*known, before), sizes)
+    gap = load.offset - earlier(store.offset)
+    return any(
+        prove(at_least(apart, width), given) is not None
+        for apart, width in ((gap, store.element_bytes), (-gap, load.element_bytes))
+    )
+
+
+def _is_placed(atoms: frozenset[Atom]) -> bool:
+    """Whether formulas of these atoms are the same wherever their symbols are: none is of memory.
+
+    What is not followed has one symbol and may be another number in each trip.
+    """
+    symbols = [atom for atom in atoms if isinstance(atom, Symbol)]
+    conditions = [atom.condition for atom in atoms if isinstance(atom, Choice)]
+    return all(each.kind not in ("unknown", "content") for each in symbols) and not any(
+        each.opaques() for each in conditions
+    )

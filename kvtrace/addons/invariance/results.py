@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
-from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, led_by, pin
+from kvtrace.addons.invariance.batches import (
+    Across,
+    Batch,
+    Kept,
+    by_tree,
+    sizes_of,
+    with_most_sizes,
+    worst_comparison,
+)
+from kvtrace.addons.invariance.compared import Comparison
+from kvtrace.addons.invariance.coordinates import Unfollowed, led_by, pin
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
-from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
-from kvtrace.addons.invariance.launches import Batch, Kept, sizes_of, trees_of, with_most_sizes
+from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.witness import (
@@ -60,18 +68,6 @@ class Why:
     place: Place
 
 
-@dataclass(frozen=True)
-class Across:
-    """Whether launches at several sizes of the batch compute a row the same way.
-
-    `trees` has the batches of each tree that occurs; `comparison` is of the first and the one that
-    differs the most from it.
-    """
-
-    trees: tuple[tuple[Batch, ...], ...]
-    comparison: Comparison
-
-
 @dataclass
 class OutputResult:
     """An output of a kernel.
@@ -98,6 +94,7 @@ class OutputResult:
         uncompared: Sizes of the batch at which other extents differ, too, so that nothing compares.
         calls: How many distinct calls were judged.
         variants: Those of which a call was judged whose strides tell the output's axes apart.
+        launched: The smallest number of rows that each variant was launched for.
 
     """
 
@@ -121,6 +118,7 @@ class OutputResult:
     unseen: tuple[int, ...] = ()
     calls: int = 1
     variants: set[int] = field(default_factory=set, repr=False)
+    launched: dict[int, int] = field(default_factory=dict, repr=False)
     kept: dict[tuple[Any, ...], list[Kept]] = field(default_factory=dict, repr=False)
 
 
@@ -208,23 +206,29 @@ def _of_kernel(
     calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
     growing = _growing([call for call, _ in calls])
     deadline, left = monotonic() + (inf if seconds is None else seconds), 0
+    kernels: list[Kernel] = []
     for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
         if found and monotonic() > deadline:
             left += 1
             continue
         try:
-            kernel = Kernel(call, growing=growing, deadline=deadline)
-            _add(kernel, found, variant)
-            left += kernel.is_late
+            known = next(iter(found.values())).determinism if found else None
+            again = determinism_of(call) if known is None or known.answer == "proven" else known
+            kernels.append(Kernel(call, growing=growing, deadline=deadline))
+            _add(kernels[-1], found, variant, again)
         except KvtraceError as error:
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
+    left += sum(kernel.is_late for kernel in kernels)
     for result in found.values():
-        if left:
-            text = f"{plural(left, 'call')} of the kernel, for which {seconds:g} s did not suffice"
+        if not left:
+            _compare(result)
+        late = left or sum(kernel.is_late for kernel in kernels)
+        if late and result.verdict != "violation":
+            text = f"{plural(late, 'call')} of the kernel, for which {seconds:g} s did not suffice"
             result.why = (*result.why, Why("unknown", "data", text, result.place))
             result.verdict = "unknown"
-        else:
-            _compare(result)
+    for kernel in kernels:
+        kernel.end_deadline()  # what is made of it from here on is drawn
     return list(found.values())
 
 
@@ -240,9 +244,13 @@ def _growing(calls: Sequence[Call]) -> dict[int, frozenset[int]]:
     return found
 
 
-def _add(kernel: Kernel, found: dict[tuple[str, int], OutputResult], variant: int) -> None:
+def _add(
+    kernel: Kernel,
+    found: dict[tuple[str, int], OutputResult],
+    variant: int,
+    determinism: Determinism,
+) -> None:
     call = kernel.call
-    determinism = determinism_of(call)
     numbered: dict[str, int] = {}
     for verdict in rows_of(kernel):
         number = numbered[verdict.argument] = numbered.get(verdict.argument, -1) + 1
@@ -260,6 +268,7 @@ def _add(kernel: Kernel, found: dict[tuple[str, int], OutputResult], variant: in
         if not verdict.ambiguous:
             known.variants.add(variant)
         if batch is not None:
+            known.launched[variant] = batch.rows
             _keep_tree(known, verdict, kernel, batch)
 
 
@@ -331,38 +340,35 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
     """Keep a call with its trees, with calls whose other extents are the same."""
     position, output = verdict.access.argument, verdict.unsplit
     tensor = kernel.tensor(position)
-    if tensor is None or position is None or output is None:
+    if tensor is None or position is None:
         return
     if batch.rows == 1:
-        if result.row_axes and kernel.is_merged(position):
-            text = "what a launch of one row computes: its strides do not tell axes apart"
-            result.why = (*result.why, Why("unknown", "address", text, result.place))
-            result.verdict = "unknown"
-            return
+        ranges = kernel.bound.ranges
         try:
-            output = coordinates_of(
-                verdict.access, tensor, kernel.bound.ranges, kernel.sizes, here=True
-            )
+            output = coordinates_of(verdict.access, tensor, ranges, ranges, here=True)
             output = led_by(output, kernel.growing(position))
         except Unfollowed:
             return
+    if output is None:
+        return
+    merged = batch.rows == 1 and kernel.is_merged(position)
     strides = [tensor.strides[axis] * tensor.element.bytes for axis in result.row_axes]
-    has_rows = bool(output.axes) and output.axes[0].step == min(strides)
+    has_rows = not merged and bool(output.axes) and output.axes[0].step == min(strides)
     if batch.rows > 1 and not has_rows:
         return
-    try:
-        several = has_rows and batch.rows > 1
-        whole = kernel.tree(verdict.access, output, bound=True, indexed=True) if several else None
-        pinned = pin(output) if has_rows else output
-        first = kernel.tree(verdict.access, pinned, bound=True, indexed=True)
-    except (TooLarge, Unfollowed):
-        return
+    one, alone = pin(output) if has_rows else output, batch.rows == 1
+
+    def tree(whole: bool) -> Tree:
+        chosen = output if whole else one
+        return kernel.tree(verdict.access, chosen, bound=True, indexed=True, here=alone)
+
     inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
     same = (inner, tensor.dtype, _shared_shapes(result, kernel, batch.rows))
     extents = kernel.extents(output)
-    rows = frozenset(extents.keys() - kernel.extents(pinned).keys())
+    rows = frozenset(extents.keys() - kernel.extents(one).keys())
+    several = has_rows and batch.rows > 1
     kept = Kept(
-        batch, whole, first, kernel.call, verdict.access, position, extents, rows, kernel.places
+        batch, several, tree, kernel.call, verdict.access, position, extents, rows, kernel.places
     )
     result.kept.setdefault(same, []).append(kept)
 
@@ -383,10 +389,14 @@ def _compare(result: OutputResult) -> None:
     kept = with_most_sizes(result.kept.values())
     recorded = {each.batch.rows for own in result.kept.values() for each in own}
     result.uncompared = len(recorded) - sizes_of(kept) if kept else 0
-    if sizes_of(kept) > 1:
-        by_tree = trees_of(kept)
-        comparison = _worst_comparison(by_tree)
-        result.across = Across(tuple(tuple(batches) for batches in by_tree.values()), comparison)
+    if result.verdict == "proven" and (missed := _missed(result)) is not None:
+        text = f"how a launch at {missed} rows computes one: its elements are not followed"
+        result.why = (*result.why, Why("unknown", "address", text, result.place))
+        result.verdict = "unknown"
+    trees = by_tree(kept) if sizes_of(kept) > 1 else {}
+    if trees:
+        comparison = worst_comparison(trees)
+        result.across = Across(tuple(tuple(batches) for batches in trees.values()), comparison)
         result.why = (*result.why, *_differing_scalars(result, kept))
         if comparison.relation not in ("same", "equal"):
             result.why = (*result.why, _other_tree(result, comparison))
@@ -394,7 +404,7 @@ def _compare(result: OutputResult) -> None:
             result.verdict = "depends"
         if result.verdict in ("depends", "unknown"):
             result.witness = _witness(
-                [next(iter(each.values())) for each in by_tree.values()],
+                [next(iter(each.values())) for each in trees.values()],
                 kept,
                 differ=comparison.relation not in ("same", "equal"),
                 any_row=all(why.cause != "row" for why in result.why),
@@ -405,24 +415,21 @@ def _compare(result: OutputResult) -> None:
         result.verdict = "unknown"
 
 
+def _missed(result: OutputResult) -> int | None:
+    """Return how many rows a variant was launched for that is not compared with others."""
+    kept = {one.batch.variant for own in result.kept.values() for one in own}
+    missed = [rows for variant, rows in result.launched.items() if variant not in kept]
+    return min(missed) if len(result.launched) > 1 and missed else None
+
+
 def _is_seen(result: OutputResult) -> bool:
     """Whether trees were seen to differ, or what a value depends on needs no proof."""
     across = None if result.across is None else result.across.comparison
-    unlike = across is not None and across.evaluated and across.relation not in ("same", "equal")
-    return unlike or any(why.cause in ("update", "size") for why in result.why)
-
-
-def _worst_comparison(by_tree: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
-    """Compare the first tree with each other one, at elements that both sizes have."""
-    worst = Comparison("same")
-    (first, own), *others = by_tree.items()
-    for tree, batches in others:
-        both = [next(iter(each.values())).extents for each in (own, batches)]
-        extents = {key: min(both[0][key], both[1].get(key, 1)) for key in both[0]}
-        each = compared(first, tree, {**both[1], **extents})
-        if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
-            worst = each
-    return worst
+    unlike = across is not None and across.relation not in ("same", "equal")
+    if across is not None and unlike and across.evaluated:
+        return True
+    other = _other_tree(result, across) if across is not None and unlike else None
+    return any(why.cause in ("update", "size") and why != other for why in result.why)
 
 
 def _other_tree(result: OutputResult, comparison: Comparison) -> Why:

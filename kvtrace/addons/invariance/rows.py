@@ -12,10 +12,8 @@ from kvtrace.addons.invariance.coordinates import (
     Axis,
     Output,
     Unfollowed,
-    coordinates_of,
     is_placing,
     led_by,
-    split_axis,
 )
 from kvtrace.addons.invariance.dependence import (
     Batch,
@@ -31,11 +29,12 @@ from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
+from kvtrace.addons.invariance.places import coordinates_of, split_axis
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
-from kvtrace.symbolic.conditions import AtLeast, Condition, less
-from kvtrace.symbolic.functions import Quotient, Remainder
-from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
+from kvtrace.symbolic.functions import Minimum, Quotient, Remainder, single
+from kvtrace.symbolic.terms import Atom, Symbol, Term
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -133,8 +132,8 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     """Whether a row's elements are written whatever the batch is: no guard tells batches apart."""
     assert verdict.output is not None
     rows = verdict.rows[:1]
-    own = {axis.coordinate for axis in rows}
-    active = Simplifier(verdict.output, kernel.sizes).active
+    simplifier = Simplifier(verdict.output, kernel.sizes)
+    own, active = _numbering(rows, simplifier, verdict.access), simplifier.active
     sizes = sizes_of_batch(active, rows)
     for part in verdict.output.located(active).conjuncts():
         symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
@@ -145,15 +144,38 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     return True
 
 
+def _numbering(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
+    """Return what says which row is written: its number, and what memory has for that number."""
+    entries = {axis.coordinate for axis in rows if axis.is_own}
+    begins = simplifier.term(access.offset).symbols("content") if entries else ()
+    found = {each for each in begins if not entries.isdisjoint(each.within())}
+    return found | {axis.coordinate for axis in rows}
+
+
 def _is_bound(part: Condition, own: Set[Symbol]) -> bool:
     """Whether a condition says no more than that there is such a row."""
     if not isinstance(part, AtLeast):
+        return part is TRUE
+    for atom in (single(Term({m: 1})) for m, n in part.term.coefficients.items() if n == 1):
+        if isinstance(atom, Minimum):
+            rest = part.term - atom.term
+            return all(_is_bound(at_least(rest + each), own) for each in atom.arguments)
+    terms = part.term.coefficients.items()
+    rows = [n for m, n in terms if any(_rises(atom, own) for atom in m)]
+    rest = Term({m: n for m, n in terms if not any(_rises(atom, own) for atom in m)})
+    if not own.isdisjoint(without_contents(rest)):
         return False
-    rows = [n for m, n in part.term.coefficients.items() if not own.isdisjoint(m)]
-    rest = Term({m: n for m, n in part.term.coefficients.items() if own.isdisjoint(m)})
     if rows and all(number > 0 for number in rows):
         return rest.constant is not None and rest.constant >= 0
     return bool(rows) and all(number < 0 for number in rows)
+
+
+def _rises(atom: Atom, own: Set[Symbol]) -> bool:
+    """Whether an atom is the number of a row or of its block, which is at least 0."""
+    if isinstance(atom, Quotient) and atom.arguments[1].constant is not None:
+        inner = single(atom.arguments[0])
+        return atom.arguments[1].low > 0 and inner is not None and _rises(inner, own)
+    return atom in own
 
 
 def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
@@ -211,11 +233,12 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     batch = Batch(
         rows, sizes, kernel.batched(rows, access.argument), kernel.strides, kernel.bound.ranges,
         _facts(simplifier, output), _extents(access, output.axes, kernel),
+        frozenset(axis.coordinate for axis in output.axes),
     )  # fmt: skip
     found = Follower(batch, kernel.summary).follow(tree)
-    scalars = tuple(
-        dict.fromkeys((*found.scalars, *_choosing(access, simplifier.active, rows[:1], kernel)))
-    )
+    located = output.located(simplifier.active)
+    own = _numbering(rows[:1], simplifier, access)
+    scalars = tuple(dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel))))
     reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
     return RowVerdict(
         access, kernel.name(access.argument), _outcome(reasons), output, tree, rows,
@@ -234,7 +257,7 @@ def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:
 def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Condition, ...]:
     """Return that an index along an inner axis ends where the axis outside of it takes a step.
 
-    One along an axis outside of the rows ends where the tensor does.
+    One along an axis outside of the rows ends where the tensor does. All begin at 0.
     """
     steps = [axis for axis in axes if not axis.is_own and axis.step > 0]
     steps.sort(key=lambda axis: -axis.step)
@@ -242,6 +265,7 @@ def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Cond
         less(inner.coordinate.term, -(-outer.step // inner.step))
         for outer, inner in itertools.pairwise(steps)
     ]
+    found += [at_least(axis.coordinate.term) for axis in axes if axis.is_index]
     tensor = kernel.tensor(access.argument)
     if tensor is not None and steps and steps[0] is not axes[0]:
         first, last = tensor.view_bytes
@@ -249,9 +273,7 @@ def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Cond
     return tuple(found)
 
 
-def _choosing(
-    access: Access, active: Condition, rows: Sequence[Axis], kernel: Kernel
-) -> list[Symbol]:
+def _choosing(access: Access, active: Condition, own: Set[Symbol], kernel: Kernel) -> list[Symbol]:
     """Return the numbers that choose which of several stores writes an element of an output.
 
     One that only says that there is such a row chooses nothing.
@@ -259,7 +281,6 @@ def _choosing(
     stores = [each for each in kernel.summary.accesses if each.kind != "load"]
     if sum(each.argument == access.argument for each in stores) < 2:
         return []
-    own = {axis.coordinate for axis in rows}
     return [
         atom
         for part in active.conjuncts()

@@ -72,11 +72,8 @@ class Simplifier:
     def _decided(self, part: Condition) -> Condition:
         if part.decided is not None:
             return part
-        if _is_placed(part.atoms()):
-            if prove(part, self.given) is not None:
-                return TRUE
-            if prove(~part, self.given) is not None:
-                return FALSE
+        if (truth := self._truth(part)) is not None:
+            return TRUE if truth else FALSE
         if isinstance(part, Or):
             return part
         replaced = self._replaced(part.atoms())
@@ -103,12 +100,8 @@ class Simplifier:
     def _as_plain(self, atom: Atom) -> Term | None:
         """Return what a function is where the element is written; None: no less than itself."""
         if isinstance(atom, Choice):
-            if _is_placed(atom.condition.atoms()):
-                if prove(atom.condition, self.given) is not None:
-                    return atom.then
-                if prove(~atom.condition, self.given) is not None:
-                    return atom.otherwise
-            return None
+            truth = self._truth(atom.condition)
+            return None if truth is None else atom.then if truth else atom.otherwise
         if not isinstance(atom, Quotient | Remainder | Minimum | Maximum):
             return None
         if not _is_placed(atom.within()):
@@ -120,6 +113,15 @@ class Simplifier:
             return left if isinstance(atom, Minimum) else right
         if prove(at_least(left, right), self.given) is not None:
             return right if isinstance(atom, Minimum) else left
+        return None
+
+    def _truth(self, condition: Condition) -> bool | None:
+        """Return what a condition is where the element is written; None: either, or not known."""
+        if not _is_placed(condition.atoms()):
+            return None
+        for truth, claim in ((True, condition), (False, ~condition)):
+            if claim in self.given.exact or prove(claim, self.given) is not None:
+                return truth
         return None
 
     def _divided(self, atom: Quotient | Remainder, left: Term, right: Term) -> Term | None:

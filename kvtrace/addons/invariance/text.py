@@ -10,7 +10,8 @@ from kvtrace.text import columns, plural, wrapped
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kvtrace.addons.invariance.results import Across, Invariance, OutputResult, Place, Why
+    from kvtrace.addons.invariance.batches import Across
+    from kvtrace.addons.invariance.results import Invariance, OutputResult, Place, Why
     from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
-from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of
+from kvtrace.addons.invariance.coordinates import Unfollowed
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
+from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.witness import Witness, versions_differ
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument

@@ -6,10 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kvtrace.addons.invariance.results import Invariance
 from tests.addons.invariance.inputs import tensor
-
-Judged = Callable[[Callable[[], object]], Invariance]
+from tests.addons.invariance.judging import Judged, verdicts
 
 
 @triton.jit
@@ -55,12 +53,6 @@ def _grid_as_stride(x, y, OTHER: tl.constexpr):
     place = row * tl.num_programs(1) + head
     taken = row * tl.num_programs(0) + head if OTHER else place
     tl.store(y + place, tl.load(x + taken) * 2)
-
-
-def verdicts(found: Invariance) -> set[str]:
-    assert found.failures == ()
-    assert found.outputs
-    return {each.verdict for each in found.outputs}
 
 
 def test_rows_of_several_heads_whose_halves_are_written_apart_are_proven(judged: Judged) -> None:

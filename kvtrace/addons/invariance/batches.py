@@ -1,0 +1,97 @@
+"""Recorded launches at several sizes of the batch, and the trees that they make a row by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
+from kvtrace.addons.invariance.elements import TooLarge
+
+if TYPE_CHECKING:
+    from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.ir import Op
+    from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.symbolic.summary import Access
+    from kvtrace.symbolic.terms import Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A size of the batch that was recorded: how many rows, and which variant ran."""
+
+    rows: int
+    variant: int
+    grid: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Across:
+    """Whether launches at several sizes of the batch compute a row the same way.
+
+    `trees` has the batches of each tree that occurs; `comparison` is of the first and the one that
+    differs the most from it.
+    """
+
+    trees: tuple[tuple[Batch, ...], ...]
+    comparison: Comparison
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A call with what makes an output's trees, numbers bound: of all rows, or of the first.
+
+    `several`: it has one of all rows. `extents` has the output's coordinates, `rows` those of them
+    that are 0 in the first row; `places` the ops that the nodes of its trees were made for.
+    """
+
+    batch: Batch
+    several: bool
+    tree: Callable[[bool], Tree]
+    call: Call
+    access: Access
+    position: int
+    extents: Mapping[Symbol, int]
+    rows: frozenset[Symbol]
+    places: Mapping[Tree, Op]
+
+
+def with_most_sizes(kept: Iterable[Sequence[Kept]]) -> Sequence[Kept]:
+    """Return those of several groups of calls that have the most sizes of the batch."""
+    return max(kept, key=sizes_of, default=())
+
+
+def have_all_rows(kept: Sequence[Kept]) -> bool:
+    """Whether each call has a tree of all rows, which are compared then, not those of the first."""
+    return all(each.several for each in kept)
+
+
+def by_tree(kept: Sequence[Kept]) -> dict[Tree, dict[Batch, Kept]]:
+    """Return calls by their trees, the smallest batch first; none where a tree is too large."""
+    whole = have_all_rows(kept)
+    found: dict[Tree, dict[Batch, Kept]] = {}
+    for each in sorted(kept, key=lambda one: one.batch.rows):
+        try:
+            found.setdefault(each.tree(whole), {})[each.batch] = each
+        except TooLarge:
+            return {}
+    return found
+
+
+def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
+    """Compare the first tree with each other one, at elements that both sizes have."""
+    worst = Comparison("same")
+    (first, own), *others = trees.items()
+    for tree, batches in others:
+        both = [next(iter(each.values())).extents for each in (own, batches)]
+        extents = {key: min(both[0][key], both[1].get(key, 1)) for key in both[0]}
+        each = compared(first, tree, {**both[1], **extents})
+        if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
+            worst = each
+    return worst
+
+
+def sizes_of(kept: Sequence[Kept]) -> int:
+    """Return at how many sizes of the batch calls were launched."""
+    return len({each.batch.rows for each in kept})

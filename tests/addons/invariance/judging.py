@@ -1,0 +1,15 @@
+"""What tests ask of the outputs that were judged."""
+
+from collections.abc import Callable
+
+from kvtrace.addons.invariance.results import Invariance
+
+Judged = Callable[[Callable[[], object]], Invariance]
+"""Records what a function launches, and judges its outputs."""
+
+
+def verdicts(found: Invariance) -> set[str]:
+    """Return the verdicts on outputs, of which all calls were judged."""
+    assert found.failures == ()
+    assert found.outputs
+    return {each.verdict for each in found.outputs}
