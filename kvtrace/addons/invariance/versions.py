@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -93,42 +93,60 @@ def _key(call: Call) -> tuple[object, ...]:
     return tuple(given)
 
 
-def same_meaning(first: Call, second: Call) -> tuple[OutputMeaning, ...]:
+def same_meaning(
+    first: Call, second: Call, match: Mapping[str, str] = {}
+) -> tuple[OutputMeaning, ...]:
     """Compare two versions of a kernel, called with the same tensors, output by output.
 
-    Tensors are matched by their order among tensors, so that parameters may have other names.
+    Args:
+        first: A call of the one.
+        second: A call of the other.
+        match: By names of the other's tensors, those of the first one's that they are. Tensors that
+            it does not name are matched by their order.
+
     """
     one = Kernel(first)
-    other = Kernel(second, names=_names_as_in(one, second))
-    mine, theirs = _trees(one), _trees(other)
-    found = []
-    for name in dict.fromkeys((*mine, *theirs)):
-        trees = mine.get(name, ()), theirs.get(name, ())
-        found.append(_compared(first, second, name, one, trees))
-    return tuple(found)
+    pairs = _pairs(first, second, match)
+    names = list(Kernel(second).names)
+    for mine, theirs in pairs:
+        names[theirs] = one.names[mine]
+    other = Kernel(second, names=names)
+    trees = _trees(one), _trees(other)
+    places = {name: place for place, name in enumerate(one.names)}
+    return tuple(
+        _compared(first, second, name, places.get(name, -1), pairs, trees)
+        for name in dict.fromkeys((*trees[0], *trees[1]))
+    )
 
 
-def _names_as_in(one: Kernel, second: Call) -> tuple[str, ...]:
-    parameters = second.module.main.arguments
-    own = [value.name.lstrip("%") for value in parameters]
-    theirs = [
-        one.names[place]
-        for place, given in enumerate(one.call.arguments)
-        if isinstance(given, TensorArgument) and place < len(one.names)
-    ]
-    places = [n for n, each in enumerate(second.arguments) if isinstance(each, TensorArgument)]
-    if len(places) == len(theirs):
-        for place, name in zip(places, theirs, strict=True):
-            own[place] = name
-    return tuple(own)
+def _pairs(first: Call, second: Call, match: Mapping[str, str]) -> list[tuple[int, int]]:
+    """Return the positions of the same tensors in both; none where there are not as many."""
+    mine, theirs = (
+        {
+            value.name.lstrip("%"): n
+            for n, (value, each) in enumerate(
+                zip(call.module.main.arguments, call.arguments, strict=False)
+            )
+            if isinstance(each, TensorArgument)
+        }
+        for call in (first, second)
+    )
+    named = {other: one for other, one in match.items() if other in theirs and one in mine}
+    rest = [name for name in mine if name not in named.values()]
+    for name in theirs:
+        if name not in named and rest:
+            named[name] = rest.pop(0)
+    if len(mine) != len(theirs) or len({*named.values()}) != len(mine):
+        return []
+    return [(mine[one], theirs[other]) for other, one in named.items()]
 
 
 def _compared(
-    first: Call, second: Call, name: str, one: Kernel,
-    trees: tuple[_Trees, _Trees],
+    first: Call, second: Call, name: str, place: int, pairs: Sequence[tuple[int, int]],
+    trees: tuple[Mapping[str, _Trees], Mapping[str, _Trees]],
 ) -> OutputMeaning:  # fmt: skip
-    mine, theirs = trees
-    seen = versions_differ(first, second, one.names.index(name))
+    mine, theirs = (each.get(name, ()) for each in trees)
+    seen = versions_differ(first, second, place, pairs)
     if isinstance(seen, str):
         return OutputMeaning(first.kernel, name, "violation", seen)
     witness = seen if isinstance(seen, Witness) else None
