@@ -29,14 +29,16 @@ def nanoseconds(microseconds: Any) -> int:
     """Return µs as ns, rounded; ValueError where it is not a number of a time."""
     if type(microseconds) is float and -_EXACT < microseconds < _EXACT:
         return round(microseconds * 1000)
-    if isinstance(microseconds, str):
-        microseconds = Decimal(microseconds)
-    if isinstance(microseconds, bool) or not isinstance(microseconds, int | float | Decimal):
-        raise ValueError(f"{microseconds!r} is not a time in µs")  # noqa: TRY004 - a bad value
-    found = round(microseconds * 1000)
-    if not -(2**62) <= found <= 2**62:
-        raise ValueError(f"{microseconds!r} is not a time in µs")
-    return found
+    try:
+        if isinstance(microseconds, str):
+            microseconds = Decimal(microseconds)
+        if isinstance(microseconds, int | float | Decimal) and not isinstance(microseconds, bool):
+            found = round(microseconds * 1000)
+            if -(2**62) <= found <= 2**62:
+                return found
+    except (ArithmeticError, ValueError):
+        pass  # Not a number, or an infinite one.
+    raise ValueError(f"{microseconds!r} is not a time in µs")
 
 
 def text(value: Any) -> str | None:

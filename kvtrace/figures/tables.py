@@ -85,10 +85,9 @@ _NO_ROWS_HELD: Final = """
 """
 
 
-#: By the process, since a forked child has no threads of DuckDB's.
-_OPENED: Final[WeakKeyDictionary["Trace", dict[tuple[int, tuple[str, ...]], "_Times"]]] = (
-    WeakKeyDictionary()
-)
+_OPENED: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], "_Times"]]] = WeakKeyDictionary()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_OPENED.clear)  # a child has no threads of DuckDB's (`database.py`)
 
 
 class _Times(NamedTuple):
@@ -110,7 +109,7 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     """
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     opened = _OPENED.setdefault(whole, {})
-    key = os.getpid(), tuple(run.run_id for run in runs)
+    key = tuple(run.run_id for run in runs)
     times = opened.get(key) or _Times(_opened(whole, runs), set())
     make_times(times.database, whole, runs, [view], times.views)
     if all(run.sealed for run in runs):

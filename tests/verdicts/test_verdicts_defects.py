@@ -234,6 +234,7 @@ def test_every_default_rule_is_broken_somewhere_in_the_corpus():
     assert {rule for sample in CORPUS for rule, _ in labelled(sample)} <= set(RULES)
 
 
+@pytest.mark.sweep
 def test_the_corpus_in_figures(say):
     answers = Counter(verdict.verdict for sample in CORPUS for verdict in judged(sample))
     missed = [(s.name, e) for s in CORPUS for e in sorted(labelled(s) - both_ends(s))]

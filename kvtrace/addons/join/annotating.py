@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final
 
@@ -131,8 +131,8 @@ def _look_for_operators(path: Path, known: Annotations) -> None:
                 value = source.value()
                 base = integer(value) if key == "baseTimeNanoseconds" else base
                 continue
-            for event in source.entries():
-                args = mapping(mapping(event).get("args"))
+            for event in map(mapping, source.entries()):
+                args = mapping(event.get("args"))
                 if event.get("cat") == "cpu_op" and "kernel_backend" in args:
                     operators[integer(args.get("External id"))] = str(event.get("name"))
                 elif event.get("cat") == "kernel":
@@ -160,18 +160,27 @@ def _told(event: Any, base: int, known: Annotations) -> Iterator[Any]:
             known.done["operators"] += 1
             yield {**event, "args": {**args, **known.arguments(call)}}
             return
-    if (
-        category in _DRIVER
-        and (call := known.alone.get(integer(args.get("correlation")))) is not None
-    ):
+    call = known.alone.get(integer(args.get("correlation"))) if category in _DRIVER else None
+    if call is not None and (span := _span(event)) is not None:
         known.done["inserted"] += 1
-        yield _operator(event, known.arguments(call))
+        yield _operator(event, span, known.arguments(call))
     yield event
 
 
-def _operator(call: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+def _span(event: dict[str, Any]) -> tuple[Decimal, Decimal] | None:
+    """Return an event's begin and duration in microseconds; None where one is not a number."""
+    try:
+        begin, duration = (Decimal(str(event.get(key, 0))) for key in ("ts", "dur"))
+    except InvalidOperation:
+        return None
+    return begin, duration
+
+
+def _operator(
+    call: dict[str, Any], span: tuple[Decimal, Decimal], arguments: dict[str, Any]
+) -> dict[str, Any]:
     """Return an operator around the driver's call that launched a kernel."""
-    begin, duration = (Decimal(str(call.get(key, 0))) for key in ("ts", "dur"))
+    begin, duration = span
     return {
         "ph": "X",
         "cat": "cpu_op",

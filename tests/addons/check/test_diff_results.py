@@ -43,6 +43,12 @@ def recorded(out, *, planted=None, check="digest", count=COUNT):
     return out
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The program as it is, recorded once."""
+    return recorded(tmp_path_factory.mktemp("results") / "a")
+
+
 def difference(before, after):
     return compare(resolve(before), resolve(after))
 
@@ -54,8 +60,8 @@ def flip(place):
     return change
 
 
-def test_two_runs_of_a_deterministic_program_have_no_difference(tmp_path):
-    found = difference(recorded(tmp_path / "a"), recorded(tmp_path / "b"))
+def test_two_runs_of_a_deterministic_program_have_no_difference(plain, tmp_path):
+    found = difference(plain, recorded(tmp_path / "b"))
     assert (found.results.compared, found.results.unpaired) == (12, (0, 0))
     assert (found.results.differing, found.results.first) == (0, None)
     assert found.empty
@@ -64,9 +70,9 @@ def test_two_runs_of_a_deterministic_program_have_no_difference(tmp_path):
     )
 
 
-def test_what_differs_upstream_is_said_to_be_that(tmp_path):
+def test_what_differs_upstream_is_said_to_be_that(plain, tmp_path):
     planted = {"between1": flip(17)}
-    found = difference(recorded(tmp_path / "a"), recorded(tmp_path / "b", planted=planted))
+    found = difference(plain, recorded(tmp_path / "b", planted=planted))
     first = found.results.first
     assert (first.kernel, first.order, first.launches) == ("doubled", 4, (5, 5))
     assert (first.inputs, first.inputs_differing, first.outputs) == (False, ("x",), ("out",))
@@ -78,10 +84,9 @@ def test_what_differs_upstream_is_said_to_be_that(tmp_path):
     assert row.kernel == "doubled"
 
 
-def test_a_kernel_with_equal_inputs_and_float_atomics_is_named_with_its_line(tmp_path, monkeypatch):
-    before = recorded(tmp_path / "a")
+def test_a_kernel_with_equal_inputs_and_float_atomics_is_named(plain, tmp_path, monkeypatch):
     plant_in(monkeypatch, "summed", launch=2)
-    found = difference(before, recorded(tmp_path / "b"))
+    found = difference(plain, recorded(tmp_path / "b"))
     first = found.results.first
     assert (first.kernel, first.order, first.launches) == ("summed", 2, (6, 6))
     assert (first.inputs, first.inputs_differing, first.outputs) == (True, (), ("out",))
@@ -91,10 +96,9 @@ def test_a_kernel_with_equal_inputs_and_float_atomics_is_named_with_its_line(tmp
     assert "the kernel is not deterministic" in first.why
 
 
-def test_a_kernel_without_any_order_is_said_to_have_none(tmp_path, monkeypatch):
-    before = recorded(tmp_path / "a")
+def test_a_kernel_without_any_order_is_said_to_have_none(plain, tmp_path, monkeypatch):
     plant_in(monkeypatch, "inverted", launch=3)
-    found = difference(before, recorded(tmp_path / "b"))
+    found = difference(plain, recorded(tmp_path / "b"))
     first = found.results.first
     assert (first.kernel, first.order, first.inputs, first.causes) == ("inverted", 3, True, ())
     assert "Nothing in its IR depends on the order of programs" in first.why
@@ -132,8 +136,8 @@ def test_integer_atomics_are_no_cause(tmp_path, monkeypatch):
     assert (first.kernel, first.inputs, first.causes) == ("counted", True, ())
 
 
-def test_launches_of_other_shapes_are_not_compared(tmp_path):
-    found = difference(recorded(tmp_path / "a"), recorded(tmp_path / "b", count=900))
+def test_launches_of_other_shapes_are_not_compared(plain, tmp_path):
+    found = difference(plain, recorded(tmp_path / "b", count=900))
     assert found.results.compared == 0
     assert found.results.unpaired == (12, 12)
     (text,) = found.results.unlike  # the others are the same for each element
@@ -173,9 +177,9 @@ def test_without_digests_nothing_is_said(tmp_path):
     assert not any("digest" in line for line in headline_text(found))
 
 
-def test_json_text_and_markdown_have_it(tmp_path, capsys):
+def test_json_text_and_markdown_have_it(plain, tmp_path, capsys):
     planted = {"x2": flip(0)}
-    a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b", planted=planted)
+    a, b = plain, recorded(tmp_path / "b", planted=planted)
     assert main(["diff", str(a), str(b), "--no-replay", "--exit-code"]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "results of 12 launches were compared by digest: 3 differ" in text

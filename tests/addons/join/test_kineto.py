@@ -131,3 +131,17 @@ def test_times_of_another_run_are_refused(made: Known, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="join its times first"):
         converted(made, tmp_path / "after.json", trace=str(source))
     assert not (tmp_path / "after.json").exists()
+
+
+def test_what_is_not_an_event_stays(made: Known, tmp_path: Path) -> None:
+    """Entries of traceEvents that are no objects, or say nothing, are written as they are."""
+    others: list[Any] = [1, None, "text", [], {"ph": "X"}]
+    events = events_of(made)
+    calls = [each for each in events if each["cat"] == "cuda_driver"]
+    others += [{**calls[1], "ts": "soon"}, {**calls[1], "dur": [1]}]
+    file = tmp_path / "times.json"
+    times = {"baseTimeNanoseconds": BASE, "traceEvents": [*others, *events]}
+    file.write_text(json.dumps(times), encoding="utf-8")
+    found = converted(made, tmp_path / "out.json", trace=str(file))["traceEvents"]
+    assert found[: len(others)] == others
+    assert sum("kvtrace grade" in each.get("args", {}) for each in found[len(others) :]) > 0

@@ -95,6 +95,9 @@ def _functions(target: str) -> dict[str, Function]:
         "_cuda_cudaCachingAllocator_enable": _nothing,
         "_cuda_get_sync_debug_mode": lambda: 0,
         "_cuda_set_sync_debug_mode": _nothing,
+        # Of Inductor's CUDA graphs, which `torch._dynamo.reset` imports.
+        "_cuda_CUDAAllocator_AllocatorState": type("AllocatorState", (), {}),
+        "_set_cached_tensors_enabled": _nothing,
         "_scatter": lambda tensor, *_, **__: (tensor.cuda(),),
         "_gather": lambda tensors, *_, **__: tensors[0],
         "_cuda_getCurrentBlasHandle": _refused(

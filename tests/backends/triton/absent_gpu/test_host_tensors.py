@@ -104,6 +104,7 @@ def scripted(x):
 seen["scripted"] = scripted(torch.ones(2)).tolist()
 compiled = torch.compile(lambda x: torch.zeros(2, device="cuda") + x, backend="aot_eager")
 seen["compiled"] = compiled(torch.ones(2, device="cuda")).tolist()
+torch._dynamo.reset()
 """
 
 
