@@ -135,7 +135,7 @@ for _number, _name, _function, _shape, _launch in (
     (23, "softmax", lambda x: torch.softmax(x, 1), FLAT, _rows),
     (24, "log_softmax", lambda x: torch.log_softmax(x, 1), FLAT, _rows),
     (34, "instance_norm", F.instance_norm, (2, 3, 8, 10), _images),
-    (36, "rms_norm", lambda x: x / torch.sqrt(torch.mean(x**2, 1, keepdim=True) + 1e-5), CUBE, _columns),
+    (36, "rms_norm", lambda x: x / torch.sqrt(torch.mean(x**2, 1, keepdim=True) + 1e-5), FLAT, _rows),
     (38, "l1_norm", lambda x: x / torch.mean(torch.abs(x), 1, keepdim=True), FLAT, _rows),
     (39, "l2_norm", lambda x: x / torch.norm(x, p=2, dim=1, keepdim=True), FLAT, _rows),
 ):  # fmt: skip
@@ -209,19 +209,19 @@ def _product(transposed: tuple[bool, bool]) -> Launch:
 
 
 for _number, _name, _shapes, _turned in (
-    (1, "square product", ((64, 64), (64, 64)), (False, False)),
-    (2, "product", ((64, 48), (48, 32)), (False, False)),
+    (1, "square product", ((32, 32), (32, 32)), (False, False)),
+    (2, "product", ((32, 48), (48, 32)), (False, False)),
     (3, "batched product", ((3, 32, 48), (3, 48, 16)), (False, False)),
     (4, "matrix times vector", ((64, 300), (300, 1)), (False, False)),
     (6, "product, large K", ((16, 700), (700, 16)), (False, False)),
-    (7, "product, small K", ((64, 16), (16, 64)), (False, False)),
-    (8, "product, irregular", ((53, 37), (37, 41)), (False, False)),
-    (9, "product, tall", ((160, 16), (16, 160)), (False, False)),
+    (7, "product, small K", ((32, 8), (8, 32)), (False, False)),
+    (8, "product, irregular", ((33, 37), (37, 29)), (False, False)),
+    (9, "product, tall", ((64, 16), (16, 24)), (False, False)),
     (10, "3D product", ((3, 16, 48), (48, 16)), (False, False)),
     (11, "4D product", ((2, 3, 8, 48), (48, 16)), (False, False)),
-    (16, "product of a transposed", ((48, 64), (48, 32)), (True, False)),
-    (17, "product with a transposed", ((64, 48), (32, 48)), (False, True)),
-    (18, "product of two transposed", ((48, 64), (32, 48)), (True, True)),
+    (16, "product of a transposed", ((48, 32), (48, 24)), (True, False)),
+    (17, "product with a transposed", ((32, 48), (24, 48)), (False, True)),
+    (18, "product of two transposed", ((48, 32), (24, 48)), (True, True)),
 ):
     _add(_number, _name,
          lambda a, b, t=_turned: torch.matmul(a.mT if t[0] else a, b.mT if t[1] else b),

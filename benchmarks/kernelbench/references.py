@@ -9,6 +9,27 @@ from triton.language.extra import libdevice
 
 
 @triton.jit
+def _larger(x, y):
+    """As torch has it: NaN if one is."""
+    return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def _smaller(x, y):
+    return tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def _max(x):
+    return tl.reduce(x, 0, _larger)
+
+
+@triton.jit
+def _min(x):
+    return tl.reduce(x, 0, _smaller)
+
+
+@triton.jit
 def pointwise(x, out, n, F: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + at, mask=at < n).to(tl.float32)
@@ -64,7 +85,7 @@ def pooled(
         inside = (at >= 0) & (at < width) & (to < steps)
         other = float("-inf") if KIND == "max" else 0.0
         value = tl.load(x + row * width + at, mask=inside, other=other)
-        total = tl.maximum(total, value) if KIND == "max" else total + value
+        total = _larger(total, value) if KIND == "max" else total + value
     if KIND == "mean":
         total = total / SIZE
     tl.store(out + row * steps + to, total, mask=to < steps)
@@ -84,7 +105,7 @@ def pooled_2d(
             inside = (y >= 0) & (y < height) & (at >= 0) & (at < width) & (to < across)
             other = float("-inf") if KIND == "max" else 0.0
             value = tl.load(x + (image * height + y) * width + at, mask=inside, other=other)
-            total = tl.maximum(total, value) if KIND == "max" else total + value
+            total = _larger(total, value) if KIND == "max" else total + value
     if KIND == "mean":
         total = total / (SIZE * SIZE)
     tl.store(out + (image * down + row) * across + to, total, mask=to < across)
@@ -151,12 +172,12 @@ def averaged(x, y, out, n, F: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def relu(x):
-    return tl.maximum(x, 0.0)
+    return _larger(x, 0.0)
 
 
 @triton.jit
 def relu_wrong(x):
-    return tl.maximum(x, 1e-30)
+    return _larger(x, 1e-30)
 
 
 @triton.jit
@@ -176,7 +197,7 @@ def sigmoid(x):
 
 @triton.jit
 def sigmoid_wrong(x):
-    return 1.0 / (1.0 + tl.exp(x))
+    return 1.0 / (1.0 + libdevice.exp(x))
 
 
 @triton.jit
@@ -230,27 +251,27 @@ def selu(x):
 @triton.jit
 def selu_wrong(x):
     scaled = x * 1.0507009873554805
-    return tl.where(x > 0, scaled, tl.exp(x) * 1.7580993408473766)
+    return tl.where(x > 0, scaled, libdevice.exp(x) * 1.7580993408473766)
 
 
 @triton.jit
 def hard_sigmoid(x):
-    return tl.minimum(tl.maximum(x + 3.0, 0.0), 6.0) * 0.16666666666666666
+    return _smaller(_larger(x + 3.0, 0.0), 6.0) * 0.16666666666666666
 
 
 @triton.jit
 def hard_sigmoid_wrong(x):
-    return tl.minimum(tl.maximum(x + 2.5, 0.0), 6.0) * 0.16666666666666666
+    return _smaller(_larger(x + 2.5, 0.0), 6.0) * 0.16666666666666666
 
 
 @triton.jit
 def softplus(x):
-    return tl.where(x * 1.0 > 20.0, x, libdevice.log1p(tl.exp(x * 1.0)) * 1.0)
+    return tl.where(x * 1.0 > 20.0, x, libdevice.log1p(libdevice.exp(x * 1.0)) * 1.0)
 
 
 @triton.jit
 def softplus_wrong(x):
-    return tl.where(x * 1.0 > 2.0, x, libdevice.log1p(tl.exp(x * 1.0)) * 1.0)
+    return tl.where(x * 1.0 > 2.0, x, libdevice.log1p(libdevice.exp(x * 1.0)) * 1.0)
 
 
 @triton.jit
@@ -275,12 +296,12 @@ def elu_wrong(x):
 
 @triton.jit
 def hard_tanh(x):
-    return tl.minimum(tl.maximum(x, -1.0), 1.0)
+    return _smaller(_larger(x, -1.0), 1.0)
 
 
 @triton.jit
 def hard_tanh_wrong(x):
-    return tl.minimum(tl.maximum(x, 0.0), 1.0)
+    return _smaller(_larger(x, 0.0), 1.0)
 
 
 @triton.jit
@@ -318,22 +339,22 @@ def mean_wrong(x, inside, length):
 
 @triton.jit
 def max_of(x, inside, length):
-    return tl.max(tl.where(inside, x, float("-inf")), axis=0)
+    return _max(tl.where(inside, x, float("-inf")))
 
 
 @triton.jit
 def max_wrong(x, inside, length):
-    return tl.max(tl.where(inside, x, 0.0), axis=0)
+    return _max(tl.where(inside, x, 0.0))
 
 
 @triton.jit
 def min_of(x, inside, length):
-    return tl.min(tl.where(inside, x, float("inf")), axis=0)
+    return _min(tl.where(inside, x, float("inf")))
 
 
 @triton.jit
 def min_wrong(x, inside, length):
-    return tl.min(tl.where(inside, x, 0.0), axis=0)
+    return _min(tl.where(inside, x, 0.0))
 
 
 @triton.jit
@@ -359,28 +380,28 @@ def argmin_wrong(x, inside, length):
 @triton.jit
 def softmax(x, inside, length):
     x = tl.where(inside, x, float("-inf"))
-    exponents = tl.exp(x - tl.max(x, axis=0))
+    exponents = libdevice.exp(x - _max(x))
     return exponents / tl.sum(exponents, axis=0)
 
 
 @triton.jit
 def softmax_wrong(x, inside, length):
     x = tl.where(inside, x, 0.0)
-    exponents = tl.exp(x - tl.max(x, axis=0))
+    exponents = libdevice.exp(x - _max(x))
     return exponents / tl.sum(exponents, axis=0)
 
 
 @triton.jit
 def log_softmax(x, inside, length):
     x = tl.where(inside, x, float("-inf"))
-    shifted = x - tl.max(x, axis=0)
-    return shifted - tl.log(tl.sum(tl.exp(shifted), axis=0))
+    shifted = x - _max(x)
+    return shifted - tl.log(tl.sum(libdevice.exp(shifted), axis=0))
 
 
 @triton.jit
 def log_softmax_wrong(x, inside, length):
     x = tl.where(inside, x, float("-inf"))
-    return x - tl.log(tl.sum(tl.exp(x - tl.max(x, axis=0)), axis=0))
+    return x - tl.log(tl.sum(libdevice.exp(x - _max(x)), axis=0))
 
 
 @triton.jit
@@ -456,12 +477,12 @@ def huber_wrong(x, y):
 
 @triton.jit
 def hinge(x, y):
-    return tl.maximum(1 - x * y, 0.0)
+    return _larger(1 - x * y, 0.0)
 
 
 @triton.jit
 def hinge_wrong(x, y):
-    return tl.maximum(1 + x * y, 0.0)
+    return _larger(1 + x * y, 0.0)
 
 
 @triton.jit

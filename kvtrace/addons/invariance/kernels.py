@@ -163,6 +163,13 @@ class Kernel:
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         return elements.of(access.op.operand("value"), at, 0)
 
+    def active(self, output: Output) -> Condition:
+        """Return where an output is written, over coordinates as bound trees name them."""
+        argument = output.access.argument
+        named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
+        condition = Simplifier(output, self.sizes).active
+        return self._as_bound_condition(condition, indexed=False).substitute(named)
+
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return a coordinate that has the same name in all variants: by how far its axis steps."""
         step = as_term(axis.step)
@@ -240,10 +247,17 @@ class Kernel:
             return {}
         reach = prod(tensor.shape) * tensor.element.bytes
         found: dict[Symbol, int] = {}
-        for axis in sorted(output.axes, key=lambda each: -each.step):
-            found[self._by_step(output.access.argument, axis)] = max(1, reach // max(axis.step, 1))
-            reach = axis.step
+        for symbol, step in self.steps(output):
+            found[symbol] = max(1, reach // max(step, 1))
+            reach = step
         return found
+
+    def steps(self, output: Output) -> list[tuple[Symbol, int]]:
+        """Return coordinates as bound trees name them, with their steps in bytes; largest first."""
+        return [
+            (self._by_step(output.access.argument, axis), axis.step)
+            for axis in sorted(output.axes, key=lambda each: -each.step)
+        ]
 
     def inner(self, argument: int | None, axes: Sequence[Axis]) -> tuple[int, ...]:
         """Return the extents of an output's axes that do not number rows."""

@@ -8,7 +8,7 @@ from math import prod
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
+from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared, points_within
 from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, led_by, pin
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.elements import TooLarge
@@ -438,7 +438,7 @@ def _worst_comparison(by_tree: Mapping[Tree, Mapping[Batch, _Kept]]) -> Comparis
     for tree, batches in others:
         both = [next(iter(each.values())).extents for each in (own, batches)]
         extents = {key: min(both[0][key], both[1].get(key, 1)) for key in both[0]}
-        each = compared(first, tree, {**both[1], **extents})
+        each = compared(first, tree, points_within(first, tree, {**both[1], **extents}))
         if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
             worst = each
     return worst

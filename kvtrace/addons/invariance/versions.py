@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from math import prod
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
-from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
+import numpy as np
+
+from kvtrace.addons.invariance.compared import POINTS, Comparison, Place, compared
 from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
@@ -19,7 +22,10 @@ from kvtrace.symbolic.terms import Symbol
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
+    from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.summary import Access
+
+    _Stores = Mapping[str, tuple["_Store", ...] | None]
 
 Meaning = Literal["same", "equal", "reassociated", "violation", "different", "unknown"]
 """
@@ -39,6 +45,8 @@ Of the last three and of `reassociated`, a witness shows an element whose bits d
 _ULPS: Final = 16
 """Beyond so many units in the last place of the output's type, at its largest element, two values
 differ by more than sums in another order explain, where trees differ by more than that."""
+_SUMS: Final = 1 << 10
+"""Likewise, where trees were seen to differ in the order of sums alone, at some elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +119,7 @@ def same_meaning(
     for mine, theirs in pairs:
         names[theirs] = one.names[mine]
     other = Kernel(second, names=names)
-    trees = _trees(one), _trees(other)
+    trees = _stores(one), _stores(other)
     places = {name: place for place, name in enumerate(one.names)}
     return tuple(
         _compared(first, second, name, places.get(name, -1), pairs, trees)
@@ -143,53 +151,114 @@ def _pairs(first: Call, second: Call, match: Mapping[str, str]) -> list[tuple[in
 
 def _compared(
     first: Call, second: Call, name: str, place: int, pairs: Sequence[tuple[int, int]],
-    trees: tuple[Mapping[str, _Trees], Mapping[str, _Trees]],
+    trees: tuple[_Stores, _Stores],
 ) -> OutputMeaning:  # fmt: skip
-    mine, theirs = (each.get(name, ()) for each in trees)
+    mine, theirs = (each.get(name) for each in trees)
     seen = versions_differ(first, second, place, pairs)
     if isinstance(seen, str):
         return OutputMeaning(first.kernel, name, "violation", seen)
     witness = seen if isinstance(seen, Witness) else None
-    if None in mine or None in theirs or len(mine) != len(theirs) or seen is None:
+    tensor = first.arguments[place]
+    if mine is None or theirs is None or seen is None or not isinstance(tensor, TensorArgument):
         return OutputMeaning(first.kernel, name, "unknown", witness=witness)
-    comparison = Comparison("same")
-    for ours, other in zip(mine, theirs, strict=True):
-        assert ours is not None
-        assert other is not None
-        each = compared(ours[0], other[0], {**ours[1], **other[1]})
-        if RELATIONS.index(each.relation) > RELATIONS.index(comparison.relation):
-            comparison = each
+    comparison = _comparison(mine, theirs, tensor)
     meaning: Meaning = comparison.relation
-    if meaning in ("same", "equal"):
+    if meaning == "same":
         witness = None
+    elif witness and (meaning == "equal" or (meaning == "reassociated" and witness.ulps > _SUMS)):
+        meaning = "different"  # at an element that trees were not evaluated at
     elif meaning == "different" and comparison.evaluated and witness and witness.ulps > _ULPS:
         meaning = "violation"
     return OutputMeaning(first.kernel, name, meaning, comparison.first, comparison.second, witness)
 
 
-_Trees = tuple[tuple[Tree, Mapping[Symbol, int]] | None, ...]
-"""Of each store the tree and the extents of its coordinates; None: not followed."""
+def _comparison(
+    mine: Sequence[_Store], theirs: Sequence[_Store], tensor: TensorArgument
+) -> Comparison:
+    one, other = mine[0].tree, theirs[0].tree
+    stores = [tuple((each.tree, each.steps, each.active) for each in stores) for stores in (mine, theirs)]
+    if stores[0] == stores[1]:
+        return Comparison("same")
+    points: list[tuple[Place, Place]] = []
+    for offset in _offsets(mine, prod(tensor.shape) * tensor.element.bytes):
+        places = _place(mine, offset), _place(theirs, offset)
+        if places[0] is not None and places[1] is not None:
+            points.append((places[0], places[1]))
+        elif places != (None, None):
+            return Comparison("different")
+    return compared(one, other, points)
 
 
-def _trees(kernel: Kernel) -> dict[str, _Trees]:
-    """Return what each output is given, store by store; None: not followed."""
-    found: dict[str, list[tuple[Tree, Mapping[Symbol, int]] | None]] = {}
+def _offsets(stores: Sequence[_Store], reach: int) -> Iterator[int]:
+    """Yield byte offsets of elements: at the first and last coordinates of stores, and others."""
+    random = np.random.default_rng(0)
+    for store in stores:
+        for point in range(2 * POINTS):
+            offset, left = 0, reach
+            for _, step in store.steps:
+                extent = max(1, left // max(step, 1))
+                choice = point if point < 2 else int(random.integers(3))
+                offset += step * (0, extent - 1, int(random.integers(extent)))[choice]
+                left = step
+            if offset < reach:
+                yield offset
+
+
+def _place(stores: Sequence[_Store], offset: int) -> Place | None:
+    """Return the tree of an element and its coordinates; None: no store writes it, or several."""
+    found: list[Place] = []
+    for store in stores:
+        at, rest = {}, offset
+        for symbol, step in store.steps:
+            if step <= 0:
+                return None
+            at[symbol], rest = divmod(rest, step)
+        try:
+            if rest == 0 and (len(stores) == 1 or store.active.values(at, _no_content)):
+                found.append((store.tree, at))
+        except KeyError:
+            return None
+    return found[0] if len(found) == 1 else None
+
+
+def _no_content(symbol: Symbol, _at: object) -> NoReturn:
+    raise KeyError(symbol)
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """What a store writes: the coordinates of elements with their steps, and where it does."""
+
+    tree: Tree
+    steps: tuple[tuple[Symbol, int], ...]
+    active: Condition
+
+
+def _stores(kernel: Kernel) -> dict[str, tuple[_Store, ...] | None]:
+    """Return what each output is given, store by store; None: one is not followed."""
+    found: dict[str, list[_Store | None]] = {}
     for access in kernel.summary.accesses:
         if access.kind != "load":
-            found.setdefault(kernel.name(access.argument), []).append(_tree(access, kernel))
-    return {name: tuple(each) for name, each in found.items()}
+            found.setdefault(kernel.name(access.argument), []).append(_store(access, kernel))
+    return {
+        name: None if None in each else tuple(store for store in each if store)
+        for name, each in found.items()
+    }
 
 
-def _tree(access: Access, kernel: Kernel) -> tuple[Tree, Mapping[Symbol, int]] | None:
+def _store(access: Access, kernel: Kernel) -> _Store | None:
     if access.kind == "atomic":
         return None
     tensor = kernel.tensor(access.argument)
     try:
-        output = coordinates_of(access, tensor, kernel.bound.ranges, kernel.sizes)
+        output = coordinates_of(
+            access, tensor, kernel.bound.ranges, kernel.sizes, here=True
+        )
         tree = kernel.tree(access, output, bound=True)
     except (Unfollowed, TooLarge):
         return None
     followed = all(node.what != "unknown" for node in tree.walk())
     stores = [each for each in kernel.summary.accesses if each.kind != "load"]
-    own = any(read_after_write(tree, store, kernel) for store in stores)
-    return (tree, kernel.extents(output)) if followed and not own else None
+    if not followed or any(read_after_write(tree, store, kernel) for store in stores):
+        return None
+    return _Store(tree, tuple(kernel.steps(output)), kernel.active(output))

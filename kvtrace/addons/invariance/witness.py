@@ -219,10 +219,14 @@ def versions_differ(
         if found is None:
             return None
         left.append(found)
-    (mine, my_places), (theirs, their_places) = left
+    (mine, my_places), (theirs, their_places) = (
+        (values.reshape(-1), places.reshape(-1)) for values, places in left
+    )
+    if mine.size != theirs.size:
+        return None
     if (my_places != their_places).any():
-        element = int(np.flatnonzero((my_places != their_places).reshape(-1))[0])
-        who = "the first" if my_places.reshape(-1)[element] else "the second"
+        element = int(np.flatnonzero(my_places != their_places)[0])
+        who = "the first" if my_places[element] else "the second"
         return f"only {who} version writes element {element}"
     one, other = mine.reshape(1, -1), theirs.reshape(1, -1)
     return _differing(one, other, "the first version", "the second") or False
