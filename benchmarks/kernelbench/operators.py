@@ -135,12 +135,14 @@ for _number, _name, _function, _shape, _launch in (
     (23, "softmax", lambda x: torch.softmax(x, 1), FLAT, _rows),
     (24, "log_softmax", lambda x: torch.log_softmax(x, 1), FLAT, _rows),
     (34, "instance_norm", F.instance_norm, (2, 3, 8, 10), _images),
+    (35, "group_norm", lambda x: F.group_norm(x.reshape(4, 4, 12, 5), 2).reshape(8, 120), (8, 120), _rows),
     (36, "rms_norm", lambda x: x / torch.sqrt(torch.mean(x**2, 1, keepdim=True) + 1e-5), FLAT, _rows),
     (38, "l1_norm", lambda x: x / torch.mean(torch.abs(x), 1, keepdim=True), FLAT, _rows),
     (39, "l2_norm", lambda x: x / torch.norm(x, p=2, dim=1, keepdim=True), FLAT, _rows),
 ):  # fmt: skip
     _add(_number, _name, _function, (_shape,), _launch,
-         getattr(ref, _name), getattr(ref, _name + "_wrong"))  # fmt: skip
+         getattr(ref, _name.replace("group", "instance")),
+         getattr(ref, _name.replace("group", "instance") + "_wrong"))  # fmt: skip
 
 
 def _layer_norm(choice: Any, inputs: Tensors, out: torch.Tensor) -> None:
@@ -189,7 +191,7 @@ _add(45, "avg_pool2d", lambda x: F.avg_pool2d(x, 3), ((2, 3, 18, 18),),
 # -- products -------------------------------------------------------------------------------------
 
 
-def _product(transposed: tuple[bool, bool]) -> Launch:
+def _product(transposed: tuple[bool, bool], keep: str = "") -> Launch:
     def launch(choice: Any, inputs: Tensors, out: torch.Tensor) -> None:
         a, b = (
             each.transpose(-1, -2) if turned else each
@@ -202,7 +204,7 @@ def _product(transposed: tuple[bool, bool]) -> Launch:
         ref.product[(m, n, batches)](
             *inputs, out, m, n, k, a.stride(-2), a.stride(-1), b.stride(-2), b.stride(-1),
             a.stride(0) if batches > 1 else 0, b.stride(0) if batches > 1 else 0,
-            choice, _block(k),
+            choice, _block(k), keep,
         )  # fmt: skip
 
     return launch
@@ -211,6 +213,7 @@ def _product(transposed: tuple[bool, bool]) -> Launch:
 for _number, _name, _shapes, _turned in (
     (1, "square product", ((32, 32), (32, 32)), (False, False)),
     (2, "product", ((32, 48), (48, 32)), (False, False)),
+    (13, "product of symmetric", ((32, 32), (32, 32)), (False, False)),
     (3, "batched product", ((3, 32, 48), (3, 48, 16)), (False, False)),
     (4, "matrix times vector", ((64, 300), (300, 1)), (False, False)),
     (6, "product, large K", ((16, 700), (700, 16)), (False, False)),
@@ -226,6 +229,44 @@ for _number, _name, _shapes, _turned in (
     _add(_number, _name,
          lambda a, b, t=_turned: torch.matmul(a.mT if t[0] else a, b.mT if t[1] else b),
          _shapes, _product(_turned), 0, 1)  # fmt: skip
+
+
+for _number, _name, _kept, _keep in (
+    (14, "upper triangular product", torch.triu, "upper"),
+    (15, "lower triangular product", torch.tril, "lower"),
+):
+    _add(_number, _name, lambda a, b, kept=_kept: kept(torch.matmul(a, b)), ((24, 32), (32, 24)),
+         _product((False, False), _keep), 0, 1)  # fmt: skip
+
+
+def _convolved(stride: int, padding: int, groups: int = 1) -> Launch:
+    def launch(choice: Any, inputs: Tensors, out: torch.Tensor) -> None:
+        x, w = inputs
+        (images, channels, down, across), (tall, wide) = out.shape, w.shape[-2:]
+        plain = torch.empty(out.shape, device=out.device)
+        ref.convolved[(images * channels, down)](
+            x, w, plain, x.shape[2], x.shape[3], down, across, stride, padding, choice, w.shape[1],
+            channels, groups, tall, wide, _block(across),
+        )  # fmt: skip
+
+    return launch
+
+
+for _number, _name, _shapes, _stride, _padding, _groups in (
+    (50, "convolution, stride 2", ((1, 3, 17, 17), (8, 3, 5, 5)), 2, 2, 1),
+    (55, "convolution, wide image", ((1, 8, 10, 14), (8, 8, 3, 3)), 1, 0, 1),
+    (56, "convolution, wide kernel", ((1, 8, 10, 14), (8, 8, 2, 3)), 1, 0, 1),
+    (62, "convolution, tall kernel", ((1, 8, 12, 12), (8, 8, 5, 3)), 1, 0, 1),
+    (63, "convolution", ((1, 8, 12, 12), (8, 8, 3, 3)), 1, 0, 1),
+    (82, "depthwise convolution", ((1, 8, 12, 12), (8, 1, 3, 3)), 1, 0, 8),
+    (83, "depthwise, tall kernel", ((1, 8, 12, 12), (8, 1, 3, 1)), 1, 0, 8),
+    (84, "depthwise, wide image", ((1, 8, 10, 14), (8, 1, 3, 3)), 1, 0, 8),
+    (85, "depthwise, wide kernel", ((1, 8, 10, 14), (8, 1, 3, 5)), 1, 0, 8),
+    (87, "pointwise convolution", ((1, 16, 12, 12), (8, 16, 1, 1)), 1, 0, 1),
+):
+    _add(_number, _name,
+         lambda x, w, s=_stride, p=_padding, g=_groups: F.conv2d(x, w, None, s, p, 1, g),
+         _shapes, _convolved(_stride, _padding, _groups), 0, 1)  # fmt: skip
 
 
 def _scaled_rows(choice: Any, inputs: Tensors, out: torch.Tensor) -> None:

@@ -114,15 +114,48 @@ def pooled_2d(
 @triton.jit
 def product(
     a, b, out, m, n, k, am, ak, bk, bn, batch_a, batch_b, LEFT: tl.constexpr,
-    BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    """Multiply two matrices, one element of the product a program; LEFT terms are left out."""
+    """Multiply two matrices, one element of the product a program; LEFT terms are left out.
+
+    KEEP is "upper" or "lower" where the rest of the product is 0.
+    """
     row, column, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     lanes = tl.arange(0, BLOCK)
     inside = lanes < k - LEFT
     first = tl.load(a + batch * batch_a + row * am + lanes * ak, mask=inside, other=0.0)
     second = tl.load(b + batch * batch_b + lanes * bk + column * bn, mask=inside, other=0.0)
-    tl.store(out + (batch * m + row) * n + column, tl.sum(first * second, axis=0))
+    total = tl.sum(first * second, axis=0)
+    if KEEP == "upper":
+        total = tl.where(column >= row, total, 0.0)
+    if KEEP == "lower":
+        total = tl.where(column <= row, total, 0.0)
+    tl.store(out + (batch * m + row) * n + column, total)
+
+
+@triton.jit
+def convolved(
+    x, w, out, height, width, down, across, stride, padding, LEFT: tl.constexpr,
+    PER_GROUP: tl.constexpr, OUT: tl.constexpr, GROUPS: tl.constexpr, TALL: tl.constexpr,
+    WIDE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Convolve images with kernels of TALL by WIDE; a row of one channel of the output a program.
+
+    The last LEFT columns of kernels are left out.
+    """
+    image, channel, row = tl.program_id(0) // OUT, tl.program_id(0) % OUT, tl.program_id(1)
+    to = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for c in tl.static_range(PER_GROUP):
+        plane = image * PER_GROUP * GROUPS + channel // (OUT // GROUPS) * PER_GROUP + c
+        for i in tl.static_range(TALL):
+            for j in tl.static_range(WIDE - LEFT):
+                y, at = row * stride + i - padding, to * stride + j - padding
+                inside = (y >= 0) & (y < height) & (at >= 0) & (at < width) & (to < across)
+                value = tl.load(x + (plane * height + y) * width + at, mask=inside, other=0.0)
+                factor = tl.load(w + ((channel * PER_GROUP + c) * TALL + i) * WIDE + j)
+                total += value * factor
+    tl.store(out + (tl.program_id(0) * down + row) * across + to, total, mask=to < across)
 
 
 @triton.jit
@@ -136,7 +169,7 @@ def scaled_rows(a, b, out, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def summed_up(x, out, length, REVERSE: tl.constexpr, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
-    """Sum up along a row, from either end."""
+    """Sum up along a row, from either end; the last SHIFT elements are left out."""
     row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
     at = length - 1 - lanes if REVERSE else lanes
     inside = lanes < length - SHIFT

@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from kvtrace.addons.invariance.numbers import (
     PRIME,
     RING,
+    TRUTHS,
     Numbers,
+    chosen,
     constant,
     extreme,
     infinite,
@@ -40,6 +42,7 @@ from kvtrace.symbolic.terms import Symbol, Term
 _LEVELS: Final = 12
 _EXPONENTIAL: Final = "'__nv_exp"
 """How the symbols of libdevice's exponentials of both bases begin; `expm1` has no limit of 0."""
+_EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
 _GREATER, _LESS, _UNEQUAL = "2", "4", "13"
 """Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
 _MOST_ELEMENTS: Final = 1 << 22
@@ -97,9 +100,9 @@ def _extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
 
     The sign of a zero is left aside.
     """
-    name, _, kind, _ = node.detail
-    if kind.startswith(("f", "bf")) and operator in ("min", "max"):
-        return operator == "min", name.endswith("imumf")
+    name = node.detail[0]
+    if name in _EXTREMES:
+        return name.startswith("arith.min"), name.endswith("imumf")
     if operator != "where":
         return None
     condition, one, other = node.parts
@@ -152,7 +155,10 @@ class _Evaluation:
         detail = node.detail
         match node.what:
             case "integer":
-                return mixed(self._seed, 1, self._integer(detail[0]))
+                value = self._integer(detail[0])
+                if detail[1] == "i1":
+                    return (value & 1).astype(np.uint64)
+                return mixed(self._seed, 1, value)
             case "condition":
                 return self._truth(detail[0]).astype(np.uint64)
             case "constant":
@@ -214,9 +220,8 @@ class _Evaluation:
         value = mixed(self._seed, 5, _named((name, kind)), address)
         if not parts:
             return value
-        mask = self.of(parts[0]) != 0
         other = self.of(parts[1]) if len(parts) > 1 else mixed(self._seed, 6, _named(padding))
-        return np.where(mask, value, other)
+        return chosen(self.of(parts[0]), value, other)
 
     def _op(self, node: Tree) -> Numbers:
         name, attributes, kind, position = node.detail
@@ -228,7 +233,9 @@ class _Evaluation:
             least, nans = extremes
             return extreme(values[-2], values[-1], least=least, nans=nans)
         if operator == "where":
-            return np.where(values[0] != 0, values[1], values[2])
+            return chosen(*values)
+        if kind == "i1" and operator in TRUTHS:
+            return TRUTHS[operator](*values)
         floats = kind.startswith(("f", "bf"))
         if name == "arith.extf":
             return values[0]  # every number of the narrower type is one of the wider
@@ -351,7 +358,7 @@ class _Evaluation:
                 self._carried[level, place] = value
             trip = {bound(level, TRIPS): number}
             truth = self._under(trip, (goes_on,))[0]
-            if truth.size != 1:
+            if truth.size != 1 or truth.reshape(-1)[0] > 1:
                 raise NotEvaluated("it has loops of different lengths")
             if not truth.reshape(-1)[0]:
                 found = self._under(trip, (left,))[0]

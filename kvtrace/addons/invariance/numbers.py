@@ -49,9 +49,9 @@ def difference_of(left: Numbers, right: Numbers) -> Numbers:
     return (left + np.uint64(PRIME) - right) % np.uint64(PRIME)
 
 
-def product_of(left: Numbers, right: Numbers) -> Numbers:
+def product_of(left: Any, right: Any) -> Numbers:
     """Multiply."""
-    return (left * right) % np.uint64(PRIME)
+    return np.asarray((left * right) % np.uint64(PRIME), np.uint64)
 
 
 def inverse(value: Numbers) -> Numbers:
@@ -68,8 +68,27 @@ RING: Final[Mapping[Operator, Callable[..., Numbers]]] = {
 }
 
 
+TRUTHS: Final[Mapping[Operator, Callable[..., Numbers]]] = {
+    "&": product_of,
+    "|": lambda left, right: difference_of(sum_of(left, right), product_of(left, right)),
+    "^": lambda left, right: difference_of(
+        sum_of(left, right), product_of(np.uint64(2), product_of(left, right))
+    ),
+}
+"""What is true is 1, what is false 0, and what data decide any number: an identity of polynomials
+that holds for it holds for both."""
+
+
+def chosen(condition: Numbers, one: Numbers, other: Numbers) -> Numbers:
+    """Return the one number where a condition holds, and the other where it does not."""
+    apart = product_of(condition, difference_of(one, other))
+    return sum_of(other, apart)
+
+
 def constant(kind: str, bits: int) -> int | None:
     """Return the number that a constant is; None: it is no float that is a number, or infinite."""
+    if kind == "i1":
+        return bits & 1
     if bits == 0:
         return 0
     if not kind.startswith(("f", "bf")):
