@@ -39,7 +39,6 @@ from kvtrace.schema.trace import open_trace  # noqa: E402
 SETTINGS: dict[str, Any] = {
     "max_autotune_gemm": True,
     "max_autotune_gemm_backends": "TRITON",
-    "max_autotune_conv_backends": "TRITON",
     "shape_padding": False,
 }
 SAME = ("same", "equal", "reassociated")
@@ -64,7 +63,7 @@ def _choose_first() -> None:
     from torch._inductor import select_algorithm  # asks for the GPU when it is imported
 
     def first(choices: list[Any]) -> list[Any]:
-        templates = ("triton_mm", "triton_bmm", "triton_convolution")
+        templates = ("triton_mm", "triton_bmm")
         return [each for each in choices if each.name.startswith(templates)][:1] or choices[:1]
 
     select_algorithm.add_preprocessing_fn(first)

@@ -134,31 +134,6 @@ def product(
 
 
 @triton.jit
-def convolved(
-    x, w, out, height, width, down, across, stride, padding, LEFT: tl.constexpr,
-    PER_GROUP: tl.constexpr, OUT: tl.constexpr, GROUPS: tl.constexpr, TALL: tl.constexpr,
-    WIDE: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Convolve images with kernels of TALL by WIDE; a row of one channel of the output a program.
-
-    The last LEFT columns of kernels are left out.
-    """
-    image, channel, row = tl.program_id(0) // OUT, tl.program_id(0) % OUT, tl.program_id(1)
-    to = tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK,), tl.float32)
-    for c in tl.static_range(PER_GROUP):
-        plane = image * PER_GROUP * GROUPS + channel // (OUT // GROUPS) * PER_GROUP + c
-        for i in tl.static_range(TALL):
-            for j in tl.static_range(WIDE - LEFT):
-                y, at = row * stride + i - padding, to * stride + j - padding
-                inside = (y >= 0) & (y < height) & (at >= 0) & (at < width) & (to < across)
-                value = tl.load(x + (plane * height + y) * width + at, mask=inside, other=0.0)
-                factor = tl.load(w + ((channel * PER_GROUP + c) * TALL + i) * WIDE + j)
-                total += value * factor
-    tl.store(out + (tl.program_id(0) * down + row) * across + to, total, mask=to < across)
-
-
-@triton.jit
 def scaled_rows(a, b, out, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
     """Multiply each row of b by its number in a: a diagonal matrix times b."""
     row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
@@ -521,7 +496,8 @@ def hinge_wrong(x, y):
 @triton.jit
 def divergence(x, y):
     """Kullback and Leibler's, of log probabilities x and probabilities y."""
-    return tl.where(y == 0, 0.0, y * tl.log(y)) - y * x
+    entropy = tl.where(y == 0, 0.0, y * tl.log(y))
+    return tl.where(libdevice.isnan(y).to(tl.int1), float("nan"), entropy) - y * x
 
 
 @triton.jit

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 import numpy as np
 
 from kvtrace.addons.invariance.compared import POINTS, Comparison, Place, compared
-from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of
+from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, is_placing
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
-from kvtrace.addons.invariance.trees import Tree
+from kvtrace.addons.invariance.trees import Tree, level_of
 from kvtrace.addons.invariance.witness import Witness, versions_differ
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
@@ -249,16 +250,54 @@ def _stores(kernel: Kernel) -> dict[str, tuple[_Store, ...] | None]:
 def _store(access: Access, kernel: Kernel) -> _Store | None:
     if access.kind == "atomic":
         return None
-    tensor = kernel.tensor(access.argument)
-    try:
-        output = coordinates_of(
-            access, tensor, kernel.bound.ranges, kernel.sizes, here=True
-        )
-        tree = kernel.tree(access, output, bound=True)
-    except (Unfollowed, TooLarge):
-        return None
-    followed = all(node.what != "unknown" for node in tree.walk())
+    found = None
+    for tensor in _with_axes_joined(kernel.tensor(access.argument)):
+        try:
+            output = coordinates_of(
+                access, tensor, kernel.bound.ranges, kernel.sizes, here=True
+            )
+            tree = kernel.tree(access, output, bound=True)
+        except (Unfollowed, TooLarge):
+            continue
+        if any(node.what == "unknown" for node in tree.walk()):
+            return None
+        found = _Store(tree, tuple(kernel.steps(output)), kernel.active(output))
+        if not _is_placed_by_more(tree):
+            break
     stores = [each for each in kernel.summary.accesses if each.kind != "load"]
-    if not followed or any(read_after_write(tree, store, kernel) for store in stores):
-        return None
-    return _Store(tree, tuple(kernel.steps(output)), kernel.active(output))
+    own = found and any(read_after_write(found.tree, store, kernel) for store in stores)
+    return None if own else found
+
+
+def _with_axes_joined(tensor: TensorArgument | None) -> Iterator[TensorArgument | None]:
+    """Yield a tensor as it is, and with two axes or more as one: a kernel may number their pairs.
+
+    Only those whose elements are behind each other.
+    """
+    yield tensor
+    if tensor is None:
+        return
+    pairs = [pair for pair in zip(tensor.shape, tensor.strides, strict=True) if pair[0] > 1]
+    joinable = [n for n in range(len(pairs) - 1) if pairs[n][1] == prod(pairs[n + 1])]
+    for count in range(1, len(joinable) + 1):
+        for chosen in combinations(joinable, count):
+            shape, strides = [1], [0]
+            for n, (extent, stride) in enumerate(pairs):
+                if n and n - 1 in chosen:
+                    shape[-1] *= extent
+                    strides[-1] = stride
+                else:
+                    shape.append(extent)
+                    strides.append(stride)
+            yield replace(tensor, shape=tuple(shape[1:]), strides=tuple(strides[1:]))
+
+
+def _is_placed_by_more(tree: Tree) -> bool:
+    """Whether programs, trips or lanes have a say in a tree, besides coordinates."""
+    return any(
+        is_placing(atom)
+        for node in tree.walk()
+        for formula in node.formulas()
+        for atom in formula.atoms()
+        if not (isinstance(atom, Symbol) and level_of(atom) is not None)
+    )
