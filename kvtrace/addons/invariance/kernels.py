@@ -38,6 +38,8 @@ class Kernel:
         call: Call,
         names: Sequence[str] | None = None,
         growing: Mapping[int, Collection[int]] = {},
+        *,
+        here: bool = False,
     ) -> None:
         """Bind a call.
 
@@ -45,10 +47,12 @@ class Kernel:
             call: It.
             names: The arguments' where they are not to be called as in the source.
             growing: For arguments by position, the axes that are longer in other recorded calls.
+            here: Whether it is about this call alone: trees may be simplified by its numbers.
 
         """
         self.call = call
         self._growing = growing
+        self._here = here
         self.bound = BoundCall(call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
@@ -58,6 +62,8 @@ class Kernel:
     @cached_property
     def sizes(self) -> Ranges:
         """What is assumed of numbers in any call: those that are 1 or more here are so there."""
+        if self._here:
+            return self.bound.ranges
         known = {
             ("scalar", symbol.key): (min(low, 1), symbol.high)
             for symbol in self._scalars()

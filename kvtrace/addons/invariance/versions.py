@@ -114,12 +114,12 @@ def same_meaning(
             it does not name are matched by their order.
 
     """
-    one = Kernel(first)
+    one = Kernel(first, here=True)
     pairs = _pairs(first, second, match)
     names = list(Kernel(second).names)
     for mine, theirs in pairs:
         names[theirs] = one.names[mine]
-    other = Kernel(second, names=names)
+    other = Kernel(second, names, here=True)
     trees = _stores(one), _stores(other)
     places = {name: place for place, name in enumerate(one.names)}
     return tuple(
