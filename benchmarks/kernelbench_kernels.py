@@ -78,9 +78,7 @@ def call_of(folder: Path) -> Call | str:
     trace = open_trace(folder)
     times = host_times(trace, trace.runs).calls.to_pylist()
     ran = {row["call_id"] for row in times if row["launches"]}
-    found = [
-        call for run in trace.runs for call in calls_of(trace, run) if call.call_id in ran
-    ]
+    found = [call for run in trace.runs for call in calls_of(trace, run) if call.call_id in ran]
     if len(found) != 1:
         return f"{len(found)} kernels" if found else "a library's kernel"
     return found[0] if isinstance(found[0], Call) else "its IR is missing"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 import triton
 
 from benchmarks.kernelbench import references as ref
@@ -93,7 +93,8 @@ for _number, _name, _function in (
     (30, "softsign", F.softsign),
     (31, "elu", F.elu),
     (32, "hard_tanh", F.hardtanh),
-    (88, "gelu_by_tanh", lambda x: 0.5 * x * (1 + torch.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))),
+    (88, "gelu_by_tanh",
+     lambda x: 0.5 * x * (1 + torch.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))),
 ):  # fmt: skip
     _add(_number, _name, _function, (FLAT,), _pointwise,
          getattr(ref, _name), getattr(ref, _name + "_wrong"))  # fmt: skip
@@ -138,7 +139,8 @@ for _number, _name, _function, _shape, _launch in (
     (23, "softmax", lambda x: torch.softmax(x, 1), FLAT, _rows),
     (24, "log_softmax", lambda x: torch.log_softmax(x, 1), FLAT, _rows),
     (34, "instance_norm", F.instance_norm, (2, 3, 8, 10), _images),
-    (36, "rms_norm", lambda x: x / torch.sqrt(torch.mean(x**2, 1, keepdim=True) + 1e-5), FLAT, _rows),
+    (36, "rms_norm", lambda x: x / torch.sqrt(torch.mean(x**2, 1, keepdim=True) + 1e-5), FLAT,
+     _rows),
     (38, "l1_norm", lambda x: x / torch.mean(torch.abs(x), 1, keepdim=True), FLAT, _rows),
     (39, "l2_norm", lambda x: x / torch.norm(x, p=2, dim=1, keepdim=True), FLAT, _rows),
 ):  # fmt: skip
@@ -273,7 +275,9 @@ def _averaged(choice: Any, inputs: Tensors, out: torch.Tensor) -> None:
 
 
 LOSS: Final = (16, 60)
-_add(94, "MSE loss", F.mse_loss, (LOSS, LOSS), _averaged, ref.squared_error, ref.squared_error_wrong)
+_add(
+    94, "MSE loss", F.mse_loss, (LOSS, LOSS), _averaged, ref.squared_error, ref.squared_error_wrong
+)
 _add(96, "Huber loss", F.smooth_l1_loss, (LOSS, LOSS), _averaged, ref.huber, ref.huber_wrong)
 _add(98, "KL divergence", lambda x, y: F.kl_div(x, y, reduction="mean"), (LOSS, LOSS), _averaged,
      ref.divergence, ref.divergence_wrong, inputs=(1, 0), make=torch.rand)  # fmt: skip

@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.ir.ops import Operator
 from kvtrace.ir.floats import float_from_bits
+from kvtrace.ir.ops import Operator
 
 PRIME: Final = (1 << 31) - 1
 Numbers = NDArray[np.uint64]

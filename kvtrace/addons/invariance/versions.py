@@ -63,7 +63,10 @@ class OutputMeaning:
 
 
 def meanings_of(
-    before: Selection, after: Selection, kernels: Container[str] | None = None
+    before: Selection,
+    after: Selection,
+    kernels: Container[str] | None = None,
+    match: Mapping[str, str] = {},
 ) -> tuple[OutputMeaning, ...]:
     """Compare the kernels that two traces called with the same arguments.
 
@@ -71,16 +74,17 @@ def meanings_of(
         before: Runs of the one version.
         after: Runs of the other.
         kernels: Names of those to compare; None: all.
+        match: By names of kernels and tensors of the other version, what the one calls them.
 
     """
     known: dict[tuple[object, ...], Call] = {}
     for call in _calls(before, kernels):
-        known.setdefault(_key(call), call)
+        known.setdefault(_key(call, match), call)
     found: dict[OutputMeaning, None] = {}
     for call in _calls(after, kernels):
-        other = known.pop(_key(call), None)
+        other = known.pop(_key(call, match), None)
         if other is not None:
-            found |= dict.fromkeys(same_meaning(other, call))
+            found |= dict.fromkeys(same_meaning(other, call, match))
     return tuple(found)
 
 
@@ -91,15 +95,18 @@ def _calls(selection: Selection, kernels: Container[str] | None) -> Iterator[Cal
                 yield call
 
 
-def _key(call: Call) -> tuple[object, ...]:
+def _key(call: Call, match: Mapping[str, str]) -> tuple[object, ...]:
     """Return what two calls have in common whose results can be compared."""
-    given: list[object] = [call.kernel]
+    numbers: list[object] = []
+    tensors: list[tuple[object, ...]] = []
     for argument in call.arguments:
         if isinstance(argument, TensorArgument):
-            given.append((argument.dtype, argument.shape, argument.strides))
+            tensors.append((str(argument.dtype), argument.shape, argument.strides))
         elif isinstance(argument, ScalarArgument) and isinstance(argument.value, float):
-            given.append(argument.value)
-    return tuple(given)
+            numbers.append(argument.value)
+    if match:  # tensors may have another order
+        tensors.sort()
+    return (match.get(call.kernel, call.kernel), *tensors, *numbers)
 
 
 def same_meaning(
@@ -177,7 +184,9 @@ def _comparison(
     mine: Sequence[_Store], theirs: Sequence[_Store], tensor: TensorArgument
 ) -> Comparison:
     one, other = mine[0].tree, theirs[0].tree
-    stores = [tuple((each.tree, each.steps, each.active) for each in stores) for stores in (mine, theirs)]
+    stores = [
+        tuple((each.tree, each.steps, each.active) for each in stores) for stores in (mine, theirs)
+    ]
     if stores[0] == stores[1]:
         return Comparison("same")
     points: list[tuple[Place, Place]] = []
@@ -253,9 +262,7 @@ def _store(access: Access, kernel: Kernel) -> _Store | None:
     found = None
     for tensor in _with_axes_joined(kernel.tensor(access.argument)):
         try:
-            output = coordinates_of(
-                access, tensor, kernel.bound.ranges, kernel.sizes, here=True
-            )
+            output = coordinates_of(access, tensor, kernel.bound.ranges, kernel.sizes, here=True)
             tree = kernel.tree(access, output, bound=True)
         except (Unfollowed, TooLarge):
             continue
