@@ -3,8 +3,8 @@
 Sums and products of floats become sums and products modulo a prime, which are associative and
 distributive, and a quotient the product with an inverse. Constants are the numbers that they are. A
 maximum is the root of a sum of powers, associative and commutative too, of which -inf makes no
-difference (`numbers.py`); every other operation becomes a random function of its operands, and every
-element of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
+difference (`numbers.py`); every other operation becomes a random function of its operands, and
+every element of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
 doi:10.1145/322217.322225), two different polynomials of degree d agree at a random point with a
 probability of at most d / P.
 """
