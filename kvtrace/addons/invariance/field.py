@@ -127,7 +127,7 @@ def _comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
 
 
 def _is_exact(types: Sequence[str], form: Mapping[str, str]) -> bool:
-    """Whether a product of matrices multiplies what it is given, and is not told to round it."""
+    """Whether a product of matrices multiplies what it is given, and not as rounded first."""
     return set(types) == {"f32"} and "value=2," in form.get("inputPrecision", "")  # IEEE
 
 

@@ -86,7 +86,7 @@ def chosen(condition: Numbers, one: Numbers, other: Numbers) -> Numbers:
 
 
 def constant(kind: str, bits: int) -> int | None:
-    """Return the number that a constant is; None: it is no float that is a number, or infinite."""
+    """Return the number that a constant is; None: it is a NaN, or not a float."""
     if kind == "i1":
         return bits & 1
     if bits == 0:
