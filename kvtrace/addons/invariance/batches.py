@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared
+from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared, points_within
 from kvtrace.addons.invariance.elements import TooLarge
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
     for tree, batches in others:
         both = [next(iter(each.values())).extents for each in (own, batches)]
         extents = {key: min(both[0][key], both[1].get(key, 1)) for key in both[0]}
-        each = compared(first, tree, {**both[1], **extents})
+        each = compared(first, tree, points_within(first, tree, {**both[1], **extents}))
         if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
             worst = each
     return worst

@@ -11,7 +11,7 @@ from kvtrace.addons.invariance.field import NotEvaluated, field_value
 from kvtrace.addons.invariance.wording import node_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.symbolic.terms import Symbol
@@ -28,8 +28,11 @@ Relation = Literal["same", "equal", "reassociated", "different"]
 RELATIONS: Final[tuple[Relation, ...]] = ("same", "equal", "reassociated", "different")
 """From the one that is nearest."""
 
-_POINTS: Final = 6
+POINTS: Final = 6
 """At so many elements trees are evaluated, the first and the last among them."""
+
+Place = tuple["Tree", "Mapping[Symbol, int]"]
+"""The tree of an element, and the numbers of its symbols there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,41 +48,51 @@ class Comparison:
     evaluated: bool = False
 
 
-def compared(one: Tree, other: Tree, extents: Mapping[Symbol, int]) -> Comparison:
+def compared(one: Tree, other: Tree, points: Sequence[tuple[Place, Place]]) -> Comparison:
     """Compare two trees, whose numbers are bound and whose arguments have the same names.
 
     Args:
         one: A tree.
         other: Another.
-        extents: How far the coordinates of the output go, in both.
+        points: Elements of the output, and what either version makes them of.
 
     """
-    if one is other:
+    if one is other and all(mine == theirs for mine, theirs in points):
         return Comparison("same")
     first, second = _parting(one, other)
     relation: Relation = "different"
     try:
-        if _agree(one, other, extents, ordered=True):
+        if _agree(points, ordered=True):
             relation = "equal"
-        elif _agree(one, other, extents, ordered=False):
+        elif _agree(points, ordered=False):
             relation = "reassociated"
     except NotEvaluated:
         return Comparison(relation, node_text(first), node_text(second))
     return Comparison(relation, node_text(first), node_text(second), evaluated=True)
 
 
-def _agree(one: Tree, other: Tree, extents: Mapping[Symbol, int], *, ordered: bool) -> bool:
-    """Whether two trees have the same value in a finite field at some elements."""
+def points_within(
+    one: Tree, other: Tree, extents: Mapping[Symbol, int]
+) -> list[tuple[Place, Place]]:
+    """Return elements whose coordinates are the same in both trees, and go so far."""
     random = np.random.default_rng(0)
-    for point in range(_POINTS):
+    points: list[tuple[Place, Place]] = []
+    for point in range(POINTS):
         at = {
             symbol: (0, extent - 1, int(random.integers(extent)))[min(point, 2)]
             for symbol, extent in extents.items()
         }
-        values = [field_value(each, at, point, ordered=ordered) for each in (one, other)]
-        if values[0] != values[1]:
+        points.append(((one, at), (other, at)))
+    return points
+
+
+def _agree(points: Sequence[tuple[Place, Place]], *, ordered: bool) -> bool:
+    """Whether two versions have the same value in a finite field at some elements."""
+    for seed, pair in enumerate(points):
+        first, second = (field_value(tree, at, seed, ordered=ordered) for tree, at in pair)
+        if first != second:
             return False
-    return True
+    return bool(points)
 
 
 def _parting(one: Tree, other: Tree) -> tuple[Tree, Tree]:

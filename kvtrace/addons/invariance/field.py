@@ -1,8 +1,10 @@
 """Trees evaluated in a finite field: two that differ in the order of sums alone give the same.
 
 Sums and products of floats become sums and products modulo a prime, which are associative and
-distributive; every other operation becomes a random function of its operands, and every element
-of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
+distributive, and a quotient the product with an inverse. Constants are the numbers that they are. A
+maximum is the root of a sum of powers, associative and commutative too, of which -inf makes no
+difference (`numbers.py`); every other operation becomes a random function of its operands, and
+every element of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
 doi:10.1145/322217.322225), two different polynomials of degree d agree at a random point with a
 probability of at most d / P.
 """
@@ -11,26 +13,42 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.invariance.numbers import (
+    PRIME,
+    RING,
+    TRUTHS,
+    Numbers,
+    chosen,
+    constant,
+    extreme,
+    infinite,
+    inverse,
+    mixed,
+    product_of,
+    sum_of,
+)
 from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound
-from kvtrace.ir.ops import KINDS, Operator
+from kvtrace.ir.ops import KINDS
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.terms import Symbol, Term
 
-PRIME: Final = (1 << 31) - 1
 _LEVELS: Final = 12
+_EXPONENTIAL: Final = "'__nv_exp"
+"""How the symbols of libdevice's exponentials of both bases begin; `expm1` has no limit of 0."""
+_EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
+_GREATER, _LESS, _UNEQUAL = "2", "4", "13"
+"""Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
 _MOST_ELEMENTS: Final = 1 << 22
 _MOST_TRIPS: Final = 1 << 12
 _MOST_ROUNDS: Final = 1 << 8
 """Trips of a `while`: most conditions are of random numbers here, and never end."""
-
-Numbers = NDArray[np.uint64]
 
 
 class NotEvaluated(KvtraceError):
@@ -81,39 +99,44 @@ def _joined(first: Numbers, second: Numbers, axis: int) -> Numbers:
     return np.concatenate(parts, axis)
 
 
-def _mixed(*parts: Any) -> Numbers:
-    """Return random numbers below the prime: splitmix64 (Steele et al. 2014) of all parts."""
-    total: Any = np.uint64(0x9E3779B97F4A7C15)
-    for part in parts:
-        total = (total ^ np.asarray(part).astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
-        total = (total ^ (total >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        total = total ^ (total >> np.uint64(31))
-    return np.asarray(total % np.uint64(PRIME), np.uint64)
-
-
 def _named(text: object) -> int:
     return zlib.crc32(repr(text).encode())
 
 
-def _sum(left: Numbers, right: Numbers) -> Numbers:
-    return (left + right) % np.uint64(PRIME)
+def _extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
+    """Whether a choice among two floats is of the smaller, and whether of NaN if one is; or None.
+
+    The sign of a zero is left aside.
+    """
+    name = node.detail[0]
+    if name in _EXTREMES:
+        return name.startswith("arith.min"), name.endswith("imumf")
+    if operator != "where":
+        return None
+    condition, one, other = node.parts
+    either = condition.what == "op" and condition.detail[0] == "arith.ori"
+    found = {_comparison(part) for part in (condition.parts if either else (condition,))}
+    for predicate, least in ((_GREATER, False), (_LESS, True)):
+        if found == {(predicate, one, other), (_UNEQUAL, one, one)}:
+            return least, True
+        if found == {(predicate, one, other)} and one.what == "constant":
+            return least, True  # a NaN is not compared, and so it is the other
+        if found == {(predicate, one, other)} and other.what == "constant":
+            return least, False
+    return None
 
 
-def _difference(left: Numbers, right: Numbers) -> Numbers:
-    return (left + np.uint64(PRIME) - right) % np.uint64(PRIME)
+def _comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
+    """Return the predicate of a comparison of floats, and what it compares."""
+    if node.what != "op" or node.detail[0] != "arith.cmpf":
+        return None
+    predicate = dict(node.detail[1])["predicate"].partition(",")[0].rpartition("=")[2]
+    return (predicate, node.parts[0], node.parts[1])
 
 
-def _product(left: Numbers, right: Numbers) -> Numbers:
-    return (left * right) % np.uint64(PRIME)
-
-
-_RING: Final[Mapping[Operator, Callable[..., Numbers]]] = {
-    "+": _sum,
-    "-": _difference,
-    "*": _product,
-    "negate": lambda value: _difference(np.zeros_like(value), value),
-    "fma": lambda left, right, added: _sum(_product(left, right), added),
-}
+def _is_exact(types: Sequence[str], form: Mapping[str, str]) -> bool:
+    """Whether a product of matrices multiplies what it is given, and not as rounded first."""
+    return set(types) == {"f32"} and "value=2," in form.get("inputPrecision", "")  # IEEE
 
 
 class _Evaluation:
@@ -140,13 +163,16 @@ class _Evaluation:
         detail = node.detail
         match node.what:
             case "integer":
-                return _mixed(self._seed, 1, self._integer(detail[0]))
+                value = self._integer(detail[0])
+                if detail[1] == "i1":
+                    return (value & 1).astype(np.uint64)
+                return mixed(self._seed, 1, value)
             case "condition":
                 return self._truth(detail[0]).astype(np.uint64)
             case "constant":
                 return self._constant(node)
             case "argument":
-                return _mixed(self._seed, 2, _named(detail))
+                return mixed(self._seed, 2, _named(detail))
             case "element":
                 return self._element(node)
             case "op":
@@ -167,7 +193,7 @@ class _Evaluation:
 
     def _content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
         places = [np.asarray(each, np.int64) for each in at]
-        return (_mixed(self._seed, 3, _named(symbol.key), *places) % np.uint64(8)).astype(np.int64)
+        return (mixed(self._seed, 3, _named(symbol.key), *places) % np.uint64(8)).astype(np.int64)
 
     def _integer(self, term: Term) -> NDArray[np.int64]:
         try:
@@ -186,10 +212,11 @@ class _Evaluation:
     def _constant(self, node: Tree) -> Numbers:
         kind, bits = node.detail
         if node.parts:
-            return _mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
-        if bits and bits[0] == 0:
-            return np.zeros((1,) * _LEVELS, np.uint64)
-        return _mixed(self._seed, 4, _named((kind, bits))).reshape((1,) * _LEVELS)
+            return mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
+        number = constant(kind, bits[0])
+        if number is not None:
+            return np.full((1,) * _LEVELS, number, np.uint64)
+        return mixed(self._seed, 4, _named((kind, bits))).reshape((1,) * _LEVELS)
 
     def _element(self, node: Tree) -> Numbers:
         name, offset, kind, padding = node.detail
@@ -198,27 +225,46 @@ class _Evaluation:
             address: Any = self.of(parts.pop(0))
         else:
             address = self._integer(offset)
-        value = _mixed(self._seed, 5, _named((name, kind)), address)
+        value = mixed(self._seed, 5, _named((name, kind)), address)
         if not parts:
             return value
-        mask = self.of(parts[0]) != 0
-        other = self.of(parts[1]) if len(parts) > 1 else _mixed(self._seed, 6, _named(padding))
-        return np.where(mask, value, other)
+        other = self.of(parts[1]) if len(parts) > 1 else mixed(self._seed, 6, _named(padding))
+        return chosen(self.of(parts[0]), value, other)
 
     def _op(self, node: Tree) -> Numbers:
         name, attributes, kind, position = node.detail
         values = [self.of(part) for part in node.parts]
-        if name == "where" and len(values) == 3:
-            return np.where(values[0] != 0, values[1], values[2])
         row = KINDS.get(name)
-        operator = "" if row is None else row.operator
+        operator = "where" if name == "where" else "" if row is None else row.operator
+        extremes = None if self._ordered else _extreme_of(node, operator)
+        if extremes is not None:
+            least, nans = extremes
+            return extreme(values[-2], values[-1], least=least, nans=nans)
         if operator == "where":
-            return np.where(values[0] != 0, values[1], values[2])
-        if kind.startswith(("f", "bf")) and operator in _RING and not self._ordered:
-            return _RING[operator](*values)
+            return chosen(*values)
+        if kind == "i1" and operator in TRUTHS:
+            return TRUTHS[operator](*values)
+        floats = kind.startswith(("f", "bf"))
+        if name == "arith.extf":
+            return values[0]  # every number of the narrower type is one of the wider
+        if name in ("arith.sitofp", "arith.uitofp") and node.parts[0].what == "integer":
+            exact = self._integer(node.parts[0].detail[0])
+            if kind == "f32" and (np.abs(exact) < 1 << 24).all():
+                return (exact % PRIME).astype(np.uint64)
+        value = None
+        if floats and operator in RING and not self._ordered:
+            value = RING[operator](*values)
+        elif name == "arith.divf" and not self._ordered:
+            value = product_of(values[0], inverse(values[1]))
         if operator in COMMUTATIVE and len(values) == 2:
-            values = [np.minimum(*values), np.maximum(*values)]
-        return _mixed(self._seed, 7, _named((name, attributes, kind, position)), *values)
+            values_now = [np.minimum(*values), np.maximum(*values)]
+        else:
+            values_now = values
+        if value is None:
+            value = mixed(self._seed, 7, _named((name, attributes, kind, position)), *values_now)
+        if operator == "extern" and any(_EXPONENTIAL in text for _, text in attributes):
+            operator = "exp"
+        return infinite(operator, values, value) if floats else value
 
     def _reduction(self, node: Tree) -> Numbers:
         _, extent, level, position, *scanned = node.detail
@@ -230,13 +276,13 @@ class _Evaluation:
             raise NotEvaluated("it has a scan")
         before = self._combined
         if self._ordered:  # a device may take any order, the same for what is in the same places
-            self._combined = tuple(_mixed(11, n).reshape((1,) * _LEVELS) for n in range(2 * count))
+            self._combined = tuple(mixed(11, n).reshape((1,) * _LEVELS) for n in range(2 * count))
             combining = self._under({}, node.parts[:count])
             self._combined = before
             places = _along(level, extent)
-            totals = [_total(_mixed(12, places, each), level) for each in given]
+            totals = [_total(mixed(12, places, each), level) for each in given]
             what = _named((node.detail[0], extent, position))
-            return _mixed(self._seed, 13, what, *combining, *totals)
+            return mixed(self._seed, 13, what, *combining, *totals)
         while extent > 1:  # by halves, as many elements at once as there are
             half = extent // 2
             parts = [_between(each, level, (0, half, 2 * half, extent)) for each in given]
@@ -257,14 +303,14 @@ class _Evaluation:
         factors = self._under({bound(level, extent): _along(level, extent)}, (left, right))
         form = dict(attributes)
         form.pop("maxNumImpreciseAcc", None)
-        # Both are rounded first, or split, as the op says; exact products need no attribute.
-        factors = [_mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
-        product = _product(*factors)
+        if not _is_exact(types, form):  # both are rounded first, or split, as the op says
+            factors = [mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
+        product = product_of(*factors)
         product = np.broadcast_to(product, _widened(product, level, extent))
         total = _total(product, level)
         if self._ordered:
-            return _mixed(self._seed, 9, extent, total, self.of(added))
-        return _sum(total, self.of(added))
+            return mixed(self._seed, 9, extent, total, self.of(added))
+        return sum_of(total, self.of(added))
 
     def _under(self, more: Mapping[Symbol, Any], nodes: tuple[Tree, ...]) -> list[Numbers]:
         """Evaluate nodes where more symbols have numbers."""
@@ -328,7 +374,7 @@ class _Evaluation:
                 self._carried[level, place] = value
             trip = {bound(level, TRIPS): number}
             truth = self._under(trip, (goes_on,))[0]
-            if truth.size != 1:
+            if truth.size != 1 or truth.reshape(-1)[0] > 1:
                 raise NotEvaluated("it has loops of different lengths")
             if not truth.reshape(-1)[0]:
                 found = self._under(trip, (left,))[0]

@@ -46,6 +46,8 @@ class Kernel:
         names: Sequence[str] | None = None,
         growing: Mapping[int, Collection[int]] = {},
         deadline: float = inf,
+        *,
+        here: bool = False,
     ) -> None:
         """Bind a call.
 
@@ -54,11 +56,13 @@ class Kernel:
             names: The arguments' where they are not to be called as in the source.
             growing: For arguments by position, the axes that are longer in other recorded calls.
             deadline: When trees are given up, by `time.monotonic`.
+            here: Whether it is about this call alone: trees may be simplified by its numbers.
 
         """
         self.call = call
         self._growing = growing
         self._loads: dict[Tree, set[int]] = {}
+        self._here = here
         self.bound = BoundCall(call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
@@ -71,6 +75,8 @@ class Kernel:
     @cached_property
     def sizes(self) -> Ranges:
         """What is assumed of numbers in any call: those that are 1 or more here are so there."""
+        if self._here:
+            return self.bound.ranges
         known = {
             ("scalar", symbol.key): (min(low, 1), symbol.high)
             for symbol in self._scalars()
@@ -222,6 +228,13 @@ class Kernel:
             lambda condition: last.condition(simple.condition(condition)),
         )
 
+    def active(self, output: Output) -> Condition:
+        """Return where an output is written, over coordinates as bound trees name them."""
+        argument = output.access.argument
+        named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
+        condition = Simplifier(output, self.sizes).active
+        return self._as_bound_condition(condition, indexed=False).substitute(named)
+
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return a coordinate that has the same name in all variants: by how far its axis steps."""
         step = as_term(axis.step)
@@ -303,10 +316,17 @@ class Kernel:
             return {}
         reach = prod(tensor.shape) * tensor.element.bytes
         found: dict[Symbol, int] = {}
-        for axis in sorted(output.axes, key=lambda each: -each.step):
-            found[self._by_step(output.access.argument, axis)] = max(1, reach // max(axis.step, 1))
-            reach = axis.step
+        for symbol, step in self.steps(output):
+            found[symbol] = max(1, reach // max(step, 1))
+            reach = step
         return found
+
+    def steps(self, output: Output) -> list[tuple[Symbol, int]]:
+        """Return coordinates as bound trees name them, with their steps in bytes; largest first."""
+        return [
+            (self._by_step(output.access.argument, axis), axis.step)
+            for axis in sorted(output.axes, key=lambda each: -each.step)
+        ]
 
     def inner(self, argument: int | None, axes: Sequence[Axis]) -> tuple[int, ...]:
         """Return the extents of an output's axes that do not number rows."""

@@ -193,24 +193,24 @@ def _first_integers(batched: Batched) -> list[bytes]:
     return found
 
 
-def versions_differ(first: Call, second: Call, output: int) -> Witness | str | bool | None:
+def versions_differ(
+    first: Call, second: Call, output: int, pairs: Sequence[tuple[int, int]]
+) -> Witness | str | bool | None:
     """Compare what two versions of a kernel leave in an output, by the evaluator.
 
     Args:
         first: A call of the one.
-        second: A call of the other with the same tensors, in the same order.
+        second: A call of the other.
         output: The position of the output among the first one's arguments.
+        pairs: The positions of each tensor among the arguments of the one and of the other.
 
     Returns:
         An element with two values; a sentence if one writes elements that the other does not; False
         if both leave the same; None if one cannot be evaluated.
 
     """
-    tensors = [
-        [n for n, each in enumerate(call.arguments) if isinstance(each, TensorArgument)]
-        for call in (first, second)
-    ]
-    if output not in tensors[0] or len(tensors[0]) != len(tensors[1]):
+    tensors = list(zip(*pairs, strict=True))
+    if not tensors or output not in tensors[0]:
         return None
     rank = tensors[0].index(output)
     left: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
@@ -219,10 +219,14 @@ def versions_differ(first: Call, second: Call, output: int) -> Witness | str | b
         if found is None:
             return None
         left.append(found)
-    (mine, my_places), (theirs, their_places) = left
+    (mine, my_places), (theirs, their_places) = (
+        (values.reshape(-1), places.reshape(-1)) for values, places in left
+    )
+    if mine.size != theirs.size:
+        return None
     if (my_places != their_places).any():
-        element = int(np.flatnonzero((my_places != their_places).reshape(-1))[0])
-        who = "the first" if my_places.reshape(-1)[element] else "the second"
+        element = int(np.flatnonzero(my_places != their_places)[0])
+        who = "the first" if my_places[element] else "the second"
         return f"only {who} version writes element {element}"
     one, other = mine.reshape(1, -1), theirs.reshape(1, -1)
     return _differing(one, other, "the first version", "the second") or False

@@ -166,6 +166,9 @@ REFACTORED: tuple[Refactored, ...] = (
     Refactored("BLOCK_K halved", False, kernels.matmul, kernels.matmul_narrow, product),
     Refactored("products in tf32", False, kernels.matmul, kernels.matmul_tf32, product),
     Refactored("two accumulators", False, kernels.matmul, kernels.matmul_two_sums, product),
+    Refactored("steeper where negative", False, kernels.leaky, kernels.leaky_steeper, rowwise),
+    Refactored("a maximum by tiles", False, kernels.largest, kernels.largest_by_tiles, rowwise),
+    Refactored("a maximum with zero", False, kernels.largest, kernels.largest_and_zero, rowwise),
     Refactored(
         "values loaded again for each use", True, kernels.softmax, kernels.softmax_parts, rowwise
     ),

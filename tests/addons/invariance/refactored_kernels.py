@@ -485,3 +485,42 @@ def matmul_two_sums(x, w, out, M, K):
 
 matmul_narrow = with_constants(_matmul, BLOCK=16, PRECISION="ieee")
 matmul_tf32 = with_constants(_matmul, BLOCK=32, PRECISION="tf32")
+
+
+@triton.jit
+def leaky(x, w, out, M, N):
+    at = tl.program_id(0) * N + tl.arange(0, 256)
+    value = tl.load(x + at, tl.arange(0, 256) < N, other=0.0)
+    tl.store(out + at, tl.where(value > 0, value, value * 0.01), tl.arange(0, 256) < N)
+
+
+@triton.jit
+def leaky_steeper(x, w, out, M, N):
+    at = tl.program_id(0) * N + tl.arange(0, 256)
+    value = tl.load(x + at, tl.arange(0, 256) < N, other=0.0)
+    tl.store(out + at, tl.where(value > 0, value, value * 0.02), tl.arange(0, 256) < N)
+
+
+@triton.jit
+def largest(x, w, out, M, N):
+    at = tl.arange(0, 256)
+    value = tl.load(x + tl.program_id(0) * N + at, at < N, other=float("-inf"))
+    tl.store(out + tl.program_id(0) * N + at, value - tl.max(value, 0), at < N)
+
+
+@triton.jit
+def largest_by_tiles(x, w, out, M, N):
+    row, at = x + tl.program_id(0) * N, tl.arange(0, 256)
+    most = tl.full((64,), float("-inf"), tl.float32)
+    for start in range(0, 256, 64):
+        here = start + tl.arange(0, 64)
+        most = tl.maximum(most, tl.load(row + here, here < N, other=float("-inf")))
+    value = tl.load(row + at, at < N)
+    tl.store(out + tl.program_id(0) * N + at, value - tl.max(most, 0), at < N)
+
+
+@triton.jit
+def largest_and_zero(x, w, out, M, N):
+    at = tl.arange(0, 256)
+    value = tl.load(x + tl.program_id(0) * N + at, at < N, other=0.0)
+    tl.store(out + tl.program_id(0) * N + at, value - tl.max(value, 0), at < N)

@@ -40,3 +40,19 @@ def test_no_answer_about_a_refactoring_is_wrong(pair: Refactored, recorded: Reco
         assert meanings <= {"same", "equal"} or pair.name in NOT_SHOWN
     else:
         assert meanings.isdisjoint({"same", "equal"})
+
+
+@pytest.mark.parametrize(
+    "name", ["a maximum by tiles", "loop reversed", "tiles summed each", "BLOCK_K halved"]
+)
+def test_another_order_of_sums_and_maxima_is_seen_as_that(name: str, recorded: Recorded) -> None:
+    (pair,) = (each for each in REFACTORED if each.name == name)
+
+    assert {each.meaning for each in compared(pair, recorded)} == {"reassociated"}
+
+
+@pytest.mark.parametrize("name", ["a maximum with zero", "steeper where negative"])
+def test_a_difference_that_data_decide_is_seen(name: str, recorded: Recorded) -> None:
+    (pair,) = (each for each in REFACTORED if each.name == name)
+
+    assert {each.meaning for each in compared(pair, recorded)} <= {"different", "violation"}

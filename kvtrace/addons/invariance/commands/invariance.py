@@ -10,6 +10,8 @@ from kvtrace.cli import complain
 from kvtrace.cli.options import JsonOption, RunOption, TracePath, complain_of, print_lines, select
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from kvtrace.schema.trace import Selection
 
 
@@ -44,6 +46,16 @@ def command(
             show_default=False,
         ),
     ] = None,
+    match: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--match",
+            metavar="OLD=NEW",
+            help="With --against: a kernel or tensor that is called OLD there is NEW here; may be "
+            "repeated",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
     strict: Annotated[
         bool,
@@ -71,6 +83,7 @@ def command(
         kvtrace invariance out/ --kernel matmul_kernel --strict
         kvtrace invariance out/ --over M
         kvtrace invariance out/ --against before/
+        kvtrace invariance out/ --against before/ --match add_kernel=fused_add --match x=in_ptr0
 
     """
     from kvtrace.addons.invariance.over import answer_lines, answer_objects, answers_over
@@ -84,8 +97,10 @@ def command(
     selection = select(trace, run)
     if over is not None and against is not None:
         raise BadSetting("--over and --against are two questions; ask one at a time.")
+    if match and against is None:
+        raise BadSetting("--match says what --against compares; give both.")
     if against is not None:
-        return _compare(select(Path(against), None), selection, as_json)
+        return _compare(select(Path(against), None), selection, _renamed(match or ()), as_json)
     found = invariance_of(selection, kernel or (), calls_progress)
     if kernel and not found.outputs and not found.failures:
         raise BadSetting(f"No kernel of this trace is called {' or '.join(kernel)}.")
@@ -110,13 +125,28 @@ def command(
     return int(strict and failed)
 
 
-def _compare(before: "Selection", after: "Selection", as_json: bool) -> int:
+def _renamed(match: "Iterable[str]") -> dict[str, str]:
+    """Return old names by new ones."""
+    from kvtrace.schema.errors import BadSetting
+
+    found = {}
+    for each in match:
+        old, equals, new = each.partition("=")
+        if not (old and equals and new):
+            raise BadSetting(f"--match takes OLD=NEW, two names; {each!r} is not that.")
+        found[new] = old
+    return found
+
+
+def _compare(
+    before: "Selection", after: "Selection", match: "Mapping[str, str]", as_json: bool
+) -> int:
     """Print how the kernels of two traces compare."""
     from kvtrace.addons.invariance.text import meaning_lines, meaning_objects
     from kvtrace.addons.invariance.versions import meanings_of
     from kvtrace.text import terminal_width
 
-    found = meanings_of(before, after)
+    found = meanings_of(before, after, match=match)
     if as_json:
         print(json.dumps(meaning_objects(found), indent=2))
     else:

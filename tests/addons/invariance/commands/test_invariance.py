@@ -88,6 +88,27 @@ def test_two_traces_are_compared(trace_of: Make, capsys: pytest.CaptureFixture[s
     assert "differs" in capsys.readouterr().out
 
 
+def test_kernels_of_other_names_are_compared(
+    tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kernel in (kept, broken):
+        with kvtrace.capture(tmp_path / kernel.__name__):
+            launch(kernel, 3, 5)
+    asked = ["invariance", str(tmp_path / "kept"), "--against", str(tmp_path / "broken")]
+
+    main([*asked, "--json"])
+    assert json.loads(capsys.readouterr().out) == []
+    main([*asked, "--json", "--match", "broken=kept", "--match", "y=y"])
+    found = json.loads(capsys.readouterr().out)
+    assert {(each["kernel"], each["output"]) for each in found} == {("broken", "y")}
+    assert main([*asked, "--match", "broken"]) == 2
+    said = "kvtrace: --match takes OLD=NEW, two names; 'broken' is not that.\n"
+    assert capsys.readouterr().err == said
+    assert main([*asked[:2], "--match", "broken=kept"]) == 2
+    said = "kvtrace: --match says what --against compares; give both.\n"
+    assert capsys.readouterr().err == said
+
+
 def test_a_kernel_that_is_not_there_is_one_sentence(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:

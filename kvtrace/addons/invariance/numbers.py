@@ -1,0 +1,135 @@
+"""Arithmetic modulo a prime in which trees are evaluated: what each operation of floats becomes.
+
+Infinities are two numbers that are picked once: `M` and its negative. The larger of two numbers is
+`(a**k + b**k - (-M)**k) ** (1/k)`, so that -inf makes no difference; the smaller likewise, with
++inf. Both are associative and commutative, `-max(a, b)` is `min(-a, -b)`, and no sum or product
+gives the same by chance. (They are not idempotent: max(a, a) is another number than a, so what is
+the same by that alone is not seen.) Exponents differ between those that pass NaNs on and those
+that do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.ir.floats import float_from_bits
+from kvtrace.ir.ops import Operator
+
+PRIME: Final = (1 << 31) - 1
+Numbers = NDArray[np.uint64]
+
+_INFINITY: Final = 1_234_567_891
+_MINUS: Final = PRIME - _INFINITY
+_NAN: Final = 987_654_321
+_EXPONENTS: Final = (5, 13)
+"""Neither divides PRIME - 1, so that every number has one root."""
+
+
+def mixed(*parts: Any) -> Numbers:
+    """Return random numbers below the prime: splitmix64 (Steele et al. 2014) of all parts."""
+    total: Any = np.uint64(0x9E3779B97F4A7C15)
+    for part in parts:
+        total = (total ^ np.asarray(part).astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+        total = (total ^ (total >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        total = total ^ (total >> np.uint64(31))
+    return np.asarray(total % np.uint64(PRIME), np.uint64)
+
+
+def sum_of(left: Numbers, right: Numbers) -> Numbers:
+    """Add."""
+    return (left + right) % np.uint64(PRIME)
+
+
+def difference_of(left: Numbers, right: Numbers) -> Numbers:
+    """Subtract."""
+    return (left + np.uint64(PRIME) - right) % np.uint64(PRIME)
+
+
+def product_of(left: Any, right: Any) -> Numbers:
+    """Multiply."""
+    return np.asarray((left * right) % np.uint64(PRIME), np.uint64)
+
+
+def inverse(value: Numbers) -> Numbers:
+    """Return what a number is to be multiplied with for 1; 0 of 0."""
+    return _power(value, PRIME - 2)
+
+
+RING: Final[Mapping[Operator, Callable[..., Numbers]]] = {
+    "+": sum_of,
+    "-": difference_of,
+    "*": product_of,
+    "negate": lambda value: difference_of(np.zeros_like(value), value),
+    "fma": lambda left, right, added: sum_of(product_of(left, right), added),
+}
+
+
+TRUTHS: Final[Mapping[Operator, Callable[..., Numbers]]] = {
+    "&": product_of,
+    "|": lambda left, right: difference_of(sum_of(left, right), product_of(left, right)),
+    "^": lambda left, right: difference_of(
+        sum_of(left, right), product_of(np.uint64(2), product_of(left, right))
+    ),
+}
+"""What is true is 1, what is false 0, and what data decide any number: an identity of polynomials
+that holds for it holds for both."""
+
+
+def chosen(condition: Numbers, one: Numbers, other: Numbers) -> Numbers:
+    """Return the one number where a condition holds, and the other where it does not."""
+    apart = product_of(condition, difference_of(one, other))
+    return sum_of(other, apart)
+
+
+def constant(kind: str, bits: int) -> int | None:
+    """Return the number that a constant is; None: it is a NaN, or not a float."""
+    if kind == "i1":
+        return bits & 1
+    if bits == 0:
+        return 0
+    if not kind.startswith(("f", "bf")):
+        return None
+    value = float_from_bits(bits, kind)
+    if np.isinf(value):
+        return _INFINITY if value > 0 else _MINUS
+    if np.isnan(value) or value == 0:
+        return None
+    numerator, denominator = value.as_integer_ratio()
+    return numerator * pow(denominator, -1, PRIME) % PRIME
+
+
+def extreme(left: Numbers, right: Numbers, *, least: bool, nans: bool) -> Numbers:
+    """Return the larger or smaller of two numbers; `nans`: whether it is a NaN if one is."""
+    exponent = _EXPONENTS[nans]
+    neutral = pow(_INFINITY if least else _MINUS, exponent, PRIME)
+    total = sum_of(_power(left, exponent), _power(right, exponent))
+    root = pow(exponent, -1, PRIME - 1)
+    return _power(difference_of(total, np.asarray(neutral, np.uint64)), root)
+
+
+def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbers:
+    """Return an operation's value, where an operand is -inf what that makes of it."""
+    if operator == "exp":
+        return np.where(values[0] == _MINUS, np.uint64(0), value)
+    if operator not in ("+", "-"):
+        return value
+    left, right = (each == _MINUS for each in values)
+    if operator == "-":
+        value = np.where(right & ~left, np.uint64(_INFINITY), value)
+        value = np.where(left & right, np.uint64(_NAN), value)
+        return np.where(left & ~right, np.uint64(_MINUS), value)
+    return np.where(left | right, np.uint64(_MINUS), value)
+
+
+def _power(value: Numbers, exponent: int) -> Numbers:
+    found = np.ones_like(value)
+    while exponent:
+        if exponent & 1:
+            found = product_of(found, value)
+        value = product_of(value, value)
+        exponent >>= 1
+    return found
