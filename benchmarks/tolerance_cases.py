@@ -219,10 +219,17 @@ def run(case: Case, module: Any, seed: int) -> Ran:
             ours = {getattr(each, "storage", None) and each.storage.address for each in arguments}
             for earlier in launches[:at]:
                 before = earlier.before()
+                if earlier.kernel == launch.kernel and _addresses(before) == _addresses(arguments):
+                    continue  # an autotuner's trial
                 for left in written_storages(earlier.module, before):
                     assert left.address not in ours, f"{case.name}: several launches"
             return Ran(out.double().cpu().numpy(), wanted, launch, argument.name)
     raise AssertionError(f"{case.name}: no launch writes the output")
+
+
+def _addresses(arguments: Sequence[Any]) -> list[int | None]:
+    storages = [getattr(each, "storage", None) for each in arguments]
+    return [None if each is None else each.address for each in storages]
 
 
 def derived_for(case: Case, ran: Ran) -> tuple[Tolerance, Output]:

@@ -201,11 +201,16 @@ def _cause(
     )
     if strays.reshape(-1)[at]:
         return "meaning", f"{_MEANING}: {exact:.9g}"
+    lost = "; ".join(derived.not_granted)
     if not _close(evaluated, expected, radius):
-        lost = "; ".join(derived.not_granted) or "its roundings"
         return "precision", (
             f"the kernel means the same, and gives {evaluated:.9g} by the roundings in its IR: "
-            f"{lost}"
+            f"{lost or 'its roundings'}"
+        )
+    if lost:
+        return "precision", (
+            f"the kernel's IR gives {evaluated:.9g} there, which is within, and in another order of "
+            f"sums it may not be, for its test does not grant {lost}"
         )
     return "device", (
         f"the kernel's IR gives {evaluated:.9g} there, which is within: what was compared parts "

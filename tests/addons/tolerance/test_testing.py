@@ -66,6 +66,16 @@ def test_a_sum_in_16_bits_is_found_as_precision_given_away():
     launch_product(tl.float16, "ieee", narrow=True)
 
 
+def test_a_device_that_sums_otherwise_in_16_bits_has_the_same_cause():
+    left, right, out = factors(32, torch.float16)
+    meta = {"TYPE": tl.float16, "PRECISION": "ieee", "B": 32}
+    derived = kvtrace.tolerance(product, left, right, out, 32, grid=(1,), **meta)
+    results = derived.only.evaluated + 3 * derived.only.probable
+    with pytest.raises(kvtrace.testing.NotClose, match=r"does not grant a .* in 16 bits") as caught:
+        kvtrace.assert_close(results, derived)
+    assert {each.cause for each in caught.value.differences} == {"precision"}
+
+
 def test_tf32_is_found_where_ieee_was_asked():
     launch_product(tl.float32, "tf32")
     with pytest.raises(kvtrace.testing.NotClose, match="a product in tf32 at"):
