@@ -83,7 +83,7 @@ def command(
         kvtrace invariance out/ --kernel matmul_kernel --strict
         kvtrace invariance out/ --over M
         kvtrace invariance out/ --against before/
-        kvtrace invariance out/ --against before/ --match add_kernel=fused_add --match x=in_ptr0
+        kvtrace invariance out/ --against before/ --match add_kernel=fused_add
 
     """
     from kvtrace.addons.invariance.over import answer_lines, answer_objects, answers_over
