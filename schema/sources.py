@@ -50,7 +50,8 @@ def used_part(text: str, lines: Collection[int]) -> str:
 
     Kept are these functions with their decorators and comments right above, the statements of the
     module that bind names which they read, what those need in turn, and the first lines of what a
-    function is defined in. Lines keep their numbers. Of a file that is not Python only the lines themselves are kept.
+    function is defined in. Lines keep their numbers. Of a file that is not Python only the lines
+    themselves are kept.
 
     Args:
         text: the file's content.

@@ -209,8 +209,8 @@ def _cause(
         )
     if lost:
         return "precision", (
-            f"the kernel's IR gives {evaluated:.9g} there, which is within, and in another order of "
-            f"sums it may not be, for its test does not grant {lost}"
+            f"the kernel's IR gives {evaluated:.9g} there, which is within, and in another order "
+            f"of sums it may not be, for its test does not grant {lost}"
         )
     return "device", (
         f"the kernel's IR gives {evaluated:.9g} there, which is within: what was compared parts "
