@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.invariance.batches import by_tree, have_all_rows, with_most_sizes
@@ -22,7 +22,7 @@ from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
 from kvtrace.symbolic.walk import summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kvtrace.addons.invariance.batches import Kept
     from kvtrace.addons.invariance.results import OutputResult
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kvtrace.metrics.stacks import StackRows
 
 _MOST_NODES: Final = 300
-"""So many nodes of a tree are drawn, those nearest to its root."""
+"""Nodes of a tree are drawn as far from its root as all of a distance are within this number."""
 _MOST_TREES: Final = 8
 """So many trees of an output are drawn."""
 _LONGEST: Final = 160
@@ -84,7 +84,7 @@ def drawing_of(result: OutputResult, stacks: StackRows) -> Drawing:
 
     No trees where an output has one value for the batch, or was not followed.
     """
-    nodes: dict[DrawnNode, int] = {}
+    nodes = _Nodes()
     compared = with_most_sizes(result.kept.values())
     axes = {_number(each) for kept in compared for each in kept.extents}
     names = {number: f"i{place}" for place, number in enumerate(sorted(axes, reverse=True))}
@@ -96,14 +96,68 @@ def drawing_of(result: OutputResult, stacks: StackRows) -> Drawing:
         root = _Drawn(kept, names, nodes, stacks).root(tree, whole=whole)
         rows = tuple(sorted({batch.rows for batch in calls}))
         trees.append(DrawnTree(root, kept.call.call_id, rows))
-    return Drawing(tuple(nodes), tuple(trees), len(found) - len(trees))
+    return Drawing(*_numbered(nodes, trees), len(found) - len(trees))
+
+
+class _Nodes:
+    """Nodes in the order in which they were drawn, each with a digest of all that it is made of."""
+
+    def __init__(self) -> None:
+        self._places: dict[DrawnNode, int] = {}
+        self._keys: list[tuple[str, str, bytes]] = []
+
+    def add(self, node: DrawnNode) -> int:
+        """Return a node's place; equal nodes have one."""
+        place = self._places.setdefault(node, len(self._keys))
+        if place == len(self._keys):
+            parts = tuple(self._keys[part][-1] for part in node.parts)
+            made = repr((node.kind, node.text, node.stack, node.roles, parts)).encode()
+            self._keys.append((node.kind, node.text, hashlib.sha256(made).digest()))
+        return place
+
+    def order(self, place: int) -> tuple[str, str, bytes]:
+        """Return what puts a node before others whatever process drew it."""
+        return self._keys[place]
+
+    def __iter__(self) -> Iterator[DrawnNode]:
+        return iter(self._places)
+
+
+def _numbered(
+    drawn: _Nodes, trees: Sequence[DrawnTree]
+) -> tuple[tuple[DrawnNode, ...], tuple[DrawnTree, ...]]:
+    """Number nodes parts first, from the roots: what trees say is then the same in all processes.
+
+    The operands of a sum were drawn in an order that is of one process, as equal trees are one
+    object there.
+    """
+    nodes = list(drawn)
+    places: dict[int, int] = {}
+    for tree in trees:
+        waiting = [(tree.root, False)]
+        while waiting:
+            place, parts_done = waiting.pop()
+            if place in places:
+                continue
+            if parts_done:
+                places[place] = len(places)
+            else:
+                waiting.append((place, True))
+                waiting += [(part, False) for part in reversed(nodes[place].parts)]
+    return (
+        tuple(
+            replace(nodes[place], parts=tuple(map(places.__getitem__, nodes[place].parts)))
+            for place in places
+        ),
+        tuple(replace(tree, root=places[tree.root]) for tree in trees),
+    )
 
 
 class _Drawn:
     """Draws trees of one call into a table of nodes."""
 
     def __init__(
-        self, kept: Kept, names: Mapping[int, str], nodes: dict[DrawnNode, int], stacks: StackRows
+        self, kept: Kept, names: Mapping[int, str], nodes: _Nodes, stacks: StackRows
     ) -> None:
         self._kept = kept
         self._nodes = nodes
@@ -127,15 +181,12 @@ class _Drawn:
         else:
             how = update_of(access.op) or "compare and swap"
             drawn = DrawnNode("atomic", f"{how} to {place}", stack, (self._node(tree),))
-        return self._add(drawn)
-
-    def _add(self, node: DrawnNode) -> int:
-        return self._nodes.setdefault(node, len(self._nodes))
+        return self._nodes.add(drawn)
 
     def _node(self, tree: Tree) -> int:
         known = self._made.get(tree)
         if known is None:
-            known = self._made[tree] = self._add(self._drawn(tree))
+            known = self._made[tree] = self._nodes.add(self._drawn(tree))
         return known
 
     def _drawn(self, tree: Tree) -> DrawnNode:
@@ -146,8 +197,7 @@ class _Drawn:
         kind, text, parts, roles = self._said(tree)
         places = list(map(self._node, parts))
         if kind == "op" and _operator(tree) in COMMUTATIVE:
-            drawn = list(self._nodes)
-            places.sort(key=lambda each: (drawn[each].kind, drawn[each].text))
+            places.sort(key=self._nodes.order)
         return DrawnNode(kind, text, stack, tuple(places), roles)
 
     def _said(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
@@ -215,12 +265,11 @@ class _Drawn:
 
 def _nearest(tree: Tree) -> set[Tree]:
     """Return the nodes of a tree that are nearest to its root."""
-    seen = {tree}
-    waiting = deque(seen)
-    while waiting and len(seen) < _MOST_NODES:
-        new = [part for part in dict.fromkeys(waiting.popleft().parts) if part not in seen]
-        seen.update(new)
-        waiting += new
+    seen: set[Tree] = set()
+    distance = {tree}
+    while distance and len(seen) + len(distance) <= _MOST_NODES:
+        seen |= distance
+        distance = {part for each in distance for part in each.parts} - seen
     return seen
 
 

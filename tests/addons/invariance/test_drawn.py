@@ -7,6 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kvtrace.addons.invariance.batches import by_tree, with_most_sizes
 from kvtrace.addons.invariance.drawn import Drawing, DrawnNode, drawing_of
 from kvtrace.addons.invariance.results import Invariance
 from kvtrace.metrics.stacks import StackRows
@@ -128,6 +129,32 @@ def test_each_node_has_a_line_of_its_own_kernel(judged: Judged) -> None:
         assert "tl.load(x" in source[frames[load.stack][0]["line"] - 1]
 
 
+def test_a_drawing_is_the_same_in_whatever_order_operands_are_kept(judged: Judged) -> None:
+    """Equal trees are one object, and so the order of a sum's operands is of a process."""
+
+    def unroll() -> None:
+        for rows in (2, 3):
+            x = tensor(rows, COUNT * COUNT, seed=1)
+            wide[(rows,)](x, torch.empty(rows), COUNT * COUNT, COUNT=COUNT)
+
+    (found,) = judged(unroll).outputs
+    drawing = drawing_of(found, StackRows())
+    sums = {
+        node
+        for tree in by_tree(with_most_sizes(found.kept.values()))
+        for node in tree.walk()
+        if node.what == "op" and node.detail[0] == "arith.addf"
+    }
+    assert len(sums) > COUNT
+    try:
+        for node in sums:
+            node.parts = node.parts[::-1]
+        assert drawing_of(found, StackRows()) == drawing
+    finally:
+        for node in sums:
+            node.parts = node.parts[::-1]
+
+
 def test_of_a_large_tree_what_is_nearest_to_the_store_is_drawn(judged: Judged) -> None:
     def unroll() -> None:
         for rows in (2, 3):
@@ -139,4 +166,4 @@ def test_of_a_large_tree_what_is_nearest_to_the_store_is_drawn(judged: Judged) -
 
     cut = [node for node in drawing.nodes if node.kind == "cut"]
     assert cut
-    assert 290 < len(drawing.nodes) - len(cut) < 310
+    assert 250 < len(drawing.nodes) - len(cut) <= 301  # with what stores it
