@@ -53,17 +53,20 @@ class Hears(Protocol):
         """
 
 
-class Moves(TorchDispatchMode):  # type: ignore[misc]
+class _Watching(TorchDispatchMode):  # type: ignore[misc]
+    """A mode in which compilers may run: keeping them out would import them."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
+class Moves(_Watching):
     """Tells `heard` what PyTorch moves while it is active."""
 
     def __init__(self, heard: Hears) -> None:
         super().__init__()
         self._heard = heard
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Say that compilers may run in this mode: keeping them out would import them."""
-        return False
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -95,17 +98,12 @@ class Moves(TorchDispatchMode):  # type: ignore[misc]
         return result
 
 
-class Narrowing(TorchDispatchMode):  # type: ignore[misc]
+class Narrowing(_Watching):
     """Sees whether an operator makes floats narrower than float64 of floats while it is active."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seen = False
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Say that compilers may run in this mode: keeping them out would import them."""
-        return False
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None

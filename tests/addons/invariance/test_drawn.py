@@ -50,6 +50,13 @@ def branched(x, y, kind, N, BLOCK: tl.constexpr):
     tl.store(y + row * N + at, value, mask=at < N)
 
 
+def launch_wide() -> None:
+    """Launch a kernel with more additions than are drawn."""
+    for rows in (2, 3):
+        x = tensor(rows, COUNT * COUNT, seed=1)
+        wide[(rows,)](x, torch.empty(rows), COUNT * COUNT, COUNT=COUNT)
+
+
 def outline(drawing: Drawing, tree: int) -> list[str]:
     """Return a tree as lines: its depth, what a node is to the one above, and what it says."""
     found = []
@@ -131,13 +138,7 @@ def test_each_node_has_a_line_of_its_own_kernel(judged: Judged) -> None:
 
 def test_a_drawing_is_the_same_in_whatever_order_operands_are_kept(judged: Judged) -> None:
     """Equal trees are one object, and so the order of a sum's operands is of a process."""
-
-    def unroll() -> None:
-        for rows in (2, 3):
-            x = tensor(rows, COUNT * COUNT, seed=1)
-            wide[(rows,)](x, torch.empty(rows), COUNT * COUNT, COUNT=COUNT)
-
-    (found,) = judged(unroll).outputs
+    (found,) = judged(launch_wide).outputs
     drawing = drawing_of(found, StackRows())
     sums = {
         node
@@ -156,12 +157,7 @@ def test_a_drawing_is_the_same_in_whatever_order_operands_are_kept(judged: Judge
 
 
 def test_of_a_large_tree_what_is_nearest_to_the_store_is_drawn(judged: Judged) -> None:
-    def unroll() -> None:
-        for rows in (2, 3):
-            x = tensor(rows, COUNT * COUNT, seed=1)
-            wide[(rows,)](x, torch.empty(rows), COUNT * COUNT, COUNT=COUNT)
-
-    (found,) = judged(unroll).outputs
+    (found,) = judged(launch_wide).outputs
     drawing = drawing_of(found, StackRows())
 
     cut = [node for node in drawing.nodes if node.kind == "cut"]
