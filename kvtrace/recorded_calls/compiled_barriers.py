@@ -113,7 +113,7 @@ class CompiledBarriers:
         points: list[_Point] = []
         labels: dict[str, int] = {}
         asynchronous: set[int] = set()
-        for where, guarded, name, rest in _instructions(body):
+        for where, guarded, name, rest in instructions(body):
             mine = places.get(where, frozenset())
             does = _DOES.get(name.partition(".")[0])
             if name == ":":
@@ -135,13 +135,13 @@ class CompiledBarriers:
         return points, labels, asynchronous
 
 
-def _instructions(body: str) -> Iterator[tuple[_Where, bool, str, str]]:
+def instructions(ptx: str) -> Iterator[tuple[_Where, bool, str, str]]:
     """Yield line and column, whether it is guarded, name and operands of each instruction.
 
     A label is an instruction named ":".
     """
     where = (0, 0)
-    for line in body.splitlines():
+    for line in ptx.splitlines():
         text = line.partition("//")[0].strip()
         label = _LABEL.match(text)
         if label is not None:

@@ -1,11 +1,12 @@
-"""What ran at each recorded size of the batch: the grid, the variant, its layouts in TTGIR."""
+"""What ran at each recorded size of the batch: the grid, the variant, what was compiled for it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from kvtrace.recorded_calls.compiled_barriers import instructions
 from kvtrace.recorded_calls.recorded import stage_artifact
 from kvtrace.text import wrapped
 
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
 
 _LAYOUT: Final = re.compile(r"^#\w+ = (#.*)$|(\"ttg\.num-warps\" = \d+)", re.MULTILINE)
+_ON_FLOATS: Final = re.compile(r"(?!ld|st|mov|selp|\.).*\.(?:bf|tf|f|e\dm)\d+")
 _OPTIONS: Final = ("num_warps", "num_stages", "num_ctas")
+
+
+_Compiled: TypeAlias = "tuple[frozenset[str] | None, frozenset[tuple[int, int, str]] | None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,8 @@ class SizeVariant:
         settings: The grid, constexprs and compile options, by name.
         tree: Which of the output's trees it has, from 1.
         layouts: The layouts and warps that its TTGIR names; None: it was not recorded.
+        arithmetic: The instructions on floats in its PTX, each with the line and column that it
+            was made for; None: it was not recorded.
 
     """
 
@@ -35,6 +42,7 @@ class SizeVariant:
     settings: Mapping[str, str]
     tree: int
     layouts: frozenset[str] | None
+    arithmetic: frozenset[tuple[int, int, str]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,19 @@ class Variants:
         layouts = {each.layouts for each in self.sizes}
         return None if None in layouts else len(layouts) == 1
 
+    @property
+    def other_lines(self) -> tuple[int, ...] | None:
+        """Lines for which not all sizes have the same instructions on floats; None: as above.
+
+        A product that one variant joins with a sum (`fma`) and another does not is rounded once
+        more in the other.
+        """
+        found = [each.arithmetic for each in self.sizes if each.arithmetic is not None]
+        if len(found) < len(self.sizes):
+            return None
+        different = frozenset().union(*found) - frozenset.intersection(*found)
+        return tuple(sorted({line for line, _, _ in different}))
+
 
 def variants_of(selection: Selection, outputs: Sequence[OutputResult]) -> tuple[Variants, ...]:
     """Return what ran at the sizes that outputs were compared at, of a trace of one run.
@@ -77,9 +98,9 @@ def variants_of(selection: Selection, outputs: Sequence[OutputResult]) -> tuple[
     kernel_of = {
         row["call_id"]: kernels[row["kernel_id"]] for row in calls if row["kernel_id"] in kernels
     }
-    layouts = {number: _layouts(selection, row) for number, row in kernels.items()}
+    compiled = {number: _compiled(selection, row) for number, row in kernels.items()}
     return tuple(
-        Variants(each.kernel, each.output, tuple(_sizes(each, kernel_of, layouts)))
+        Variants(each.kernel, each.output, tuple(_sizes(each, kernel_of, compiled)))
         for each in outputs
         if each.across is not None
     )
@@ -88,7 +109,7 @@ def variants_of(selection: Selection, outputs: Sequence[OutputResult]) -> tuple[
 def _sizes(
     result: OutputResult,
     kernel_of: Mapping[int, Mapping[str, Any]],
-    layouts: Mapping[int, frozenset[str] | None],
+    compiled: Mapping[int, _Compiled],
 ) -> Iterator[SizeVariant]:
     assert result.across is not None
     trees = {batch: n for n, own in enumerate(result.across.trees, 1) for batch in own}
@@ -102,17 +123,24 @@ def _sizes(
             if each["constexpr"] is not None
         }
         settings |= {name: str(row[name]) for name in _OPTIONS if row[name] is not None}
-        yield SizeVariant(batch.rows, settings, trees[batch], layouts[row["kernel_id"]])
+        yield SizeVariant(batch.rows, settings, trees[batch], *compiled[row["kernel_id"]])
 
 
-def _layouts(selection: Selection, kernel: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the layouts and the number of warps that a kernel's TTGIR names."""
-    digest = stage_artifact(kernel, "ttgir")
-    content = None if digest is None else selection.trace.artifact(digest)
-    if content is None:
-        return None
-    found = _LAYOUT.findall(content.decode(errors="replace"))
-    return frozenset(layout or warps for layout, warps in found)
+def _compiled(selection: Selection, kernel: Mapping[str, Any]) -> _Compiled:
+    """Return a kernel's layouts and number of warps by TTGIR, its arithmetic by PTX."""
+    ttgir, ptx = (_stage(selection, kernel, stage) for stage in ("ttgir", "ptx"))
+    layouts = arithmetic = None
+    if ttgir is not None:
+        layouts = frozenset(layout or warps for layout, warps in _LAYOUT.findall(ttgir))
+    if ptx is not None:
+        found = ((*where, name) for where, _, name, _ in instructions(ptx))
+        arithmetic = frozenset(each for each in found if _ON_FLOATS.match(each[-1]))
+    return layouts, arithmetic
+
+
+def _stage(selection: Selection, kernel: Mapping[str, Any], stage: str) -> str | None:
+    content = selection.trace.artifact(stage_artifact(kernel, stage))
+    return None if content is None else content.decode(errors="replace")
 
 
 def variant_lines(found: Sequence[Variants], width: int) -> list[str]:
@@ -123,14 +151,26 @@ def variant_lines(found: Sequence[Variants], width: int) -> list[str]:
             continue
         tree = "the tree is the same" if each.same_tree else "the tree changes"
         text = f"{each.kernel}, {each.output}: with the batch change {', '.join(each.changed)}; "
-        lines += wrapped(f"{text}{tree}; TTGIR: {_LAYOUTS[each.same_layouts]}", width)
+        compiled = f"TTGIR: {_LAYOUTS[each.same_layouts]}; PTX: {_arithmetic(each.other_lines)}"
+        lines += wrapped(f"{text}{tree}; {compiled}", width)
         for size in each.sizes:
             given = ", ".join(f"{name} {size.settings.get(name, '-')}" for name in each.changed)
             lines += wrapped(f"{size.rows} rows: {given}: tree {size.tree}", width, 4)
     return ["", *lines] if lines else []
 
 
+_MOST_LINES: Final = 4
 _LAYOUTS: Final = {True: "same layouts", False: "layouts differ", None: "not recorded"}
+
+
+def _arithmetic(other_lines: Sequence[int] | None) -> str:
+    if other_lines is None:
+        return "not recorded"
+    if not other_lines:
+        return "the same instructions on floats"
+    lines = ", ".join(map(str, other_lines[:_MOST_LINES]))
+    more = len(other_lines) - _MOST_LINES
+    return f"other instructions on floats for line {lines}{f' and {more} more' if more > 0 else ''}"
 
 
 def variant_objects(found: Sequence[Variants]) -> list[dict[str, Any]]:
@@ -139,6 +179,7 @@ def variant_objects(found: Sequence[Variants]) -> list[dict[str, Any]]:
         {
             "kernel": each.kernel, "output": each.output, "changed": list(each.changed),
             "same_tree": each.same_tree, "same_layouts": each.same_layouts,
+            "other_arithmetic": each.other_lines,
             "sizes": [
                 {"rows": size.rows, "settings": dict(size.settings), "tree": size.tree}
                 for size in each.sizes

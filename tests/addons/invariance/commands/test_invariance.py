@@ -1,6 +1,7 @@
 """`kvtrace invariance`: what it prints, and its exit codes."""
 
 import contextlib
+import inspect
 import io
 import json
 import re
@@ -8,12 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import triton
+import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kvtrace
 from kvtrace.cli import main
 from tests.addons.invariance.contracted import broken, kept, launch
+from tests.addons.invariance.inputs import tensor
 from tests.addons.invariance.planted import PLANTED
 from tests.support.free_driver import free_driver
 from tests.support.thorough import usually
@@ -156,6 +160,36 @@ def test_what_ran_at_each_size_is_listed(
     told = " ".join(capsys.readouterr().out.split())
     assert re.search("with the batch change grid, [CHUNKM, ]+; the tree changes; TTGIR:", told)
     assert "What is behind TTIR is not analyzed: FMA contraction, ptxas" in told
+
+
+@triton.jit
+def scaled(x, y, out, N, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, BLOCK)
+    mask = tl.arange(0, BLOCK) < N
+    left, right = tl.load(x + at, mask=mask), tl.load(y + at, mask=mask)
+    tl.store(out + at, left * right + left, mask=mask)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_product_that_one_variant_joins_with_a_sum_is_seen_in_ptx(
+    fused: bool, tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tree is one, and its bits are not where the compiler joined them at one size alone."""
+    with kvtrace.capture(tmp_path / "out"):
+        for rows in (2, 40):
+            x, y, out = (tensor(rows, 60, seed=seed) for seed in range(3))
+            scaled[(rows,)](x, y, out, 60, BLOCK=64, enable_fp_fusion=fused or rows == 2)
+    source, first = inspect.getsourcelines(scaled.fn)
+    line = first + next(n for n, text in enumerate(source) if "left * right" in text)
+
+    assert main(["invariance", str(tmp_path / "out"), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["variants"]
+    assert found["same_tree"]
+    assert found["other_arithmetic"] == ([] if fused else [line])
+    assert main(["invariance", str(tmp_path / "out")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    said = "the same instructions on floats"
+    assert (f"PTX: {said}" if fused else f"other instructions on floats for line {line}") in told
 
 
 @given(
