@@ -83,8 +83,8 @@ def command(
     Each access is proven safe over the whole grid, or a violation with a witness, or unknown with
     the reason. Violations that the run itself observed are listed, too. Fills the derived table
     findings. Exit code 1 on an error that no comment `# kvtrace: ignore[rule] reason` suppresses,
-    with --strict also on a warning or an unknown. KVTRACE_RULES sets --rule and --no-rule,
-    KVTRACE_STRICT sets --strict.
+    with --strict also on a warning, an unknown or a run without IR. KVTRACE_RULES sets --rule and
+    --no-rule, KVTRACE_STRICT sets --strict.
 
     Example:
         kvtrace sanitize out/
@@ -127,7 +127,8 @@ def command(
     if as_json or as_sarif or len(judged.left_out) < len(selection.runs):
         _print(findings, selection, as_json, as_sarif, everything, as_lines)
     complain_of(selection.trace)
-    return 1 if findings.failures(strict=strict) else 0
+    unjudged = strict and judged.left_out
+    return 1 if unjudged or findings.failures(strict=strict) else 0
 
 
 def _write_junit(findings: "Findings", file: Path, strict: bool) -> None:

@@ -95,6 +95,7 @@ def test_times_alone_have_nothing_to_judge_or_evaluate(tmp_path, capsys):
         assert "has times and no IR, so there is nothing to evaluate or judge" in said.err
     assert main(["sanitize", "--json", str(out)]) == 0
     assert capsys.readouterr().out == "[]\n"
+    assert main(["sanitize", "--strict", str(out)]) == 1  # nothing was proven
     assert not open_trace(out).passes(open_trace(out).runs[0].run_id)
 
 
