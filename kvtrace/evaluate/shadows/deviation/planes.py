@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.evaluate.types import ValueType
-from kvtrace.evaluate.values import Array, Shadowed, actual, full_array
+from kvtrace.evaluate.values import Array, Shadowed, actual
 
 PLANES: Final = np.dtype(
     [(name, np.float64) for name in ("off", "worst", "meaning", "near", "bias", "own", "common")]
@@ -114,12 +114,6 @@ def together(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array | float
         else:
             total, span = total + scale, hull((span, born))
     return total, span
-
-
-def exact_of(value: Any, type_: ValueType) -> Array:
-    """Return what a number is in exact arithmetic, in float64, with all lanes."""
-    array: Array = full_array(actual(value), type_).astype(np.float64)
-    return array + value.shadow["off"] if isinstance(value, Deviating) else array
 
 
 def full_planes(value: Any, type_: ValueType) -> tuple[Array, Span, Span]:
