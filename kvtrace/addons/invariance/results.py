@@ -172,15 +172,23 @@ def invariance_of(
 
 
 def _note_unseen(outputs: Sequence[OutputResult]) -> None:
-    """Note which sizes of the batch a kernel was not launched for, and others were."""
-    sizes: dict[str, set[int]] = {}
+    """Note which sizes of the batch a kernel was not launched for, and others were.
+
+    What an output counts as rows may be all elements of a tensor. So it is compared with those
+    alone that were seen at a size that it was seen at; with all where there are none, and sizes
+    of its own show that the batch changed.
+    """
+    sizes: dict[tuple[str, str], set[int]] = {}
     for each in outputs:
         rows = {one.batch.rows for kept in each.kept.values() for one in kept}
-        sizes.setdefault(each.kernel, set()).update(rows)
-    everywhere = set().union(*sizes.values())
+        sizes.setdefault((each.kernel, each.output), set()).update(rows)
     for each in outputs:
-        if sizes[each.kernel]:
-            each.unseen = tuple(sorted(everywhere - sizes[each.kernel]))
+        name = (each.kernel, each.output)
+        own = sizes[name]
+        others = [rows for key, rows in sizes.items() if key != name and rows & own]
+        if not others and len(own) > 1:
+            others = list(sizes.values())
+        each.unseen = tuple(sorted(set().union(*others) - own))
 
 
 def _spread(calls: Sequence[Call]) -> list[Call]:

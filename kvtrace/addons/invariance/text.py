@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,19 +31,27 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
     """Return what a terminal shows: a table of outputs, reasons, and what proofs cover."""
     if not found.outputs:
         return ["No kernel with IR was launched, so there is nothing to judge."]
+    names = _names(found.outputs)
     rows = [
         (
-            each.kernel, each.output, _verdict_text(each), each.determinism.answer,
+            each.kernel, name, _verdict_text(each), each.determinism.answer,
             _across_text(each), _reads_text(each),
         )
-        for each in found.outputs
+        for each, name in zip(found.outputs, names, strict=True)
     ]  # fmt: skip
     lines = columns(
         ("kernel", "output", "a row's value", "again", "at several sizes", "is made of"),
         rows, width=width, texts=(0, 1, 2, 3, 4, 5), optional=(5,),
     )  # fmt: skip
-    for each in found.outputs:
-        lines += _details(each, width)
+    again = set()
+    for each, name in zip(found.outputs, names, strict=True):
+        details = _details(each, name, width)
+        determinism = each.determinism
+        said = (each.kernel, determinism.reason)
+        if determinism.answer != "proven" and determinism.reason and said not in again:
+            again.add(said)
+            details += wrapped(f"{each.kernel}: when run again: {determinism.reason}", width, 2)
+        lines += ["", *details] if details else []
     lines += ["", *wrapped(_summary(found), width), *wrapped(_COVERS, width)]
     return lines
 
@@ -109,20 +118,29 @@ def _across_text(each: OutputResult) -> str:
     return f"{len(across.trees)} trees ({made})"
 
 
-def _details(each: OutputResult, width: int) -> list[str]:
+def _names(outputs: Sequence[OutputResult]) -> list[str]:
+    """Return what outputs are called: those that several stores write also by the store's line."""
+    stores = Counter((each.kernel, each.output) for each in outputs)
+    return [
+        f"{each.output}, line {each.place.line}"
+        if stores[each.kernel, each.output] > 1 and each.place.line
+        else each.output
+        for each in outputs
+    ]
+
+
+def _details(each: OutputResult, name: str, width: int) -> list[str]:
     lines: list[str] = []
     for why in each.why[:_MOST_REASONS]:
-        lines += wrapped(f"{each.kernel}, {each.output}: {reason_text(why)}", width, 2)
+        lines += wrapped(f"{each.kernel}, {name}: {reason_text(why)}", width, 2)
     if len(each.why) > _MOST_REASONS:
         lines.append(f"  and {plural(len(each.why) - _MOST_REASONS, 'further reason')}")
-    if each.determinism.answer != "proven" and each.determinism.reason:
-        lines += wrapped(f"{each.kernel}: when run again: {each.determinism.reason}", width, 2)
     if each.across is not None and each.across.comparison.relation not in ("same", "equal"):
-        lines += _trees(each, each.across, width)
+        lines += _trees(each, name, each.across, width)
     if each.witness is not None:
         text = witness_text(each.witness)
-        lines += wrapped(f"{each.kernel}, {each.output}: {text}", width, 2)
-    return ["", *lines] if lines else []
+        lines += wrapped(f"{each.kernel}, {name}: {text}", width, 2)
+    return lines
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -144,11 +162,11 @@ def witness_text(witness: Witness) -> str:
     )
 
 
-def _trees(each: OutputResult, across: Across, width: int) -> list[str]:
+def _trees(each: OutputResult, name: str, across: Across, width: int) -> list[str]:
     comparison = across.comparison
     how = "in the order of sums alone" if comparison.relation == "reassociated" else "in more"
     lines = wrapped(
-        f"{each.kernel}, {each.output}: launches at different sizes compute a row differently, "
+        f"{each.kernel}, {name}: launches at different sizes compute a row differently, "
         f"{how}:", width, 2,
     )  # fmt: skip
     for batches, text in zip(across.trees, (comparison.first, comparison.second), strict=False):

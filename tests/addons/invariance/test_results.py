@@ -1,10 +1,26 @@
-"""Results of a whole kernel: limits of time."""
+"""Results of whole kernels: limits of time, the sizes of others, and what they are called."""
 
+import re
 from collections.abc import Callable
 
+import torch
+import triton
+import triton.language as tl
+
 from kvtrace.addons.invariance.results import invariance_of
+from kvtrace.addons.invariance.text import invariance_lines
 from kvtrace.schema.trace import Selection
+from tests.addons.invariance.contracted import kept, launch, misnamed, unasked
+from tests.addons.invariance.inputs import tensor
 from tests.addons.invariance.planted import PLANTED
+
+
+@triton.jit
+def in_halves(x, where, out):
+    row = tl.program_id(0)
+    value, at = tl.load(x + row), tl.load(where + row)
+    tl.store(out + at, value)
+    tl.store(out + at + 1, -value)
 
 
 def test_outputs_are_unknown_where_time_is_up_before_all_calls_are_judged(
@@ -32,3 +48,36 @@ def test_a_call_that_takes_longer_is_given_up_within(
     assert ended.verdict == "unknown"
     assert "takes too long to be followed" in ended.why[0].what
     assert "1 call of the kernel, for which 0 s did not suffice" in ended.why[-1].what
+
+
+def test_sizes_that_others_were_launched_at_are_those_of_the_same_batch(
+    recorded: Callable[[Callable[[], object]], Selection],
+) -> None:
+    """What a flattened tensor counts as rows is nothing that a kernel of rows lacks."""
+
+    def unseen(*launches: tuple[object, ...]) -> dict[str, tuple[int, ...]]:
+        runs = recorded(lambda: [launch(*each) for each in launches])
+        return {each.kernel: each.unseen for each in invariance_of(runs).outputs}
+
+    assert unseen((kept, 3, 5), (misnamed, 3), (unasked, 60)) == {
+        "kept": (), "misnamed": (5,), "unasked": (),
+    }  # fmt: skip
+    assert unseen((kept, 3, 5), (unasked, 60)) == {"kept": (60,), "unasked": ()}
+
+
+def test_outputs_of_several_stores_have_their_lines_and_a_reason_is_said_once(
+    recorded: Callable[[Callable[[], object]], Selection],
+) -> None:
+    def store_twice() -> None:
+        at, out = torch.tensor([0, 0, 4], dtype=torch.int32), torch.empty(6)
+        in_halves[(3,)](tensor(3, seed=1), at, out)
+
+    found = invariance_of(recorded(store_twice))
+    first, second = (each.place.line for each in found.outputs)
+    text = "\n".join(invariance_lines(found, 200))
+
+    assert first != second
+    assert re.findall(r"^in_halves +(out, line \d+)", text, re.MULTILINE) == [
+        f"out, line {first}", f"out, line {second}",
+    ]  # fmt: skip
+    assert text.count("when run again") == 1
