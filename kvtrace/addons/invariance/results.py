@@ -175,8 +175,8 @@ def _note_unseen(outputs: Sequence[OutputResult]) -> None:
     """Note which sizes of the batch a kernel was not launched for, and others were.
 
     What an output counts as rows may be all elements of a tensor. So it is compared with those
-    alone that were seen at a size that it was seen at; with all where there are none, and sizes
-    of its own show that the batch changed.
+    alone that were seen at a size that it was seen at; where there are none, with all, if it was
+    seen at several sizes.
     """
     sizes: dict[tuple[str, str], set[int]] = {}
     for each in outputs:
