@@ -1,10 +1,12 @@
 """Values into the exact columns of a table: for writing (strict) and for reading (tolerant)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from kvtrace.schema.arrays import array_of, array_of_numpy
 from kvtrace.schema.errors import DamagedFile, SchemaMismatch
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
@@ -146,17 +148,13 @@ def _array(table: Table, name: str, values: ColumnValues) -> pa.Array:
         return _arrow_array(values, wanted, where)
     if isinstance(values, str | bytes | Mapping):
         raise SchemaMismatch(f"{where} needs one value per row, not a single {type(values)}")
-    prepare = _preparation(wanted, where)
-    if prepare is not None:
-        values = [prepare(value) for value in values]
     try:
-        try:
-            array = pa.array(values, type=wanted)
-        except UnicodeEncodeError:
-            array = pa.array([_without_surrogates(value) for value in values], type=wanted)
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            return array_of_numpy(values).cast(wanted)
+        return array_of(list(values), wanted)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise SchemaMismatch(f"values do not fit {where} ({wanted}): {error}") from error
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        kind = "" if pa.types.is_nested(wanted) else f" ({wanted})"
+        raise SchemaMismatch(f"values do not fit {where}{kind}: {error}") from error
 
 
 def _arrow_array(values: pa.Array, wanted: pa.DataType, where: str) -> pa.Array:
@@ -172,40 +170,3 @@ def _cast(values: Any, wanted: pa.DataType) -> Any:
     if pa.types.is_dictionary(wanted) and pa.types.is_dictionary(values.type):
         values = values.cast(wanted.value_type)
     return values.cast(wanted)
-
-
-def _preparation(wanted: pa.DataType, where: str) -> Callable[[Any], Any] | None:
-    """What Python values of a nested type need first: checked keys, maps as lists of pairs."""
-    if pa.types.is_map(wanted):
-        return lambda value: list(value.items()) if isinstance(value, Mapping) else value
-    if pa.types.is_list(wanted):
-        inner = _preparation(wanted.value_type, where)
-        if inner is None:
-            return None
-        return lambda value: None if value is None else [inner(item) for item in value]
-    if pa.types.is_struct(wanted):
-        known = {field.name for field in wanted}
-        return lambda value: _checked_struct(value, known, where)
-    return None
-
-
-def _checked_struct(value: Any, known: set[str], where: str) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    unknown = sorted(value.keys() - known)
-    if unknown:
-        raise SchemaMismatch(f"{where} has no field {', '.join(map(repr, unknown))}")
-    return value
-
-
-def _without_surrogates(value: Any) -> Any:
-    """A file name that is not UTF-8 reaches Python with surrogates, which Arrow cannot store."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, Mapping):
-        return {key: _without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_without_surrogates(item) for item in value)
-    if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
-    return value

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kvtrace.schema.arrays import numpy_of
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import NewerFormat
 from kvtrace.schema.journal import Damage, SegmentReader, described
@@ -112,7 +113,7 @@ def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int
         if any(name not in known or batch.column(name).null_count for name in sort):
             ordered = False
             continue
-        keys = [_plain(batch.column(name)) for name in sort]
+        keys = [numpy_of(batch.column(name)) for name in sort]
         joined = (
             keys
             if last is None
@@ -121,13 +122,6 @@ def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int
         ordered = _in_order(joined)
         last = [key[-1:] for key in keys]
     return rows, ordered
-
-
-def _plain(column: pa.Array) -> npt.NDArray[Any]:
-    if pa.types.is_timestamp(column.type):
-        column = column.view(pa.int64())  # a cast would import all of pyarrow.compute
-    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return values
 
 
 def _in_order(keys: Sequence[npt.NDArray[Any]]) -> bool:

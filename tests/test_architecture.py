@@ -209,6 +209,20 @@ def test_capture_and_its_backends_import_nothing_heavy() -> None:
     assert broken == []
 
 
+def test_what_records_asks_nothing_of_pyarrow_for_which_that_imports_pandas() -> None:
+    asks = re.compile(
+        r"\bpa\.(array|scalar|repeat)\(|\.(to_numpy|to_pandas|fill_null|dictionary_encode)\(|\bpc\."
+    )
+    writing = {f"kvtrace.schema.{name}" for name in ("columns", "journal", "sealing", "writer")}
+    broken = [
+        f"{name} says {found[0]}"
+        for name, path in MODULES
+        if name in writing or name.startswith(("kvtrace.capture", "kvtrace.backends.cupti"))
+        if (found := asks.search(path.read_text()))
+    ]
+    assert broken == []
+
+
 def test_reading_a_trace_imports_neither_torch_nor_triton() -> None:
     reading = _ENGINE | {"kvtrace.converters", "kvtrace.text"}
     broken = [

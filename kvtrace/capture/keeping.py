@@ -54,15 +54,15 @@ class Keeping:
         if self._one_in == 1:
             return columns
         import numpy as np
-        import pyarrow as pa
 
         from kvtrace.capture.launch_rows import LAYOUT
         from kvtrace.capture.sampling import SampledLaunches
+        from kvtrace.schema.arrays import array_of_numpy
 
         self._launches = self._launches or SampledLaunches(self._one_in)
         rows = np.frombuffer(content, LAYOUT)
         kept, weights = self._launches.chosen(rows, columns["seq"])
-        mask = pa.array(kept)
+        mask = array_of_numpy(kept)
         found = {
             name: column[kept] if isinstance(column, np.ndarray) else column.filter(mask)
             for name, column in columns.items()

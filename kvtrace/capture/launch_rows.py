@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_SHIFT, PHASES
+from kvtrace.schema.arrays import array_of, array_of_numpy
 
 #: The layout of `hot.ROW`, and of `struct row` in `_hot.c`.
 LAYOUT: Final = np.dtype(
@@ -26,7 +27,7 @@ PHASE_MASK: Final = (1 << GRAPH_SHIFT) - 1
 #: Threads may note the ends of their launches in another order than they read the clock, so close.
 _UNEVEN: Final = 10_000_000
 
-_PHASES = pa.array(PHASES, pa.string())
+_PHASES = array_of(PHASES, pa.string())
 
 
 def has_graph_capture(content: bytes) -> bool:
@@ -60,8 +61,10 @@ def columns_of(content: bytes) -> dict[str, Any]:
     }
     absent = rows["device"] < 0
     for name in ("device", "stream"):
-        columns[name] = pa.array(np.ascontiguousarray(rows[name]), mask=absent)
-    columns["phase"] = pa.DictionaryArray.from_arrays(pa.array(rows["phase"] & PHASE_MASK), _PHASES)
+        columns[name] = array_of_numpy(rows[name], absent)
+    columns["phase"] = pa.DictionaryArray.from_arrays(
+        array_of_numpy(rows["phase"] & PHASE_MASK), _PHASES
+    )
     graph = (rows["phase"] >> GRAPH_SHIFT).astype(np.int64)
-    columns["graph_id"] = pa.array(graph, mask=graph == 0)
+    columns["graph_id"] = array_of_numpy(graph, graph == 0)
     return columns

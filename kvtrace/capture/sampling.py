@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from kvtrace.capture.launch_rows import LAYOUT, PHASE_MASK
 from kvtrace.capture.records import GRAPH_CAPTURE, PHASES
+from kvtrace.schema.arrays import are_null, array_of_numpy, numpy_of
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -149,19 +150,19 @@ class SampledExecutions:
         """Return the rows that are to be recorded, with their weights."""
         keys = self._numbers(rows)
         launch = rows["launch_seq"].combine_chunks()
-        of_launch = launch.is_valid().to_numpy(zero_copy_only=False)
-        of_launch &= rows["graph_id"].combine_chunks().is_null().to_numpy(zero_copy_only=False)
-        numbers = np.where(of_launch, launch.fill_null(0).to_numpy(), rows["record"].to_numpy())
+        of_launch = ~are_null(launch) & are_null(rows["graph_id"].combine_chunks())
+        record = numpy_of(rows["record"].combine_chunks())
+        numbers = np.where(of_launch, numpy_of(launch), record)
         chosen = is_chosen(numbers, self.one_in)
         kept = chosen | self._weights.firsts(keys)
         weights = self._weights.of(keys, kept)
         # A first one's launch may not be recorded: then it has no row.
         found = _without_launches(rows, of_launch & ~chosen)
         last = len(keys) - 1 - np.unique(keys[::-1], return_index=True)[1]
-        held = found.take(pa.array(last))  # and not all of the rows
+        held = found.take(array_of_numpy(last))  # and not all of the rows
         for place, key in enumerate(keys[last].tolist()):
             self._last[key] = held.slice(place, 1)
-        return _weighted(found.filter(pa.array(kept)), weights)
+        return _weighted(found.filter(array_of_numpy(kept)), weights)
 
     def rest(self) -> pa.Table | None:
         """Return the last execution of each kind that has some left; None where there is none."""
@@ -174,7 +175,7 @@ class SampledExecutions:
 
     def _numbers(self, rows: pa.Table) -> Numbers:
         """Number each row's call, or else its kind and name."""
-        call = rows["call_id"].combine_chunks().fill_null(_NO_CALL).to_numpy()
+        call = numpy_of(rows["call_id"].combine_chunks(), _NO_CALL)
         by_name = call == _NO_CALL
         kind, name = (_codes(rows[column]) for column in ("kind", "name"))
         codes = np.stack([call, np.where(by_name, kind, -1), np.where(by_name, name, -1)])
@@ -190,17 +191,16 @@ class SampledExecutions:
 def _codes(column: pa.ChunkedArray) -> Numbers:
     """Return a number for each text of a dictionary-encoded column."""
     indices = column.combine_chunks().indices
-    codes: Numbers = indices.fill_null(-1).to_numpy().astype(np.int64)
+    codes: Numbers = numpy_of(indices, -1).astype(np.int64)
     return codes
 
 
 def _weighted(rows: pa.Table, weights: Numbers) -> pa.Table:
-    return rows.append_column("weight", pa.array(weights))
+    return rows.append_column("weight", array_of_numpy(weights))
 
 
 def _without_launches(rows: pa.Table, which: Mask) -> pa.Table:
     place = rows.schema.get_field_index("launch_seq")
     column = rows.column(place).combine_chunks()
-    known = column.is_valid().to_numpy(zero_copy_only=False) & ~which
-    fresh = pa.array(column.fill_null(0).to_numpy(), mask=~known)
+    fresh = array_of_numpy(numpy_of(column), are_null(column) | which)
     return rows.set_column(place, "launch_seq", fresh)

@@ -15,6 +15,8 @@ from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable
 from kvtrace.backends.cupti.requests import FOLLOWED, KINDS, Requests
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import current_stack
+from kvtrace.schema.arrays import array_of, array_of_numpy
+from kvtrace.schema.table_types import NAME
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -73,8 +75,8 @@ class HostEvents:
         stack[~wanted] = 0
         ids, without = self._requests.stack_ids(stack, journal.add_stack)
         return {
-            "requested": pa.array(begin, mask=(begin == 0) | ~wanted),
-            "stack_id": pa.array(ids, mask=without),
+            "requested": array_of_numpy(begin, (begin == 0) | ~wanted),
+            "stack_id": array_of_numpy(ids, without),
         }
 
     def _columns(self, events: NDArray[Any], journal: "Journal") -> Mapping[str, Any]:
@@ -82,12 +84,12 @@ class HostEvents:
         sizes = events["bytes"].astype(np.int64)
         return {
             "record": self._records(len(events)),
-            "kind": pa.array([KINDS[kind] for kind in events["kind"].tolist()]).dictionary_encode(),
+            "kind": array_of([KINDS[kind] for kind in events["kind"].tolist()], NAME),
             "begin": events["begin"].astype(np.int64),
             "end": events["end"].astype(np.int64),
             "thread": events["thread"].astype(np.int64),
-            "bytes": pa.array(sizes, mask=sizes == 0),
-            "stack_id": pa.array(ids, mask=without),
+            "bytes": array_of_numpy(sizes, sizes == 0),
+            "stack_id": array_of_numpy(ids, without),
         }
 
     def _collected(
@@ -97,12 +99,12 @@ class HostEvents:
         ids = [journal.add_stack(frames) if frames else None for frames in stacks]
         return {
             "record": self._records(len(found)),
-            "kind": pa.array([_COLLECT] * len(found), pa.string()).dictionary_encode(),
+            "kind": array_of([_COLLECT] * len(found), NAME),
             "begin": np.asarray(begin, np.int64),
             "end": np.asarray(end, np.int64),
             "thread": np.asarray(thread, np.int64),
             "bytes": pa.nulls(len(found), pa.int64()),
-            "stack_id": pa.array(ids, pa.int64()),
+            "stack_id": array_of(ids, pa.int64()),
         }
 
     def _records(self, count: int) -> NDArray[np.int64]:

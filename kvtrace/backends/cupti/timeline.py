@@ -29,6 +29,7 @@ from kvtrace.backends.cupti.silence import PATIENCE, Silence
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.forks import Lock
+from kvtrace.schema.arrays import array_of, array_of_numpy, numpy_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.symbols import readable
 from kvtrace.schema.table_types import NAME
@@ -101,16 +102,18 @@ class Timeline:
 
     def launches(self, columns: Mapping[str, Any]) -> None:
         """Observe launches, before the journal's round asks for kernels."""
-        device = _plain(columns["device"], -1)
+        device = numpy_of(columns["device"], -1).astype(np.int64)
         call = np.asarray(columns["call_id"], np.int64)
-        phase = columns["phase"].indices.to_numpy()
-        graph = _plain(columns["graph_id"], 0)
+        phase = numpy_of(columns["phase"].indices)
+        graph = numpy_of(columns["graph_id"], 0).astype(np.int64)
         captured = phase == GRAPH_CAPTURE
         identity = self._identities_of(call)
         known = (identity >= 0) & (device >= 0) & (~captured | (graph > 0))
         if not known.any():
             return
-        stream = self._stream_ids(device, _plain(columns["stream"], 0), known & ~captured)
+        stream = self._stream_ids(
+            device, numpy_of(columns["stream"], 0).astype(np.int64), known & ~captured
+        )
         if (known & ~captured).any():
             self._silence.expect()
         rows = np.flatnonzero(known)
@@ -321,13 +324,14 @@ class Timeline:
     def _columns(self, part: Joined) -> dict[str, Any]:
         kernels = part.kernels
         distinct, place = np.unique(kernels.identity, return_inverse=True)
-        names = pa.array([self._identities.known[number][0] for number in distinct.tolist()])
+        known = self._identities.known
+        names = array_of([known[number][0] for number in distinct.tolist()], pa.string())
         return {
             "record": self._records(len(kernels)),
-            "launch_seq": pa.array(part.seq, mask=part.seq == NONE),
-            "call_id": pa.array(part.call, mask=part.call == NONE),
+            "launch_seq": array_of_numpy(part.seq, part.seq == NONE),
+            "call_id": array_of_numpy(part.call, part.call == NONE),
             **_placed(kernels),
-            "name": pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), names),
+            "name": pa.DictionaryArray.from_arrays(array_of_numpy(place.astype(np.int32)), names),
             "grid_x": np.ascontiguousarray(kernels.grid[:, 0]),
             "grid_y": np.ascontiguousarray(kernels.grid[:, 1]),
             "grid_z": np.ascontiguousarray(kernels.grid[:, 2]),
@@ -346,10 +350,10 @@ class Timeline:
             "launch_seq": nothing,
             "call_id": nothing,
             **_placed(part),
-            "name": pa.array(part.names).dictionary_encode(),
+            "name": array_of(part.names, NAME),
             **dict.fromkeys(("grid_x", "grid_y", "grid_z", "shared_bytes"), nothing),
             "registers": pa.nulls(count, pa.int32()),
-            "kind": pa.array(np.where(part.fill, "fill", "copy")).dictionary_encode(),
+            "kind": array_of(["fill" if fill else "copy" for fill in part.fill.tolist()], NAME),
             "bytes": part.bytes,
         }
 
@@ -418,16 +422,11 @@ def _placed(part: Executions) -> dict[str, Any]:
     """Return when and where executions ran."""
     untimed = (part.start == 0) | (part.end == 0)
     return {
-        "start": pa.array(part.start, mask=untimed),
-        "end": pa.array(part.end, mask=untimed),
+        "start": array_of_numpy(part.start, untimed),
+        "end": array_of_numpy(part.end, untimed),
         "device": part.device.astype(np.int32),
         "stream": part.stream,
         "correlation_id": part.correlation,
-        "graph_id": pa.array(part.graph, mask=part.graph == 0),
-        "graph_node_id": pa.array(part.graph_node, mask=part.graph == 0),
+        "graph_id": array_of_numpy(part.graph, part.graph == 0),
+        "graph_node_id": array_of_numpy(part.graph_node, part.graph == 0),
     }
-
-
-def _plain(column: Any, absent: int) -> NDArray[np.int64]:
-    """A column with nulls as integers."""
-    return np.asarray(column.fill_null(absent), np.int64)

@@ -1,0 +1,187 @@
+"""Values into Arrow arrays and back, for programs that are recorded: without pandas.
+
+`pyarrow.array`, `pyarrow.scalar` and `Array.to_numpy` first import pandas where it is installed,
+even for a list of integers. That is 0.3 s and 50 MB which the program did not ask for, in a
+thread: a fork meanwhile inherits locks that are held, and at the interpreter's end the import
+fails, and recording with it. The layouts are those of Arrow's columnar format 1.5.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, chain
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+#: Codes of `array.array`, which takes no number that does not fit.
+_CODES: Final[Mapping[pa.DataType, str]] = {
+    pa.int8(): "b",
+    pa.int16(): "h",
+    pa.int32(): "i",
+    pa.int64(): "q",
+    pa.uint8(): "B",
+    pa.uint16(): "H",
+    pa.uint32(): "I",
+    pa.uint64(): "Q",
+    pa.float32(): "f",
+    pa.float64(): "d",
+}
+
+
+def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
+    """Return an array of Python values; None is null, surrogates in texts become "?".
+
+    Raises:
+        TypeError: a value of another type, or a type that no table has.
+        ValueError: a field that a struct does not have, or a key that is null.
+        OverflowError: a number that does not fit, or more than 2 GiB of texts.
+
+    """
+    absent = sum(value is None for value in values)
+    if absent == len(values):
+        return pa.nulls(absent, wanted)
+    valid = _bits(value is not None for value in values) if absent else None
+    if pa.types.is_dictionary(wanted):
+        return _dictionary(values, wanted)
+    if pa.types.is_struct(wanted):
+        return _made(wanted, [valid], len(values), _fields(values, wanted))
+    if pa.types.is_list(wanted):
+        offsets, items = _joined(values, _listed)
+        return _made(wanted, [valid, offsets], len(values), [array_of(items, wanted.value_type)])
+    if pa.types.is_map(wanted):
+        offsets, pairs = _joined(values, _pairs)
+        return _made(wanted, [valid, offsets], len(values), [_entries(pairs, wanted)])
+    if pa.types.is_string(wanted) or pa.types.is_binary(wanted):
+        parts = _texts(values) if pa.types.is_string(wanted) else list(map(_bytes, values))
+        content = pa.py_buffer(b"".join(parts))
+        return _made(wanted, [valid, _offsets(parts), content], len(parts))
+    if pa.types.is_boolean(wanted):
+        return _made(wanted, [valid, _bits(map(_flag, values))], len(values))
+    code = "q" if pa.types.is_timestamp(wanted) else _CODES.get(wanted)
+    if code is None:
+        raise TypeError(f"a trace holds no values of type {wanted}")
+    numbers = array(code, [0 if value is None else value for value in values])
+    return _made(wanted, [valid, pa.py_buffer(numbers)], len(numbers))
+
+
+def array_of_numpy(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> Any:
+    """Return an array of NumPy's numbers or flags, null where they are `absent`."""
+    kind = pa.from_numpy_dtype(values.dtype)
+    valid = None if absent is None else _bits(~absent)
+    content = _bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [valid, content])
+
+
+def numpy_of(values: pa.Array, absent: int = 0) -> npt.NDArray[Any]:
+    """Return texts, flags, numbers, or times in nanoseconds; nulls are `absent`, of texts None."""
+    if not pa.types.is_primitive(values.type):
+        return np.array(values.to_pylist(), object)
+    if pa.types.is_timestamp(values.type):
+        values = values.view(pa.int64())  # a cast would import all of pyarrow.compute
+    kind = values.type.to_pandas_dtype()
+    if not len(values):
+        return np.zeros(0, kind)
+    content = values.buffers()[1]
+    if kind is np.bool_:
+        found = _flags(content, values)
+    else:
+        found = np.frombuffer(content, kind, len(values), values.offset * kind().itemsize)
+    return np.where(are_null(values), absent, found) if values.null_count else found
+
+
+def are_null(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return for each value whether it is null."""
+    if not values.null_count:
+        return np.zeros(len(values), bool)
+    return ~_flags(values.buffers()[0], values)
+
+
+def _flags(bits: pa.Buffer, of: pa.Array) -> npt.NDArray[np.bool_]:
+    whole = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return whole[of.offset : of.offset + len(of)].astype(bool)
+
+
+def _made(
+    wanted: pa.DataType, buffers: list[Any], count: int, children: Sequence[pa.Array] | None = None
+) -> pa.Array:
+    return pa.Array.from_buffers(wanted, count, buffers, children=children)
+
+
+def _bits(flags: Iterable[bool] | npt.NDArray[np.bool_]) -> pa.Buffer:
+    whole = flags if isinstance(flags, np.ndarray) else np.fromiter(flags, bool)
+    return pa.py_buffer(np.packbits(whole, bitorder="little"))
+
+
+def _offsets(parts: Iterable[Any]) -> pa.Buffer:
+    return pa.py_buffer(array("i", accumulate(map(len, parts), initial=0)))
+
+
+def _joined(
+    values: Sequence[Any], items_of: Callable[[Any], Sequence[Any]]
+) -> tuple[pa.Buffer, list[Any]]:
+    """Return the offsets of values that have items, and the items of them all."""
+    items = [() if value is None else items_of(value) for value in values]
+    return _offsets(items), list(chain.from_iterable(items))
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise TypeError(f"a list is expected, not {value!r:.60}")
+    return value if isinstance(value, list | tuple) else list(value)
+
+
+def _pairs(value: Any) -> Sequence[Any]:
+    return list(value.items()) if isinstance(value, Mapping) else _listed(value)
+
+
+def _entries(pairs: Sequence[tuple[Any, Any]], wanted: pa.DataType) -> pa.Array:
+    keys = [key for key, _ in pairs]
+    if None in keys:
+        raise ValueError("a key is null")
+    held = [array_of(keys, wanted.key_type)]
+    held.append(array_of([item for _, item in pairs], wanted.item_type))
+    return _made(pa.struct([wanted.key_field, wanted.item_field]), [None], len(keys), held)
+
+
+def _fields(values: Sequence[Any], wanted: pa.DataType) -> list[pa.Array]:
+    known = {field.name for field in wanted}
+    rows = [{} if value is None else value for value in values]
+    for row in rows:
+        if type(row) is not dict and not isinstance(row, Mapping):
+            raise TypeError(f"fields by name are expected, not {row!r:.60}")
+        if not known.issuperset(row):
+            unknown = sorted(set(row) - known, key=str)
+            raise ValueError(f"there are no fields {', '.join(map(repr, unknown))}")
+    return [array_of([row.get(field.name) for row in rows], field.type) for field in wanted]
+
+
+def _dictionary(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
+    codes: dict[Any, int] = {}
+    places = [None if value is None else codes.setdefault(value, len(codes)) for value in values]
+    return pa.DictionaryArray.from_arrays(
+        array_of(places, wanted.index_type), array_of(list(codes), wanted.value_type)
+    )
+
+
+def _texts(values: Sequence[str | None]) -> list[bytes]:
+    texts = ["" if value is None else value for value in values]
+    try:
+        return list(map(str.encode, texts))
+    except UnicodeEncodeError:  # a file name that is not UTF-8 reaches Python with surrogates
+        return [text.encode("utf-8", "replace") for text in texts]
+
+
+def _bytes(value: Any) -> bytes:
+    if value is None:
+        return b""
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(f"bytes are expected, not {value!r:.60}")
+    return bytes(value)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_ | None):
+        raise TypeError(f"True or False is expected, not {value!r:.60}")
+    return bool(value)

@@ -1,0 +1,121 @@
+"""Arrays that are made without pandas are those that pyarrow makes."""
+
+import datetime
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtrace.schema.arrays import are_null, array_of, array_of_numpy, numpy_of
+from kvtrace.schema.table_types import FACTS, NAME, TIME
+from kvtrace.schema.tables import TABLES
+
+TYPES = sorted({field.type for table in TABLES.values() for field in table.schema}, key=str)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+UNITS = 1_000_000_000
+
+
+def values_of(kind):
+    """Values of a type, null among them."""
+    if pa.types.is_list(kind):
+        made = st.lists(values_of(kind.value_type), max_size=3)
+    elif pa.types.is_struct(kind):
+        made = st.fixed_dictionaries(
+            {}, optional={field.name: values_of(field.type) for field in kind}
+        )
+    elif pa.types.is_map(kind):
+        made = st.dictionaries(TEXTS, TEXTS | st.none(), max_size=3)
+    elif pa.types.is_timestamp(kind):
+        made = st.integers(-(2**63), 2**63 - 1)
+    elif pa.types.is_integer(kind):
+        made = st.integers(-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
+    elif pa.types.is_floating(kind):
+        made = st.floats(allow_nan=False)
+    elif pa.types.is_boolean(kind):
+        made = st.booleans()
+    elif pa.types.is_binary(kind):
+        made = st.binary(max_size=4)
+    else:
+        made = TEXTS
+    return st.none() | made
+
+
+def by_pyarrow(values, kind):
+    if pa.types.is_map(kind):
+        values = [None if value is None else list(value.items()) for value in values]
+    return pa.array(values, kind)
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+@given(data=st.data())
+def test_python_values_become_what_pyarrow_makes_of_them(kind, data):
+    values = data.draw(st.lists(values_of(kind), max_size=20))
+
+    made = array_of(values, kind)
+
+    made.validate(full=True)
+    assert made.type == kind
+    assert made.equals(by_pyarrow(values, kind))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1.5], pa.int64()),
+        (["1"], pa.int64()),
+        ([""], pa.int32()),
+        ([2**31], pa.int32()),
+        ([-1], pa.uint8()),
+        (["1"], pa.float64()),
+        ([datetime.datetime.now(datetime.UTC)], TIME),
+        ([1], pa.string()),
+        ([b"a"], pa.string()),
+        ([1], NAME),
+        (["a"], pa.binary()),
+        ([1], pa.bool_()),
+        (["ab"], pa.list_(pa.string())),
+        ([{"a": 1}], pa.list_(pa.string())),
+        ([3], pa.list_(pa.int64())),
+        ([[["a", 1]]], FACTS),
+        ([{None: "a"}], FACTS),
+        ([("a",)], pa.struct([("a", pa.string())])),
+        ([{"b": "a"}], pa.struct([("a", pa.string())])),
+        ([datetime.date.today()], pa.date32()),
+    ],
+)
+def test_what_does_not_fit_is_refused(values, kind):
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        array_of([None, *values], kind)
+
+
+@pytest.mark.parametrize("kind", ["i4", "i8", "u2", "f4", "f8", "?"])
+@given(data=st.data())
+def test_numbers_of_numpy_go_there_and_back(kind, data):
+    numbers = st.booleans() if kind == "?" else st.integers(0, 100)
+    rows = data.draw(st.lists(st.tuples(numbers, st.booleans()), max_size=40))
+    values = np.array([value for value, _ in rows], kind)
+    absent = np.array([flag for _, flag in rows], bool)
+    first, last = sorted(data.draw(st.integers(0, len(rows))) for _ in range(2))
+
+    whole, gaps = array_of_numpy(values), array_of_numpy(values, absent)
+
+    assert whole.equals(pa.array(values))
+    assert gaps.equals(pa.array(values, mask=absent))
+    part = gaps.slice(first, last - first)
+    assert are_null(part).tolist() == absent[first:last].tolist()
+    assert numpy_of(part, 1).tolist() == np.where(absent, 1, values)[first:last].tolist()
+    assert numpy_of(whole).dtype == values.dtype
+
+
+def test_columns_of_a_matrix_are_copied_and_texts_and_times_come_back():
+    matrix = np.arange(6).reshape(3, 2)
+    assert [array_of_numpy(matrix[:, at]).to_pylist() for at in range(2)] == [[0, 2, 4], [1, 3, 5]]
+
+    times = numpy_of(pa.array([5, 2 * UNITS], TIME))
+    texts = numpy_of(pa.array(["b", "a"], NAME))
+
+    assert times.tolist() == [5, 2 * UNITS]
+    assert [before < after for before, after in pairwise(texts)] == [False]
