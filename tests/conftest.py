@@ -7,6 +7,7 @@ processes of pytest-xdist too.
 import gc
 import os
 import shutil
+import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +38,9 @@ COLLECTED_EACH = 50_000
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(tiers)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in what a shell starts in the background; programs that tests start would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
     if cache is not None:
         os.environ["KVTRACE_TEST_TTIR"] = str(cache.mkdir("kernels"))

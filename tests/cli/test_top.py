@@ -182,6 +182,8 @@ def watched(out, end, at_least):
                 os.write(terminal, b"q")
             else:
                 os.kill(pid, signal.SIGINT)
+    else:  # it waits for someone to read what it writes
+        os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), [int(n.replace(",", "")) for n in pages], drawn
