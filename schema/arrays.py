@@ -2,7 +2,7 @@
 
 `pyarrow.array`, `pyarrow.scalar` and `Array.to_numpy` first import pandas where it is installed,
 even for a list of integers. That is 0.3 s and 50 MB which the program did not ask for, in a
-thread: a fork meanwhile inherits locks that are held, and at the interpreter's end the import
+thread: a fork then inherits locks that are held, and at the interpreter's end the import
 fails, and recording with it. The layouts are those of Arrow's columnar format 1.5.
 """
 
