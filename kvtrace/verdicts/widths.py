@@ -105,6 +105,7 @@ class _Finder:
         self._flow = flow_of(summary.module)
         self._found: dict[object, Use] = {}
         self._seen: set[tuple[int, Lanes, Purpose, bool]] = set()
+        self._sources: dict[int, Arithmetic | None] = {}
 
     def all(self) -> Iterator[Use]:
         """Look backwards from all accesses."""
@@ -418,6 +419,11 @@ class _Finder:
 
     def _source(self, value: Value) -> Arithmetic | None:
         """Return the arithmetic that makes a value, seen through what only moves it."""
+        if value.id not in self._sources:
+            self._sources[value.id] = self._nearest(value)
+        return self._sources[value.id]
+
+    def _nearest(self, value: Value) -> Arithmetic | None:
         waiting, seen = [value], {value.id}
         while waiting:
             current = waiting.pop(0)

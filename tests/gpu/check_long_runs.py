@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 import kvtrace  # noqa: E402
 from kvtrace.converters.profile.profile import read_profile  # noqa: E402
+from kvtrace.figures.window import WHOLE  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import Trace, open_trace  # noqa: E402
 from kvtrace.schema.validation import validate  # noqa: E402
@@ -73,7 +74,7 @@ def recorded(folder: Path, **settings: str) -> Trace:
 
 
 def figures(trace: Trace) -> dict[str, tuple[int, int, float]]:
-    rows = read_profile(trace, trace.runs).kernels
+    rows = read_profile(trace, trace.runs, part=WHOLE).kernels
     return {
         row.name: (row.launches, row.measured.device_executions, row.measured.device_ns or 0)
         for row in rows
