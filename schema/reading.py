@@ -262,4 +262,4 @@ def _segment_rows(path: Path, table: Table, names: Sequence[str], note: Note) ->
 
 def _nothing(table: Table, names: Sequence[str]) -> pa.Table:
     fields = [pa.field(name, table.schema.field(name).type) for name in names]
-    return pa.schema(fields).empty_table()
+    return pa.Table.from_batches([], pa.schema(fields))

@@ -175,7 +175,7 @@ class Trace:
             pieces.append(with_run(rows.select(list(names)), run_id))
         if not pieces:
             fields = [pa.field(each, table.schema.field(each).type) for each in names]
-            return pa.schema([*fields, pa.field("run", NAME)]).empty_table()
+            return pa.Table.from_batches([], pa.schema([*fields, pa.field("run", NAME)]))
         return pa.concat_tables(pieces).unify_dictionaries()
 
     def pieces(

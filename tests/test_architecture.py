@@ -211,13 +211,18 @@ def test_capture_and_its_backends_import_nothing_heavy() -> None:
 
 def test_what_records_asks_nothing_of_pyarrow_for_which_that_imports_pandas() -> None:
     asks = re.compile(
-        r"\bpa\.(array|scalar|repeat)\(|\.(to_numpy|to_pandas|fill_null|dictionary_encode)\(|\bpc\."
+        r"\bpa\.(array|scalar|repeat)\(|\bpc\."
+        r"|\.(to_numpy|to_pandas|fill_null|dictionary_encode|empty_table)\("
     )
-    writing = {f"kvtrace.schema.{name}" for name in ("columns", "journal", "sealing", "writer")}
+    writing = {
+        f"kvtrace.schema.{name}" for name in ("columns", "journal", "reading", "sealing", "writer")
+    }
+    recording = {entry.place.partition(":")[0] for entry in own_entries("backends")}
     broken = [
         f"{name} says {found[0]}"
         for name, path in MODULES
-        if name in writing or name.startswith(("kvtrace.capture", "kvtrace.backends.cupti"))
+        if name in writing
+        or name.startswith(("kvtrace.capture", "kvtrace.backends", "kvtrace.clients", *recording))
         if (found := asks.search(path.read_text()))
     ]
     assert broken == []

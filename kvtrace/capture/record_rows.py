@@ -21,16 +21,19 @@ def kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[s
     """Return a row of `kernels`."""
     row = asdict(record)
     source = row.pop("source")
+
+    def kept(kind: str, content: bytes | None) -> str | None:
+        return journal.add_artifact(kind, content) if content else None
+
     row["kernel_id"] = kernel_id
-    row["source_artifact"] = source and journal.add_artifact("source", source.encode())
+    row["source_artifact"] = kept("source", source and source.encode())
     row["files"] = [
-        {"path": path, "artifact": content and journal.add_artifact("file", content)}
-        for path, content in record.files
+        {"path": path, "artifact": kept("file", content)} for path, content in record.files
     ]
     row["stages"] = [
         {
             "stage": stage.stage,
-            "artifact": stage.content and journal.add_artifact(stage.stage, stage.content),
+            "artifact": kept(stage.stage, stage.content),
             "duration_ns": stage.duration_ns,
         }
         for stage in record.stages

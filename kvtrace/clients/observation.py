@@ -23,6 +23,7 @@ from kvtrace.forks import Lock
 from kvtrace.ir import Module
 from kvtrace.recorded_calls.compiled_code import Compiled
 from kvtrace.recorded_calls.recorded import Call
+from kvtrace.schema.arrays import array_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.trace import Trace, open_trace
@@ -230,6 +231,6 @@ class Observation:
                 taken.append(position)
                 call_ids.append(call_id)
         place = rows.schema.get_field_index("call_id")
-        found = rows.take(pa.array(taken, pa.int64()))
+        found = rows.take(array_of(taken, pa.int64()))
         field = rows.schema.field(place)
-        return found.set_column(place, field, pa.array(call_ids, field.type))
+        return found.set_column(place, field, array_of(call_ids, field.type))

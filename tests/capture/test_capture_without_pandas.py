@@ -31,26 +31,57 @@ kvtrace.stop()
 """
 
 
+OPS = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def doubled(x, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + lanes, tl.load(x + lanes, mask=lanes < n) * 2, mask=lanes < n)
+
+doubled[(2,)](torch.ones(100, device="cuda"), 100, BLOCK=64)
+"""
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Run a program where somebody's pandas fails, and return what it recorded."""
+
+    def run(*command, **settings):
+        (tmp_path / "pandas").mkdir()
+        (tmp_path / "pandas" / "__init__.py").write_text(PANDAS)
+        path = os.pathsep.join([str(tmp_path), str(ROOT)])
+        environment = os.environ | {"PYTHONPATH": path} | settings
+        done = subprocess.run(
+            [sys.executable, *command], env=environment, cwd=tmp_path, capture_output=True,
+            text=True, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "pandas" not in done.stderr
+        return open_trace(tmp_path / "out")
+
+    return run
+
+
 @pytest.mark.parametrize(
     ("limits", "launches"),
     [
         ({}, 300),
-        ({"SAMPLE": "1/10"}, 44),
-        ({"LIMIT": "100 launches"}, 100),
-        ({"LIMIT": "ring:1MB"}, 300),
+        ({"KVTRACE_SAMPLE": "1/10"}, 44),
+        ({"KVTRACE_LIMIT": "100 launches"}, 100),
+        ({"KVTRACE_LIMIT": "ring:1MB"}, 300),
     ],
 )
-def test_no_recording_imports_it(limits, launches, tmp_path):
-    (tmp_path / "pandas").mkdir()
-    (tmp_path / "pandas" / "__init__.py").write_text(PANDAS)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    environment |= {f"KVTRACE_{name}": text for name, text in limits.items()}
+def test_no_recording_imports_it(limits, launches, recorded):
+    assert recorded("-c", PROGRAM, "out", **limits).table("launches").num_rows == launches
 
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, tmp_path / "out"], env=environment, capture_output=True,
-        text=True, timeout=120,
-    )  # fmt: skip
 
-    assert done.returncode == 0, done.stderr
-    assert "pandas" not in done.stderr
-    assert open_trace(tmp_path / "out").table("launches").num_rows == launches
+def test_neither_do_verdicts_and_evaluation_when_a_program_ends(recorded, tmp_path):
+    (tmp_path / "program.py").write_text(OPS)
+    modes = ("--mode", "ops", "--sanitize", "warn", "--device", "cpu")
+
+    trace = recorded("-m", "kvtrace", "run", *modes, "-o", "out", "program.py")
+
+    assert trace.table("ops").num_rows > 0
+    assert set(trace.table("findings")["verdict"].to_pylist()) == {"proven"}

@@ -82,7 +82,7 @@ def derived_tables(observed: Observed) -> dict[str, pa.Table]:
 def empty_tables() -> dict[str, pa.Table]:
     """Return all derived tables with no rows: of a call that was not observed."""
     named = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
-    return {table.name: table.schema.empty_table() for table in (*named, *DEFINITIONS)}
+    return {table.name: pa.Table.from_batches([], table.schema) for table in (*named, *DEFINITIONS)}
 
 
 def finding_tables(observed: Observed, found: Sequence[Finding]) -> dict[str, pa.Table]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kvtrace.addons.neuron.findings import Finding
 from kvtrace.addons.neuron.launching import Outcome
@@ -18,6 +17,7 @@ from kvtrace.addons.neuron.recording.rows import (
 )
 from kvtrace.addons.neuron.recording.samples import samples_of
 from kvtrace.forks import Lock
+from kvtrace.schema.arrays import array_of
 
 
 class ObservedCall:
@@ -92,4 +92,4 @@ def joined(calls: Sequence[ObservedCall]) -> dict[str, pa.Table]:
     first: dict[int, int] = {}
     for place, identity in enumerate(stacks["stack_id"].to_pylist()):
         first.setdefault(identity, place)
-    return tables | {"stacks": pc.take(stacks, pa.array(first.values(), pa.int64()))}
+    return tables | {"stacks": stacks.take(array_of(list(first.values()), pa.int64()))}
