@@ -1,4 +1,8 @@
-"""Each add-on is deleted in a copy of the tree, with its tests: the rest goes on without it."""
+"""All add-ons are deleted in a copy of the tree, with their tests: the rest goes on without them.
+
+With `KVTRACE_TEST_THOROUGH=1` also each alone, which differs where one add-on imports another:
+`tests/test_architecture.py` finds that in the source.
+"""
 
 import os
 import shutil
@@ -130,11 +134,16 @@ REST = (
 )
 
 
-@pytest.fixture(scope="module", params=ADDONS)
-def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of what git tracks, without an add-on's folder and its tests'."""
-    folder = tmp_path_factory.mktemp(request.param) / "tree"
-    gone = (f"kvtrace/addons/{request.param}/", f"tests/addons/{request.param}/")
+@pytest.fixture(scope="module", params=["all", *(ADDONS if THOROUGH else ())])
+def deleted(request: pytest.FixtureRequest) -> list[str]:
+    return ADDONS if request.param == "all" else [request.param]
+
+
+@pytest.fixture(scope="module")
+def tree(deleted: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what git tracks, without the folders of add-ons and of their tests."""
+    folder = tmp_path_factory.mktemp("without") / "tree"
+    gone = tuple(f"{above}/addons/{name}/" for name in deleted for above in ("kvtrace", "tests"))
     copy_tracked(folder, gone if THOROUGH else (*gone, "tests/", "docs/"))
     for library in (ROOT / "kvtrace").rglob("*.so"):
         shutil.copy2(library, folder / library.relative_to(ROOT))
@@ -177,11 +186,12 @@ def test_commands_answer(tree: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_what_is_gone_is_said_in_one_sentence(tree: Path, request: pytest.FixtureRequest) -> None:
-    for words, code, sentence in GONE.get(request.node.callspec.params["tree"], ()):
-        told = run(tree, *words.split(), code=code)
-        assert sentence in told
-        assert "Traceback" not in told
+def test_what_is_gone_is_said_in_one_sentence(tree: Path, deleted: list[str]) -> None:
+    for name in deleted:
+        for words, code, sentence in GONE.get(name, ()):
+            told = run(tree, *words.split(), code=code)
+            assert sentence in told
+            assert "Traceback" not in told
 
 
 @pytest.mark.process
