@@ -33,6 +33,8 @@ _CODES: Final[Mapping[pa.DataType, str]] = {
 def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
     """Return an array of Python values; None is null, surrogates in texts become "?".
 
+    An integer may be a float that is whole, as JSON has them.
+
     Raises:
         TypeError: a value of another type, or a type that no table has.
         ValueError: a field that a struct does not have, or a key that is null.
@@ -62,7 +64,7 @@ def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
     code = "q" if pa.types.is_timestamp(wanted) else _CODES.get(wanted)
     if code is None:
         raise TypeError(f"a trace holds no values of type {wanted}")
-    numbers = array(code, [0 if value is None else value for value in values])
+    numbers = _numbers(code, [0 if value is None else value for value in values])
     return _made(wanted, [valid, pa.py_buffer(numbers)], len(numbers))
 
 
@@ -163,6 +165,19 @@ def _dictionary(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
     return pa.DictionaryArray.from_arrays(
         array_of(places, wanted.index_type), array_of(list(codes), wanted.value_type)
     )
+
+
+def _numbers(code: str, values: list[Any]) -> "array[int] | array[float]":
+    try:
+        return array(code, values)
+    except TypeError:
+        if code in "fd":
+            raise
+        return array(code, list(map(_whole, values)))
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _texts(values: Sequence[str | None]) -> list[bytes]:

@@ -110,6 +110,10 @@ def test_numbers_of_numpy_go_there_and_back(kind, data):
     assert numpy_of(whole).dtype == values.dtype
 
 
+def test_floats_that_are_whole_are_integers():
+    assert array_of([2.0, None, 3, np.float64(4)], pa.int32()).to_pylist() == [2, None, 3, 4]
+
+
 def test_columns_of_a_matrix_are_copied_and_texts_and_times_come_back():
     matrix = np.arange(6).reshape(3, 2)
     assert [array_of_numpy(matrix[:, at]).to_pylist() for at in range(2)] == [[0, 2, 4], [1, 3, 5]]
