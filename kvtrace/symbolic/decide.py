@@ -91,6 +91,8 @@ class Given:
         self.exact = tuple(conditions)
         self.ranges = ranges
         self.alternatives = _alternatives(self.exact, ranges)
+        #: How parts of claims were proven, or None: the same are often asked about again.
+        self.proofs: dict[Condition, Method | None] = {}
 
     @property
     def is_impossible(self) -> bool:
@@ -209,6 +211,12 @@ def proves_at_least(goal: Linear, given: Given) -> Method | None:
 
 def _proof(claim: Condition, given: Given) -> Method | None:
     """Prove one part of a claim without a solver."""
+    if claim not in given.proofs:
+        given.proofs[claim] = _new_proof(claim, given)
+    return given.proofs[claim]
+
+
+def _new_proof(claim: Condition, given: Given) -> Method | None:
     if not given.alternatives:
         return "interval"
     ranges = given.ranges
