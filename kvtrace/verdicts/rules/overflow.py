@@ -122,22 +122,19 @@ def replayed(call: Call, program: int) -> Seen:
     return followed(call, (program,), _MOST_LANES)[0]
 
 
-def wraps(bound: BoundCall, access: Access) -> list[Arithmetic]:
-    """Return arithmetic that an access depends on and whose wrapping around is not ruled out.
+def wraps(bound: BoundCall, access: Access) -> bool:
+    """Tell whether arithmetic that an access depends on may wrap around: it is not ruled out.
 
-    For rules that reason about ideal integers: where this gives nothing, the access' `offset`,
+    For rules that reason about ideal integers: where nothing wraps, the access' `offset`,
     `mask` and `guard` are what the kernel computes; else nothing may be claimed of them for the
     whole call. Unlike `bound.may_wrap`, it follows where wrapped numbers are used: those that are
     masked off, or cancel, are left out; and it may ask the solver, within the call's budget.
     """
     if access.calls:
-        found = bound.may_wrap(access)
-        return [] if found is None else [found[0]]
-    return [
-        use.arithmetic
-        for use in uses(bound.call.module)
-        if use.access.op is access.op and not _is_right(bound, use)
-    ]
+        return bound.may_wrap(access) is not None
+    return any(
+        use.access.op is access.op and not _is_right(bound, use) for use in uses(bound.call.module)
+    )
 
 
 def _in_function(bound: BoundCall, access: Access) -> Verdict | None:
