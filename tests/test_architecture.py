@@ -197,12 +197,17 @@ def test_schema_needs_only_its_three_libraries() -> None:
     assert outside - SCHEMA_LIBRARIES - set(STANDARD_LIBRARY) - {"kvtrace"} == set()
 
 
-def test_capture_and_its_backends_import_nothing_heavy() -> None:
+def what_records() -> tuple[str, ...]:
+    """How the names of modules begin that run in programs that are recorded."""
     recording = {entry.place.partition(":")[0] for entry in own_entries("backends")}
+    return "kvtrace.capture", "kvtrace.backends", "kvtrace._boot", *recording
+
+
+def test_capture_and_its_backends_import_nothing_heavy() -> None:
     broken = [
         f"{name} imports {target}"
         for name, path in MODULES
-        if name.startswith(("kvtrace.capture", "kvtrace.backends", "kvtrace._boot", *recording))
+        if name.startswith(what_records())
         for target in imports_of(name, path)
         if target.split(".")[0] in HEAVY_IN_CAPTURE
     ]
@@ -214,15 +219,12 @@ def test_what_records_asks_nothing_of_pyarrow_for_which_that_imports_pandas() ->
         r"\bpa\.(array|scalar|repeat)\(|\bpc\."
         r"|\.(to_numpy|to_pandas|fill_null|dictionary_encode|empty_table)\("
     )
-    writing = {
-        f"kvtrace.schema.{name}" for name in ("columns", "journal", "reading", "sealing", "writer")
-    }
-    recording = {entry.place.partition(":")[0] for entry in own_entries("backends")}
+    schema = ("columns", "journal", "reading", "sealing", "writer")
+    parts = (*what_records(), "kvtrace.clients", *(f"kvtrace.schema.{name}" for name in schema))
     broken = [
         f"{name} says {found[0]}"
         for name, path in MODULES
-        if name in writing
-        or name.startswith(("kvtrace.capture", "kvtrace.backends", "kvtrace.clients", *recording))
+        if name.startswith(parts)
         if (found := asks.search(path.read_text()))
     ]
     assert broken == []
