@@ -1,13 +1,14 @@
 """Values into Arrow arrays and back, for programs that are recorded: without pandas.
 
 `pyarrow.array`, `pyarrow.scalar` and `Array.to_numpy` first import pandas where it is installed,
-even for a list of integers. That is 0.3 s and 50 MB which the program did not ask for, in a
+even for a list of integers. That is 0.3 s and 36 MB which the program did not ask for, in a
 thread: a fork then inherits locks that are held, and at the interpreter's end the import
 fails, and recording with it. The layouts are those of Arrow's columnar format 1.5.
 """
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, chain
 from typing import Any, Final
 
@@ -30,6 +31,10 @@ _CODES: Final[Mapping[pa.DataType, str]] = {
 }
 
 
+class UnknownField(ValueError):
+    """A value has a field that its struct does not have."""
+
+
 def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
     """Return an array of Python values; None is null, surrogates in texts become "?".
 
@@ -37,7 +42,8 @@ def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
 
     Raises:
         TypeError: a value of another type, or a type that no table has.
-        ValueError: a field that a struct does not have, or a key that is null.
+        UnknownField: a field that a struct does not have.
+        ValueError: a key that is null.
         OverflowError: a number that does not fit, or more than 2 GiB of texts.
 
     """
@@ -45,27 +51,28 @@ def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
     if absent == len(values):
         return pa.nulls(absent, wanted)
     valid = _bits(value is not None for value in values) if absent else None
+    made = partial(pa.Array.from_buffers, wanted, len(values))
     if pa.types.is_dictionary(wanted):
         return _dictionary(values, wanted)
     if pa.types.is_struct(wanted):
-        return _made(wanted, [valid], len(values), _fields(values, wanted))
+        return made([valid], children=_fields(values, wanted))
     if pa.types.is_list(wanted):
         offsets, items = _joined(values, _listed)
-        return _made(wanted, [valid, offsets], len(values), [array_of(items, wanted.value_type)])
+        return made([valid, offsets], children=[array_of(items, wanted.value_type)])
     if pa.types.is_map(wanted):
         offsets, pairs = _joined(values, _pairs)
-        return _made(wanted, [valid, offsets], len(values), [_entries(pairs, wanted)])
+        return made([valid, offsets], children=[_entries(pairs, wanted)])
     if pa.types.is_string(wanted) or pa.types.is_binary(wanted):
         parts = _texts(values) if pa.types.is_string(wanted) else list(map(_bytes, values))
         content = pa.py_buffer(b"".join(parts))
-        return _made(wanted, [valid, _offsets(parts), content], len(parts))
+        return made([valid, _offsets(parts), content])
     if pa.types.is_boolean(wanted):
-        return _made(wanted, [valid, _bits(map(_flag, values))], len(values))
+        return made([valid, _bits(map(_flag, values))])
     code = "q" if pa.types.is_timestamp(wanted) else _CODES.get(wanted)
     if code is None:
         raise TypeError(f"a trace holds no values of type {wanted}")
     numbers = _numbers(code, [0 if value is None else value for value in values])
-    return _made(wanted, [valid, pa.py_buffer(numbers)], len(numbers))
+    return made([valid, pa.py_buffer(numbers)])
 
 
 def array_of_numpy(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> Any:
@@ -105,12 +112,6 @@ def _flags(bits: pa.Buffer, of: pa.Array) -> npt.NDArray[np.bool_]:
     return whole[of.offset : of.offset + len(of)].astype(bool)
 
 
-def _made(
-    wanted: pa.DataType, buffers: list[Any], count: int, children: Sequence[pa.Array] | None = None
-) -> pa.Array:
-    return pa.Array.from_buffers(wanted, count, buffers, children=children)
-
-
 def _bits(flags: Iterable[bool] | npt.NDArray[np.bool_]) -> pa.Buffer:
     whole = flags if isinstance(flags, np.ndarray) else np.fromiter(flags, bool)
     return pa.py_buffer(np.packbits(whole, bitorder="little"))
@@ -144,7 +145,8 @@ def _entries(pairs: Sequence[tuple[Any, Any]], wanted: pa.DataType) -> pa.Array:
         raise ValueError("a key is null")
     held = [array_of(keys, wanted.key_type)]
     held.append(array_of([item for _, item in pairs], wanted.item_type))
-    return _made(pa.struct([wanted.key_field, wanted.item_field]), [None], len(keys), held)
+    pair = pa.struct([wanted.key_field, wanted.item_field])
+    return pa.Array.from_buffers(pair, len(keys), [None], children=held)
 
 
 def _fields(values: Sequence[Any], wanted: pa.DataType) -> list[pa.Array]:
@@ -155,7 +157,7 @@ def _fields(values: Sequence[Any], wanted: pa.DataType) -> list[pa.Array]:
             raise TypeError(f"fields by name are expected, not {row!r:.60}")
         if not known.issuperset(row):
             unknown = sorted(set(row) - known, key=str)
-            raise ValueError(f"there are no fields {', '.join(map(repr, unknown))}")
+            raise UnknownField(f"has no field {', '.join(map(repr, unknown))}")
     return [array_of([row.get(field.name) for row in rows], field.type) for field in wanted]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.schema.arrays import array_of, array_of_numpy
+from kvtrace.schema.arrays import UnknownField, array_of, array_of_numpy
 from kvtrace.schema.errors import DamagedFile, SchemaMismatch
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
@@ -144,14 +144,16 @@ def _array(table: Table, name: str, values: ColumnValues) -> pa.Array:
     where = f"{table.name}.{name}"
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
+    elif isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        values = array_of_numpy(values)
     if isinstance(values, pa.Array):
         return _arrow_array(values, wanted, where)
     if isinstance(values, str | bytes | Mapping):
         raise SchemaMismatch(f"{where} needs one value per row, not a single {type(values)}")
     try:
-        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-            return array_of_numpy(values).cast(wanted)
         return array_of(list(values), wanted)
+    except UnknownField as error:
+        raise SchemaMismatch(f"{where} {error}") from error
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         kind = "" if pa.types.is_nested(wanted) else f" ({wanted})"
         raise SchemaMismatch(f"values do not fit {where}{kind}: {error}") from error
@@ -160,6 +162,8 @@ def _array(table: Table, name: str, values: ColumnValues) -> pa.Array:
 def _arrow_array(values: pa.Array, wanted: pa.DataType, where: str) -> pa.Array:
     if values.type == wanted:
         return values
+    if pa.types.is_timestamp(wanted) and pa.types.is_int64(values.type):
+        return values.view(wanted)  # a cast would import all of pyarrow.compute
     try:
         return _cast(values, wanted)
     except pa.ArrowException as error:

@@ -77,6 +77,10 @@ def test_no_recording_imports_it(limits, launches, recorded):
     assert recorded("-c", PROGRAM, "out", **limits).table("launches").num_rows == launches
 
 
+def test_a_plain_recording_does_without_the_functions_of_arrow(recorded):
+    assert recorded("-c", f"{PROGRAM}assert 'pyarrow.compute' not in sys.modules\n", "out").runs
+
+
 def test_neither_do_verdicts_and_evaluation_when_a_program_ends(recorded, tmp_path):
     (tmp_path / "program.py").write_text(OPS)
     modes = ("--mode", "ops", "--sanitize", "warn", "--device", "cpu")
