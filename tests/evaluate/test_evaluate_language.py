@@ -15,6 +15,7 @@ from kvtrace.evaluate import (
 from tests.kernels import language
 from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.recording import Recorder
+from tests.support.triton_versions import before, since
 
 
 def test_map_elementwise_runs_scalar_code_for_each_lane():
@@ -24,6 +25,30 @@ def test_map_elementwise_runs_scalar_code_for_each_lane():
 
     torch.testing.assert_close(out, x * y + 1 + x - y)
     torch.testing.assert_close(other, torch.where(x > y, x, y * 2))
+
+
+@since(3, 7, "squeeze, unsqueeze and to_tensor")
+def test_an_axis_of_one_comes_and_goes():
+    x, out = torch.randn(2, 32)
+
+    launch(language.squeezed, (1,), {"x": x, "out": out}, {"BLOCK": 32})
+
+    assert torch.equal(out, x + 2)
+
+
+@since(3, 8, "expect_zero")
+def test_an_expected_zero_is_the_value_and_is_asserted_in_debug_builds():
+    x, out = torch.tensor([0.0, 2.0, 3.0, 0.0]), torch.empty(4)
+    arguments = {"x": x, "out": out, "least": 1.0}
+
+    launch(language.expecting_zeros, (1,), arguments, {"BLOCK": 4}, debug=True)
+
+    assert torch.equal(out, x)
+    x[1] = 0.5
+    launch(language.expecting_zeros, (1,), arguments, {"BLOCK": 4})
+    assert torch.equal(out, x)
+    with pytest.raises(DeviceAssertion):
+        launch(language.expecting_zeros, (1,), arguments, {"BLOCK": 4}, debug=True)
 
 
 def test_known_assembly_runs_and_unknown_is_refused_by_name():
@@ -201,6 +226,7 @@ def test_pointers_made_from_integers_find_their_tensor():
     assert not out[:32].any()
 
 
+@before(3, 9, "pointers to pointers")  # its compiler aborts the process
 def test_pointers_that_are_only_numbers_can_be_stored_and_compared():
     x, table = torch.zeros(8), torch.zeros(8, dtype=torch.int64)
     equal = torch.full((3,), -1, dtype=torch.int32)

@@ -344,6 +344,20 @@ def _far(a, b):
 
 
 @triton.jit
+def squeezed(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    column = tl.unsqueeze(tl.load(x + lanes), 1)
+    tl.store(out + lanes, tl.squeeze(column + tl.to_tensor(2.0), 1))
+
+
+@triton.jit
+def expecting_zeros(x, out, least, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + lanes)
+    tl.store(out + lanes, tl.expect_zero(values, values < least))
+
+
+@triton.jit
 def calling(x, out, n, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
     a, b = _far(pid, n)

@@ -126,19 +126,30 @@ def tiled(x, out, m, n, ld, KIND: tl.constexpr, BM: tl.constexpr, BN: tl.constex
         sums = tl.sum(tl.reshape(tl.sum(tile, axis=1), (BM // 4, 4)), axis=1)
         groups = tl.program_id(0) * (BM // 4) + tl.arange(0, BM // 4)
         tl.store(out + groups, sums, mask=groups < m // 4)
-    elif KIND == "block pointer":
-        pointer = tl.make_block_ptr(out, (m, n), (ld, 1), (tl.program_id(0) * BM, 0), (BM, BN),
-                                    (1, 0))  # fmt: skip
-        tl.store(pointer, tile, boundary_check=(0, 1))  # [block]
     elif KIND == "descriptor":
         box = tl.make_tensor_descriptor(out, (m, n), (ld, 1), (BM, BN))
         box.store([tl.program_id(0) * BM, 0], tile)  # [box]
 
 
+@triton.jit
+def tiled_by_block_pointer(x, out, m, n, ld, BM: tl.constexpr, BN: tl.constexpr):
+    """A tile into rows that lie `ld` apart, by a block pointer."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.arange(0, BN)
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    tile = tl.load(x + rows[:, None] * n + columns[None, :], mask=inside, other=0.0)
+    pointer = tl.make_block_ptr(out, (m, n), (ld, 1), (tl.program_id(0) * BM, 0), (BM, BN), (1, 0))
+    tl.store(pointer, tile, boundary_check=(0, 1))  # [block]
+
+
 def tile(kind, *, good=False, m=8, n=12, ld=12, name="", out=None, **label):
     arguments = {"x": tensor(m, n), "out": out or tensor(16, 16), "m": m, "n": n, "ld": ld}
     add = SAMPLES.good if good else SAMPLES.bad
-    add(name or kind, tiled, arguments, {"KIND": kind, "BM": 8, "BN": 16}, (1,), **label)
+    size = {"BM": 8, "BN": 16}
+    if kind == "block pointer":
+        add(name or kind, tiled_by_block_pointer, arguments, size, (1,), **label)
+    else:
+        add(name or kind, tiled, arguments, {"KIND": kind, **size}, (1,), **label)
 
 
 tile("rows", good=True, name="rows side by side")

@@ -21,6 +21,7 @@ from tests.kernels import basic
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.defects.overflow import far_rows
 from tests.support.thorough import usually
+from tests.support.triton_versions import missing_for
 from tests.verdicts import generic_kernels as kernels
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.mutants import evaluated, mutants
@@ -214,7 +215,7 @@ def draw_blocks(numbers):
     }  # fmt: skip
 
 
-DRAWN = (
+_DRAWN = (
     Drawn(kernels.add, draw_add),
     Drawn(kernels.softmax, draw_softmax),
     Drawn(kernels.softmax_of_whole_blocks, draw_whole_blocks),
@@ -230,6 +231,7 @@ DRAWN = (
     Drawn(kernels.if_large, draw_if_large),
     Drawn(kernels.block_pointers, draw_blocks),
 )
+DRAWN = tuple(each for each in _DRAWN if not missing_for(each.kernel, {}))
 
 
 def sizes_are_positive(one):
