@@ -15,12 +15,15 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Final
 
+import triton
 import triton.language as tl
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction, create_function_from_signature
+
+from kvtrace.backends.compiled_kernels.versions import version_of
 
 _LIBRARY: Final = "triton.language"
 #: Options that `JITFunction.run` sets and the compiler asks for.
@@ -129,6 +132,7 @@ class Language:
         for name, value in vars(tl).items():
             if isinstance(value, Twin) and name in vars(tl.tensor):
                 _replace(tl.tensor, name, value, undo)  # its method of the same name
+        _replace(tl.pointer_type, "to_ir", _pointer_to_ir, undo)
         named = {value for value in twin.fn.__globals__.values() if isinstance(value, ModuleType)}
         for module in named:
             for name, value in list(vars(module).items()):
@@ -138,6 +142,16 @@ class Language:
         finally:
             for owner, name, value in reversed(undo):
                 _put(owner, name, value)
+
+
+_plain_to_ir: Final = tl.pointer_type.to_ir
+
+
+def _pointer_to_ir(pointer: Any, builder: Any) -> Any:
+    """Refuse what libtriton does not refuse but dies of (SIGABRT), since Triton 3.9."""
+    if isinstance(pointer.element_ty, tl.pointer_type) and version_of(triton) >= (3, 9):
+        raise TypeError("Triton 3.9 and newer have no pointers to pointers")
+    return _plain_to_ir(pointer, builder)
 
 
 _MISSING: Final = object()

@@ -57,3 +57,34 @@ def test_kernels_hold_the_ir_for_the_target(trace: Trace) -> None:
 def test_nothing_went_wrong(trace: Trace) -> None:
     codes = trace.table("messages", columns=["code"]).column("code").to_pylist()
     assert not {"capture-failure", "interpreter-ir", "backend-failed"} & set(codes)
+
+
+POINTERS = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def table_of_pointers(table, out, BLOCK: tl.constexpr):
+    pointers = table.to(tl.pointer_type(tl.pointer_type(tl.float32)))
+    tl.store(out + tl.arange(0, BLOCK), 2.0)
+
+out = torch.zeros(4)
+table_of_pointers[(1,)](torch.zeros(1, dtype=torch.int64), out, BLOCK=4)
+assert out.tolist() == [2.0] * 4
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("version", versions())
+def test_a_kernel_that_the_compiler_dies_of_is_recorded_without_ir(version, tmp_path):
+    (tmp_path / "program.py").write_text(POINTERS)
+    run_with(
+        version, [str(tmp_path / "program.py")], tmp_path / "cache",
+        TRITON_INTERPRET="1", KVTRACE=str(tmp_path / "out"),
+    )  # fmt: skip
+
+    trace = open_trace(tmp_path / "out")
+    (kernel,) = trace.table("kernels", columns=["name", "stages"]).to_pylist()
+    told = trace.table("messages", columns=["text"]).column("text").to_pylist()
+    refused = [text for text in told if "no pointers to pointers" in text]
+    assert trace.table("launches").num_rows == 1
+    assert bool(refused) == (not kernel["stages"])
