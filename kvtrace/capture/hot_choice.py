@@ -50,7 +50,7 @@ def _native(torch: Any) -> tuple[Any, str]:
         return None, "this Python runs without the global interpreter lock"
     types = tensor_types(torch)
     if types and not hasattr(types[0], "__dlpack_c_exchange_api__"):
-        return None, f"torch {torch.__version__} has no DLPack exchange API, 2.10 and newer have"
+        return None, f"torch {torch.__version__} is too old for the native one, 2.10 is needed"
     try:
         from kvtrace.capture import _hot  # type: ignore[attr-defined]
     except ImportError as error:

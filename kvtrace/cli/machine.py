@@ -75,15 +75,26 @@ def _triton() -> Iterator[Part]:
             "to record, pip install 'kvtrace[triton]'; reading traces takes neither",
         )  # fmt: skip
         return
-    from kvtrace.backends.compiled_kernels.versions import OLDEST, version_of
+    from kvtrace.backends.compiled_kernels.versions import (
+        OLDEST,
+        OLDEST_TORCH,
+        untested,
+        version_of,
+    )
 
     triton: Any = import_module("triton")
     torch: Any = import_module("torch")
-    wanted = ".".join(map(str, OLDEST))
+    found = f"Triton {triton.__version__}, torch {torch.__version__}"
     if version_of(triton) < OLDEST:
-        yield Part("Triton", "broken", f"Triton {triton.__version__}", f"install {wanted} or newer")
+        yield Part("Triton", "broken", found, f"install Triton {_text(OLDEST)} or newer")
+    elif version_of(torch) < OLDEST_TORCH:
+        yield Part(
+            "Triton", "broken", found,
+            f"install torch {_text(OLDEST_TORCH)} or newer: with this one a launch costs ten times "
+            "as much, and KVTRACE_DEVICE=cpu does nothing",
+        )  # fmt: skip
     else:
-        yield Part("Triton", "ok", f"Triton {triton.__version__}, torch {torch.__version__}")
+        yield Part("Triton", "ok", found, untested(triton))
     if torch.cuda.is_available():
         yield Part("GPU", "ok", f"{torch.cuda.get_device_name(0)}: kernels run on it")
     else:
@@ -91,6 +102,10 @@ def _triton() -> Iterator[Part]:
             "GPU", "missing", "no GPU: kernels on CPU tensors run in kvtrace's evaluator",
             'KVTRACE_DEVICE=cpu has tensors for "cuda" made on the CPU',
         )  # fmt: skip
+
+
+def _text(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
 
 
 def _timeline() -> Part:

@@ -5,12 +5,27 @@ from typing import Any, Final
 
 #: The oldest version whose hooks and launching function are as the backends need them.
 OLDEST: Final = (3, 5)
+#: The newest version that all tests are run with; `requirements/bounds.py` has them all.
+NEWEST_TESTED: Final = (3, 9)
+#: The oldest torch whose tensors the C extension reads.
+OLDEST_TORCH: Final = (2, 10)
 
 
-def version_of(triton: Any) -> tuple[int, int]:
-    """Major and minor version of the imported Triton; (0, 0) if it does not tell."""
-    found = re.match(r"(\d+)\.(\d+)", str(getattr(triton, "__version__", "")))
+def version_of(library: Any) -> tuple[int, int]:
+    """Return major and minor version of the imported Triton or torch; (0, 0) if unknown."""
+    found = re.match(r"(\d+)\.(\d+)", str(getattr(library, "__version__", "")))
     return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def untested(triton: Any) -> str:
+    """Say that Triton is newer than any that the tests are run with; empty if it is not."""
+    if version_of(triton) <= NEWEST_TESTED:
+        return ""
+    newest = ".".join(map(str, NEWEST_TESTED))
+    return (
+        f"Triton {triton.__version__} is newer than {newest}, the newest that this kvtrace is "
+        "tested with; if anything is wrong, look for a newer kvtrace"
+    )
 
 
 def whole_kernel(kernel: Any) -> Any:

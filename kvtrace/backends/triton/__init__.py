@@ -34,7 +34,7 @@ class TritonBackend:
 
     def install(self, session: "Session") -> None:
         """Hook the Triton that has just been imported."""
-        from kvtrace.backends.compiled_kernels.versions import OLDEST, version_of
+        from kvtrace.backends.compiled_kernels.versions import OLDEST, untested, version_of
         from kvtrace.capture.stacks import hide_frames_of
 
         triton = sys.modules["triton"]
@@ -47,6 +47,8 @@ class TritonBackend:
                 "the program continues without recording its launches",
             )
             return
+        if unknown := untested(triton):
+            session.message("info", "triton-untested", unknown)
         from kvtrace.backends.triton.launches import LaunchHooks
 
         if triton.__file__ is not None:

@@ -103,6 +103,9 @@ def _no_guard() -> Iterator[None]:
 
 def _install_guard(replaced: Replacements) -> None:
     """Put torch's own guard that does nothing into its registry."""
+    set_guard = getattr(torch._C, "_ensureCUDADeviceGuardSet", None)
+    if set_guard is None:
+        raise UnknownBuild("torch 2.10 or newer is needed")
     guards = _guards()
     before = guards[_CUDA]
     if before is None:
@@ -113,7 +116,7 @@ def _install_guard(replaced: Replacements) -> None:
         guard = (ctypes.c_void_p * 1)(ctypes.addressof(table))
         guards[_CUDA] = ctypes.addressof(guard)
     placed = guards[_CUDA]
-    torch._C._ensureCUDADeviceGuardSet()
+    set_guard()
     if guards[_CUDA] == placed:
         guards[_CUDA] = before
         raise UnknownBuild("torch does not put in a device guard")

@@ -1,0 +1,80 @@
+"""What is said of a Triton that is too new to have been tested, and of a torch that is too old."""
+
+import pytest
+
+import kvtrace
+from kvtrace.backends.compiled_kernels.versions import NEWEST_TESTED, OLDEST_TORCH, untested
+from kvtrace.cli.machine import examined
+from kvtrace.schema.trace import open_trace
+from tests.backends import live_kernels as kernels
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+
+NEXT = f"{NEWEST_TESTED[0]}.{NEWEST_TESTED[1] + 1}.0"
+#: What a torch before 2.10 does not have.
+GUARD = (torch._C, "_ensureCUDADeviceGuardSet")
+EXCHANGE = (torch.Tensor, "__dlpack_c_exchange_api__")
+
+
+def recorded(folder, **settings):
+    source, result = torch.randn(1000), torch.zeros(1000)
+    with kvtrace.capture(folder, **settings):
+        kernels.copy[(4,)](source, result, 1000, BLOCK=256)
+        kernels.copy[(4,)](source, result, 1000, BLOCK=256)
+    assert torch.equal(source, result)
+    trace = open_trace(folder)
+    assert trace.table("launches").num_rows == 2
+    rows = trace.table("messages", columns=["code", "level", "text"]).to_pylist()
+    return {row["code"]: row for row in rows}, [row["code"] for row in rows]
+
+
+def triton_part():
+    (found,) = [part for part in examined({}) if part.name == "Triton"]
+    return found
+
+
+def test_a_newer_triton_is_recorded_and_told_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(triton, "__version__", NEXT)
+    told, codes = recorded(tmp_path)
+    assert codes.count("triton-untested") == 1
+    assert told["triton-untested"]["level"] == "info"  # it is no reason to write to the terminal
+    assert f"Triton {NEXT} is newer than 3.9" in told["triton-untested"]["text"]
+
+
+def test_doctor_says_so_and_that_it_works(monkeypatch):
+    assert triton_part().state == "ok"
+    assert triton_part().advice == ""
+    monkeypatch.setattr(triton, "__version__", NEXT)
+    assert triton_part().state == "ok"
+    assert triton_part().advice == untested(triton) != ""
+
+
+def test_a_tested_triton_is_nothing_to_tell(tmp_path):
+    _, codes = recorded(tmp_path)
+    assert "triton-untested" not in codes
+
+
+def test_a_torch_without_the_exchange_is_recorded_more_slowly(tmp_path, monkeypatch):
+    monkeypatch.delattr(*EXCHANGE)
+    told, _ = recorded(tmp_path)
+    assert "Python hot path" in told["hot-path"]["text"]
+    assert "is too old for the native one, 2.10 is needed" in told["hot-path"]["text"]
+
+
+def test_a_torch_without_the_guard_gets_no_device(tmp_path, monkeypatch, capsys):
+    monkeypatch.delattr(*GUARD)
+    told, _ = recorded(tmp_path, device="cpu")
+    assert "torch 2.10 or newer is needed" in told["device-unknown-build"]["text"]
+    assert "torch 2.10 or newer is needed" in capsys.readouterr().err
+    assert not torch.cuda.is_available()
+
+
+def test_doctor_says_which_torch_is_needed(monkeypatch):
+    assert OLDEST_TORCH == (2, 10)
+    monkeypatch.setattr(torch, "__version__", "2.9.1")
+    part = triton_part()
+    assert part.state == "broken"
+    assert part.advice.startswith("install torch 2.10 or newer")
