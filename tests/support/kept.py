@@ -12,6 +12,7 @@ import inspect
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -26,6 +27,8 @@ from tests.support.tree import ROOT
 
 #: Rooms whose code decides what a recording holds.
 RECORDING: Final = ("backends", "capture", "clients", "evaluate", "ir", "recorded_calls", "schema")
+#: Python 3.11 counts the depth of what it parses in one number for all threads, and fails.
+_PARSING: Final = threading.Lock()
 #: Seconds after which what other sources made is removed.
 OLD: Final = 24 * 60 * 60
 
@@ -97,7 +100,9 @@ def _imported(path: Path, known: frozenset[Path] = frozenset()) -> frozenset[Pat
 
 
 def _test_modules(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    with _PARSING:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests"):
             yield str(node.module)
             yield from (f"{node.module}.{each.name}" for each in node.names)

@@ -1,5 +1,8 @@
 """What is recorded once: made again when something of it changes, and by one worker alone."""
 
+import gc
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -7,7 +10,7 @@ from threading import Barrier
 import pytest
 
 from tests.support import kept as kept_module
-from tests.support.kept import kept
+from tests.support.kept import _test_modules, kept
 from tests.support.tree import ROOT
 
 MADE: list[Path] = []
@@ -41,6 +44,23 @@ def test_another_source_makes_it_again(tmp_path):
         last = kept(build, tmp_path / f"out{len(list(tmp_path.iterdir()))}", source)
 
     assert (last / "number.txt").read_text() == "2"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 counts by thread")
+def test_workers_read_imports_while_the_collector_switches_threads():
+    """As Hypothesis has it: its callback is Python, and lets another thread parse in between."""
+    paths = sorted(Path(__file__).parent.glob("*.py"))
+    before = gc.get_threshold()
+    gc.callbacks.append(give_way := lambda *_: time.sleep(0))
+    gc.set_threshold(50, 2, 2)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda path: list(_test_modules(path)), paths))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(give_way)
+
+    assert "tests.support.kept" in found[paths.index(Path(__file__))]
 
 
 def test_workers_wait_for_the_one_that_makes_it(tmp_path):
