@@ -1,7 +1,7 @@
 """The versions of Triton to test with: the installed one, and those unpacked in a folder.
 
 `KVTRACE_TEST_TRITONS` names a folder with one folder per version, each holding an unpacked Triton
-(`requirements/matrix.py --unpack`). Unset: the installed one only.
+(`requirements/bounds.py --unpack`). Unset: the installed one only.
 
 A test that needs something of a version is marked `@since(3, 7, "squeeze")` or
 `@before(3, 9, "block pointers")`; of cases, `missing_for` says what the installed Triton lacks.
@@ -52,7 +52,7 @@ def missing_for(kernel: Any, constants: Mapping[str, Any]) -> str:
     """Say what a kernel needs that the installed Triton lacks; empty if that is nothing."""
     needed = (
         (before(3, 9, "block pointers"), "make_block_ptr" in kernel.src),
-        (since(3, 6, "dot in bf16x6"), "bf16x6" in constants.values()),
+        (since(3, 6, "bf16x3 and bf16x6"), not {"bf16x3", "bf16x6"}.isdisjoint(constants.values())),
     )
     lacking = (mark for mark, is_needed in needed if is_needed and mark.args[0])
     return "; ".join(mark.kwargs["reason"] for mark in lacking)

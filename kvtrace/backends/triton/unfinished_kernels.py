@@ -291,6 +291,8 @@ class StoppingCompiler:
         plainly = json.loads(json.dumps({**parsed.__dict__, **variables}, default=vars))
         more_facts = {"hash": identity, "target": target, "name": src.name, "shared": None}
         metadata = {**plainly, "triton_version": triton.__version__, **more_facts}
+        if "cluster_dims" in metadata:  # Triton 3.5 makes this list a tuple again
+            metadata["cluster_dims"] = tuple(metadata["cluster_dims"])
         known = _fields_class(tuple(sorted(metadata)))(**metadata)
         self._noted(identity, time.perf_counter_ns() - begin, made, lowered)
         return UnfinishedKernel(

@@ -13,6 +13,7 @@ from kvtrace.evaluate.ptx.running import snippet
 from kvtrace.evaluate.ptx.table import TABLE
 from kvtrace.evaluate.ptx.types import TYPES
 from tests.support.thorough import usually
+from tests.support.triton_versions import since
 
 CORNERS = [0, 1, 2, 31, 32, 33, 0x7F, 0x80, 0xFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x12345678]
 words = st.one_of(st.sampled_from(CORNERS), st.integers(0, 2**32 - 1))
@@ -447,6 +448,7 @@ CONVERSIONS = (
 
 
 @pytest.mark.process
+@since(3, 6, "an assembler for Blackwell")
 def test_what_the_table_holds_is_what_the_assembler_takes(tmp_path):
     """Nothing is given a meaning that no GPU has: ptxas reads an example of every entry."""
     import subprocess
