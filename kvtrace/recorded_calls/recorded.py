@@ -16,6 +16,7 @@ from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UNFIT, place_of
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module
+from kvtrace.ir.columns import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.recorded_calls.compiled_code import Compiled, compiled_code
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
@@ -41,6 +42,7 @@ _SHOWN: Final = 40
 
 _KERNEL_COLUMNS = (
     "kernel_id", "name", "file", "target", "signature", "stages", "origin", "num_warps", "num_ctas",
+    "options",
 )  # fmt: skip
 
 #: Where kernels come from that Triton's compiler made. Those of other backends have no IR to
@@ -155,7 +157,8 @@ def calls_of(
             continue
         name = kernel["name"] or "?"
         try:
-            yield _call(trace, row, kernel, modules, contents.get(row["call_id"]))
+            triton = triton_of(kernel, run.versions)
+            yield _call(trace, row, kernel, triton, modules, contents.get(row["call_id"]))
         except KvtraceError as error:
             yield UnreadyCall(row["call_id"], name, str(error))
         except UNFIT as error:  # a row may hold anything; reported for the call
@@ -166,6 +169,7 @@ def _call(
     trace: Trace,
     row: dict[str, Any],
     kernel: dict[str, Any],
+    triton: str | None,
     modules: dict[int, tuple[Module, Compiled | None]],
     contents: CallContents | None,
 ) -> Call:
@@ -173,7 +177,8 @@ def _call(
     if kernel_id not in modules:
         module = _module(trace, kernel)
         ttgir, ptx = (_stage(trace, kernel, name) for name in ("ttgir", "ptx"))
-        modules[kernel_id] = module, compiled_code(module, ttgir, ptx, kernel["num_ctas"])
+        compiled = compiled_code(module, ttgir, ptx, kernel["num_ctas"], triton=triton)
+        modules[kernel_id] = module, compiled
     module, compiled = modules[kernel_id]
     if contents is None:
         return call_of(row, kernel, module, trace.artifact, compiled)

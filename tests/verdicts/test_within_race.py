@@ -1,5 +1,6 @@
 """The rule `race-within-program`: orders, threads, replays; random kernels against their lanes."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -30,6 +31,10 @@ def answers(judged):
     return [verdict.verdict for verdict in judge(judged, [RULE])]
 
 
+def version(package):
+    return tuple(map(int, package.__version__.split(".")[:2]))
+
+
 def worst(judged):
     found = answers(judged)
     return next(a for a in ("violation", "unknown", "proven") if a in found)
@@ -50,7 +55,7 @@ def compiled(sample, warps):
     target = GPUTarget("cuda", 90, 32)
     made = triton.compile(source, target=target, options={"num_warps": warps})
     module = parsed(generic.generic_ttir(made.asm["ttir"]))
-    code = compiled_code(module, made.asm["ttgir"], made.asm["ptx"])
+    code = compiled_code(module, made.asm["ttgir"], made.asm["ptx"], triton=triton.__version__)
     return replace(sample.call(), module=module, warps=warps, compiled=code)
 
 
@@ -72,11 +77,21 @@ def compiled(sample, warps):
         ("a sum lies between a store and a load by other lanes", 4, "proven"),
         ("an element of what is stored after sums of a loop", 4, "proven"),
         ("an element of what is stored after sums of a loop of no trips", 4, "violation"),
-        ("a counter updated atomically and loaded plainly", 4, "unknown"),
+        ("sums of registers in a loop between a store and a load", 4, "unknown"),
     ],
 )
 def test_layouts_and_barriers_of_the_compiled_code_decide(name, warps, answer):
     assert worst(compiled(SAMPLES[name], warps)) == answer
+
+
+def test_an_atomic_orders_its_program_where_it_was_compiled_with_a_barrier_behind_it():
+    """Since Triton 3.9 one that acquires and releases has a barrier on either side."""
+    made = compiled(SAMPLES["a counter updated atomically and loaded plainly"], 4)
+    barrier = re.search(
+        r"atom\.global.*\bbar\.sync.*\bld\.global", made.compiled.barriers.ptx, re.S
+    )
+    assert (barrier is not None) is (version(triton) >= (3, 9))
+    assert worst(made) == ("unknown" if barrier is None else "proven")
 
 
 def test_a_single_warp_is_said_to_be_ordered_by_its_lockstep_alone():
@@ -100,7 +115,9 @@ def test_ptx_tells_between_which_ops_a_barrier_lies():
     assert barriers.separate(first, load) is True
     assert barriers.separate(load, last) is False
     assert barriers.separate(load, first) is True  # there is no way back
-    without = CompiledBarriers(made.module, barriers.ptx.replace("bar.sync", "bar.arrive"))
+    without = CompiledBarriers(
+        made.module, barriers.ptx.replace("bar.sync", "bar.arrive"), barriers.triton
+    )
     assert without.separate(first, load) is False
 
 
@@ -108,14 +125,22 @@ def test_ptx_tells_between_which_ops_a_barrier_lies():
 def test_ptx_that_is_not_followed_tells_nothing(ptx):
     module = SAMPLES["a block flipped in place"].module()
     load, store = (op for op in module.ops if op.name in MEMORY)
-    assert CompiledBarriers(module, ptx).separate(load, store) is None
+    assert CompiledBarriers(module, ptx, None).separate(load, store) is None
 
 
 def test_an_instruction_of_unknown_place_may_be_any_ops():
     made = compiled(SAMPLES["a store, a barrier, then a load by other lanes"], 4)
     first, load, _ = (op for op in made.module.ops if op.name in MEMORY)
     moved = made.compiled.barriers.ptx.replace("bar.sync", ".loc 1 0 0\n\tld.global.b32 x;bar.sync")
-    assert CompiledBarriers(made.module, moved).separate(first, load) is False
+    assert CompiledBarriers(made.module, moved, triton.__version__).separate(first, load) is None
+
+
+def test_no_race_is_shown_by_instructions_of_unknown_places():
+    made = compiled(SAMPLES["a block flipped in place"], 4)
+    elsewhere = re.sub(r"\.loc\s+1 \d+", ".loc 1 1", made.compiled.barriers.ptx)
+    barriers = replace(made.compiled.barriers, ptx=elsewhere)
+    judged = replace(made, compiled=replace(made.compiled, barriers=barriers))
+    assert answers(judged) == ["unknown"]
 
 
 # -- orders ----------------------------------------------------------------------------------------

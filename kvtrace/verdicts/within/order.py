@@ -36,17 +36,20 @@ class Path:
 
     `turn`: the outermost loop, as its number among those around the first op from outside in, that
     begins another trip on the way; how many there are, where none does. `once`: it does so once.
+    `doubtful`: it is through an op that may be a barrier; `nested`: in a loop or branch that the
+    first op is not in, and that PTX may have a way past.
     """
 
     turn: int
     once: bool
     doubtful: bool
+    nested: bool = False
 
     def turning(self, loop: int | None) -> Path:
         """Return the path as it continues in another trip of a loop."""
         if loop is None or loop > self.turn:
             return self
-        return Path(loop, loop < self.turn, self.doubtful)
+        return replace(self, turn=loop, once=loop < self.turn)
 
 
 def loops_around(op: Op) -> tuple[Op, ...]:
@@ -93,6 +96,7 @@ class Order:
     def _followed(self, start: Op) -> Mapping[int, frozenset[Path]]:
         chain = {loop: number for number, loop in enumerate(loops_around(start))}
         found: dict[int, set[Path]] = defaultdict(set)
+        outer = set(around(start))
         first = Path(len(chain), True, start.index in self._moving)
         waiting = [(op, first) for op in self._next(start)]
         seen = set(waiting)
@@ -103,7 +107,8 @@ class Order:
             if op.name in MEMORY:
                 found[op.index].add(path)
             if op.index in self._moving:
-                path = replace(path, doubtful=True)
+                nested = any(each not in outer for each in around(op))
+                path = replace(path, doubtful=True, nested=path.nested or nested)
             for each, turned in self._onwards(op):
                 state = each, path.turning(None if turned is None else chain.get(turned))
                 if state not in seen:
