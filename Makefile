@@ -19,7 +19,7 @@ CHOSEN :=
 SEED ?= $(shell date +%Y%m%d)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all pytest test-spark coverage bounds fuzz lint format types bench docs \
+.PHONY: help install demo test test-all pytest test-spark test-versions coverage bounds fuzz lint format types bench docs \
   docs-site notebook frontend frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
@@ -53,9 +53,10 @@ test: install  ## before a commit: the tests that need one process, and a few of
 	@$(MAKE) pytest CHOSEN='-m "$(FIRST_TIER)"'
 
 # mypy, and what node checks, take one core each; pytest takes them all.
-test-all: install  ## what CI runs: lint, every test, those of Spark
+test-all: install  ## what CI runs: lint, every test, some with other Tritons, those of Spark
 	@$(MAKE) -j 2 lint frontend-test
 	@$(MAKE) pytest
+	$(BIN)/python requirements/bounds.py --beside
 	@$(MAKE) test-spark
 
 pytest: install  ## every test, one process a core
@@ -68,6 +69,10 @@ coverage: install  ## every test, and which lines and branches of kvtrace it rea
 test-spark: install .venv/.spark  ## tests of Spark and of object stores; Java 17 must be there
 	KVTRACE_REQUIRE_SPARK=1 $(BIN)/python -m pytest tests/addons/fleet/spark \
 	  tests/addons/fleet/test_stores.py
+
+# Up to 6 GB each, made from the package index and removed again one after the other.
+test-versions: install  ## tests with each Triton and its torch; `requirements/bounds.py --help`
+	$(BIN)/python requirements/bounds.py all
 
 bounds: install  ## tests with the oldest, then with the newest dependencies that pyproject.toml allows
 	$(BIN)/python requirements/bounds.py oldest

@@ -1,7 +1,8 @@
 """The versions of Triton to test with: the installed one, and those unpacked in a folder.
 
 `KVTRACE_TEST_TRITONS` names a folder with one folder per version, each holding an unpacked Triton
-(`requirements/bounds.py --unpack`). Unset: the installed one only.
+(`pip install --target FOLDER/3.8.0 --no-deps triton==3.8.0`). Unset: the installed one only, which
+`requirements/bounds.py` varies.
 
 A test that needs something of a version is marked `@since(3, 7, "squeeze")` or
 `@before(3, 9, "block pointers")`; of cases, `missing_for` says what the installed Triton lacks.

@@ -1,0 +1,91 @@
+"""Which Tritons there are tests with: one list, and all that must agree with it."""
+
+import importlib.util
+import re
+import tomllib
+
+import pytest
+import yaml
+
+from kvtrace.backends.compiled_kernels.versions import NEWEST_TESTED, OLDEST, OLDEST_TORCH
+from tests.support.tree import ROOT
+
+SCRIPT = ROOT / "requirements" / "bounds.py"
+
+
+@pytest.fixture(scope="module")
+def bounds():
+    spec = importlib.util.spec_from_file_location("bounds", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def numbers(version):
+    return tuple(map(int, version.split(".")[:2]))
+
+
+def test_the_pairs_are_what_the_recorder_knows(bounds):
+    tritons = [numbers(version) for version in bounds.PAIRS]
+    torches = [numbers(version) for version in bounds.PAIRS.values()]
+    assert tritons == sorted(tritons)
+    assert torches == sorted(torches)
+    assert (tritons[0], tritons[-1]) == (OLDEST, NEWEST_TESTED)
+    assert torches[0] == OLDEST_TORCH
+
+
+def test_the_pairs_begin_where_an_installation_may(bounds):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    least = dict(
+        re.match(r"(\w+)>=([\d.]+)", each).groups()
+        for each in project["optional-dependencies"]["triton"]
+    )
+    oldest = next(iter(bounds.PAIRS.items()))
+    assert (numbers(least["triton"]), numbers(least["torch"])) == tuple(map(numbers, oldest))
+
+
+def test_the_lock_has_one_of_the_pairs(bounds):
+    lock = dict(
+        line.partition(";")[0].split("==") for line in bounds.locked(but=[]) if "==" in line
+    )
+    assert bounds.PAIRS[lock["triton"]] == lock["torch"]
+
+
+def test_every_night_has_each_of_them_and_the_newest(bounds):
+    nightly = ROOT / ".github" / "workflows" / "thorough.yml"
+    jobs = yaml.safe_load(nightly.read_text(encoding="utf-8"))["jobs"]
+    assert jobs["versions"]["strategy"]["matrix"]["triton"] == [*bounds.PAIRS, "latest"]
+    assert jobs["bounds"]["strategy"]["matrix"]["end"] == list(bounds.ENDS)
+
+
+def test_what_is_tested_is_there(bounds):
+    assert [path for path in (*bounds.ROOMS, *bounds.QUICK) if not (ROOT / path).exists()] == []
+
+
+def test_words_of_the_command_line_name_environments(bounds):
+    assert bounds.environments([], beside=False) == [*bounds.PAIRS, "latest"]
+    assert bounds.environments(["3.8.0", "all"], beside=False)[:2] == ["3.8.0", "3.5.1"]
+    assert bounds.environments([], beside=True) == ["3.5.1", "3.9.0"]
+
+
+def test_the_lock_without_some_packages(bounds):
+    names = {bounds.name_of(line) for line in bounds.locked(but=["torch", "z3-solver>=4.13.4.0"])}
+    assert {"torch", "z3-solver"}.isdisjoint(names)
+    assert {"triton", "pytest"} <= names
+
+
+@pytest.mark.parametrize("words", [["3.4.0"], ["--beside", "oldest"], ["--beside", "latest"]])
+def test_an_environment_that_there_is_not_is_one_sentence(bounds, words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        bounds.main(words)
+    assert ended.value.code == 2
+    assert f"error: there is no environment {words[-1]}" in capsys.readouterr().err
+
+
+def test_help_says_what_it_takes(bounds, capsys):
+    with pytest.raises(SystemExit):
+        bounds.main(["--help"])
+    said = capsys.readouterr().out
+    assert "3.9.0 with 2.15.0" in said
+    assert "5.8 GB" in said
+    assert "there is one at a time" in said
