@@ -84,12 +84,25 @@ def _triton() -> Iterator[Part]:
         yield Part("Triton", "broken", f"Triton {triton.__version__}", f"install {wanted} or newer")
     else:
         yield Part("Triton", "ok", f"Triton {triton.__version__}, torch {torch.__version__}")
+        yield from _dispatcher()
     if torch.cuda.is_available():
         yield Part("GPU", "ok", f"{torch.cuda.get_device_name(0)}: kernels run on it")
     else:
         yield Part(
             "GPU", "missing", "no GPU: kernels on CPU tensors run in kvtrace's evaluator",
             'KVTRACE_DEVICE=cpu has tensors for "cuda" made on the CPU',
+        )  # fmt: skip
+
+
+def _dispatcher() -> Iterator[Part]:
+    """Yield what recording changes in a fork of Triton that launches from C; none elsewhere."""
+    from kvtrace.backends.triton.dispatchers import passes_run_by
+
+    if passes_run_by(import_module("triton.runtime.jit").JITFunction.__getitem__):
+        yield Part(
+            "dispatcher", "ok",
+            "this Triton's kernel[grid] launches from C, past run; while recorded, it calls run, "
+            "and each launch takes the time of run's part in Python",
         )  # fmt: skip
 
 

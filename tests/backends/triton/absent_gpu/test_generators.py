@@ -1,4 +1,4 @@
-"""Random numbers of the GPU that is not there: states of 16 bytes, and what programs do with them."""
+"""Random numbers of the GPU that is not there: states of 16 bytes, and their use in programs."""
 
 from pathlib import Path
 
