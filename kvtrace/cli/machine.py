@@ -95,6 +95,7 @@ def _triton() -> Iterator[Part]:
         )  # fmt: skip
     else:
         yield Part("Triton", "ok", found, untested(triton))
+        yield from _dispatcher()
     if torch.cuda.is_available():
         yield Part("GPU", "ok", f"{torch.cuda.get_device_name(0)}: kernels run on it")
     else:
@@ -106,6 +107,18 @@ def _triton() -> Iterator[Part]:
 
 def _text(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
+
+
+def _dispatcher() -> Iterator[Part]:
+    """Yield what recording changes in a fork of Triton that launches from C; none elsewhere."""
+    from kvtrace.backends.triton.dispatchers import passes_run_by
+
+    if passes_run_by(import_module("triton.runtime.jit").JITFunction.__getitem__):
+        yield Part(
+            "dispatcher", "ok",
+            "this Triton's kernel[grid] launches from C, past run; while recorded, it calls run, "
+            "and each launch takes the time of run's part in Python",
+        )  # fmt: skip
 
 
 def _timeline() -> Part:

@@ -1,56 +1,109 @@
 """Autotuning where there is nothing to time: the first configuration that can be launched wins.
 
-Configurations are pruned by the program's own hooks as usual. Each is then tried in order: it is
-compiled and its resources are checked, but nothing is executed, so that hooks like `reset_to_zero`
-and `restore_value` have nothing to undo. Those after the first valid one are not even compiled.
+Configurations are pruned by the program's own hooks as usual. Each is then tried in order: hooks
+like `reset_to_zero` and `restore_value` run as around any launch, the kernel is compiled and its
+resources are checked, but it is not launched. Configurations after the first valid one are not even
+compiled.
+
+Who measures with `triton.testing.do_bench` or with the driver's benchmarker, and chooses by itself,
+has its function called once and gets the same time for each choice: of equal times, the first is
+the least.
+
+All of it is in place from the beginning of a recording, as the launch that has Triton choose a
+driver may be an autotuned one. It asks for the driver when Triton itself would.
 """
 
+import functools
+import inspect
 import math
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.evaluating_launcher import before_launch, trial
+from kvtrace.backends.triton.device_free_state import state
 
-#: What was replaced in Triton's autotuner; None while nothing is.
-_replaced: Replacements | None = None
+#: What every measurement gives: a time in ms that programs can divide by.
+EQUAL_TIME: Final = 1.0
+#: Functions of `triton.testing` that measure; which there are depends on Triton's version.
+_MEASURING: Final = (
+    "do_bench", "do_bench_cudagraph", "do_bench_proton", "do_bench_cudagraph_proton",
+)  # fmt: skip
+
 #: Tuners that have found their configuration, with the arguments that they tune for.
 _decided: dict[int, Any] = {}
 
 
-def install() -> None:
-    """Replace how Triton's autotuner measures; undone by `uninstall`."""
-    global _replaced
+def install() -> Replacements:
+    """Replace what Triton measures with, for the case that it finds no GPU."""
+    from triton import testing
     from triton.runtime.autotuner import Autotuner
 
-    if _replaced is not None:
-        return
-    measure = Autotuner._bench
+    measure, find_in_cache = Autotuner._bench, Autotuner.check_disk_cache
 
     def _bench(self: Any, *args: Any, config: Any, **meta: Any) -> Sequence[float]:
+        if not _runs_without_gpu():
+            return measure(self, *args, config=config, **meta)  # type: ignore[no-any-return]
         return _try(measure, self, args, config, meta)
 
-    def check_disk_cache(*arguments: Any, **named: Any) -> bool:
+    def check_disk_cache(self: Any, *arguments: Any, **named: Any) -> Any:
+        if not _runs_without_gpu():
+            return find_in_cache(self, *arguments, **named)
         # What is found here was not measured, and must not be left for a machine with a GPU.
-        run_all = named.get("bench_fn", arguments[-1])
+        run_all = named.get("bench_fn", arguments[-1] if arguments else None)
         run_all()
         return False
 
-    _replaced = Replacements()
-    _replaced.put(Autotuner, "_bench", _bench)
-    _replaced.put(Autotuner, "check_disk_cache", check_disk_cache)
-    before_launch.append(_decided.clear)
+    _bench.__wrapped__ = measure  # type: ignore[attr-defined]
+    check_disk_cache.__wrapped__ = find_in_cache  # type: ignore[attr-defined]
+    replaced = Replacements()
+    replaced.put(Autotuner, "_bench", _bench)
+    replaced.put(Autotuner, "check_disk_cache", check_disk_cache)
+    for name in _MEASURING:
+        original = getattr(testing, name, None)
+        if original is not None:
+            replaced.put(testing, name, _without_measuring(original))
+    replaced.undone_by(_decided.clear)
+    return replaced
 
 
-def uninstall() -> None:
-    """Restore what Triton's autotuner had, where nothing else lies on top."""
-    global _replaced
-    if _replaced is None:
-        return
-    _replaced.undo()
-    _replaced = None
-    before_launch.remove(_decided.clear)
-    _decided.clear()
+def call_once(
+    function: Callable[[], Any],
+    *_: Any,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+    **__: Any,
+) -> float | list[float]:
+    """Call a function that is to be measured, and return the time that all have."""
+    _say_that_nothing_is_measured()
+    function()
+    if quantiles is not None:
+        return EQUAL_TIME if len(quantiles) == 1 else [EQUAL_TIME] * len(quantiles)
+    return [EQUAL_TIME] if return_mode == "all" else EQUAL_TIME
+
+
+def _runs_without_gpu() -> bool:
+    """Whether launches run in the evaluator; has Triton choose its driver."""
+    try:
+        active = sys.modules["triton.runtime.driver"].driver.active
+    except RuntimeError:
+        return False  # Triton says so itself to who launches
+    return state.driver is not None and active is state.driver
+
+
+def _without_measuring(original: Callable[..., Any]) -> Callable[..., Any]:
+    parameters = inspect.signature(original)
+
+    @functools.wraps(original)
+    def measured(*args: Any, **kwargs: Any) -> Any:
+        if not _runs_without_gpu():
+            return original(*args, **kwargs)
+        passed = parameters.bind(*args, **kwargs).arguments
+        for tensor in passed.pop("grad_to_none", None) or ():
+            tensor.grad = None
+        return call_once(passed.pop("fn"), **passed)
+
+    return measured
 
 
 def _try(
@@ -60,7 +113,7 @@ def _try(
     config: Any,
     meta: dict[str, Any],
 ) -> Sequence[float]:
-    """Try one configuration; gives zero milliseconds if it can be launched, else infinity.
+    """Try one configuration; gives a time if it can be launched, else infinity.
 
     `tuner.nargs` is a new object in each run of the tuner, so it tells one tuning from the next.
     """
@@ -68,23 +121,67 @@ def _try(
     if _decided.get(id(tuner)) is tuner.nargs:
         return never
     missing = object()
-    own = vars(tuner).get("do_bench", missing)
-    vars(tuner)["do_bench"] = _launch_once
-    trial.active = True
+    own, kernel = vars(tuner).get("do_bench", missing), tuner.fn
+    vars(tuner)["do_bench"] = _prepare
+    tuner.fn = _Prepared(kernel)
     try:
         times: Sequence[float] = measure(tuner, *args, config=config, **meta)
     finally:
-        trial.active = False
+        tuner.fn = kernel
         if own is missing:
             del vars(tuner)["do_bench"]
         else:
             vars(tuner)["do_bench"] = own
     if math.isfinite(times[0]):
+        _forget_at_next_launch()
         _decided[id(tuner)] = tuner.nargs
     return times
 
 
-def _launch_once(kernel_call: Callable[[], Any], **_: Any) -> Sequence[float]:
-    """Launch instead of measuring, which compiles and checks."""
+def _prepare(kernel_call: Callable[[], Any], **_: Any) -> Sequence[float]:
+    """Prepare a launch, instead of measuring it."""
     kernel_call()
-    return [0.0] * 3
+    return [EQUAL_TIME] * 3
+
+
+class _Prepared:
+    """A kernel, or what is around it, whose `run` compiles and checks and launches nothing."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        compiled = self._kernel.run(*args, **{**kwargs, "warmup": True})
+        if hasattr(compiled, "result"):  # still being compiled, in another thread
+            compiled = compiled.result()
+        load = getattr(compiled, "_init_handles", None)
+        if load is not None:
+            load()  # raises what a launch would: OutOfResources
+        return compiled
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
+
+
+def _forget_at_next_launch() -> None:
+    """Have the arguments of decided tunings forgotten by the next launch, which is the tuned one.
+
+    The launcher is imported late: with a GPU it is never needed.
+    """
+    from kvtrace.backends.triton.evaluating_launcher import before_launch
+
+    if _decided.clear not in before_launch:
+        before_launch.append(_decided.clear)
+
+
+def _say_that_nothing_is_measured() -> None:
+    session = state.session
+    if session is None or state.said_not_measured:
+        return
+    state.said_not_measured = True
+    session.message(
+        "info",
+        "not-measured",
+        "there is no GPU whose time could be measured: functions that a program or a library "
+        f"measures are called once, and {EQUAL_TIME:g} ms is given as the time of each",
+    )

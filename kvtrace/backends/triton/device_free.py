@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton import autotune_free
 from kvtrace.backends.triton.device_free_state import STOPPED, state
 from kvtrace.capture.ends import before_finalization
 
@@ -32,8 +33,9 @@ def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
     module: Any = sys.modules["triton.runtime.driver"]
     state.create = module._create_driver
     state.session, state.adapter = session, adapter
+    state.said_not_measured = False
     module._create_driver = partial(_create, state.create, session)
-    state.compiler.append(_drivers_are_ours())
+    state.compiler += [_drivers_are_ours(), autotune_free.install()]
 
 
 def uninstall() -> None:
@@ -62,9 +64,6 @@ def _take_back() -> None:
         state.compiler.pop().undo()
     if state.driver is None:
         return
-    from kvtrace.backends.triton import autotune_free
-
-    autotune_free.uninstall()
     if state.launchers is not None:
         state.launchers.undo()
         state.launchers = None
@@ -90,7 +89,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
         except RuntimeError as error:
             if not _means_none(str(error)):
                 raise
-    from kvtrace.backends.triton import autotune_free, compiler_key
+    from kvtrace.backends.triton import compiler_key
     from kvtrace.backends.triton.absent_gpu.facts import DEFAULT_TARGET
     from kvtrace.backends.triton.free_driver import DeviceFreeDriver
     from kvtrace.schema.errors import BadSetting
@@ -103,7 +102,6 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
         driver = DeviceFreeDriver(target := DEFAULT_TARGET)
     state.driver = driver
     absent_gpu.answer(session, target)
-    autotune_free.install()
     state.compiler.append(compiler_key.install())
     if session.settings.compile != "full":
         state.compiler.append(_stop_at_ttir(session))
@@ -145,23 +143,34 @@ def _stop_at_ttir(session: "Session") -> Replacements:
 
 
 def _launchers_know_their_kernels() -> Replacements:
-    """Have each launcher know which compiled kernel it belongs to, when Triton has made it."""
+    """Have each launcher know which compiled kernel it belongs to, when Triton has made it.
+
+    When this is undone, the kernels are no longer loaded.
+    """
     from triton.compiler.compiler import CompiledKernel
 
     from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 
     original = CompiledKernel._init_handles
+    kernels: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def _init_handles(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
         launcher = getattr(self, "_run", None)
         if isinstance(launcher, EvaluatingLauncher):
             launcher.compiled = weakref.ref(self)
+            kernels.add(self)
         return result
+
+    def unload() -> None:
+        # A kernel that is deleted has the driver unload it (since Triton 3.8), and ours is gone.
+        for kernel in list(kernels):
+            kernel.module = None
 
     _init_handles.__wrapped__ = original  # type: ignore[attr-defined]
     replaced = Replacements()
     replaced.put(CompiledKernel, "_init_handles", _init_handles)
+    replaced.undone_by(unload)
     return replaced
 
 

@@ -26,6 +26,7 @@ class _State:
     launchers: "Replacements | None" = None
     compiler: "list[Replacements]"
     watched: bool = False  # by clients that kvtrace.trace put around single kernels
+    said_not_measured: bool = False  # that times of benchmarks mean nothing, to this session
 
     def __init__(self) -> None:
         self.compiler = []

@@ -6,7 +6,6 @@ result for every launch, in all versions that we know (3.5 to 3.9):
 *values)`, where the values are those of all the kernel's parameters.
 """
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -35,15 +34,6 @@ class MissingIR(KvtraceError):
 
     slug = "missing-ir"
 
-
-class _Trial(threading.local):
-    """Whether the running thread launches only to see whether a kernel can be launched."""
-
-    active = False
-
-
-#: While `trial.active` is set, launches compile and check, and execute nothing.
-trial = _Trial()
 
 #: Called before each launch that executes.
 before_launch: list[Callable[[], None]] = []
@@ -107,8 +97,6 @@ class EvaluatingLauncher:
     ) -> None:
         """Execute one launch; its results are in the tensors when this returns."""
         del stream, function, packed_metadata  # there is no device to give them to
-        if trial.active:
-            return
         for call in before_launch:
             call()
         grid = (int(grid_x), int(grid_y), int(grid_z))

@@ -120,10 +120,12 @@ class WatchedLaunchers:
         self._session = session
         self._watching = watching
         self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._plain: Callable[[Any], Any] | None = None
 
     def as_property(self, before: property) -> Any:
         """Return the property that takes the place of `CompiledKernel.run`."""
         plain: Any = before.fget
+        self._plain = plain
         session = self._session
         recorder: Any = session.recorder
         if self._watching.looks is not None:
@@ -149,6 +151,11 @@ class WatchedLaunchers:
         found = getattr(kernel, "__dict__", {}).get(_ATTRIBUTE, self)
         return () if found is self else (found,)
 
+    def watch_unasked(self, kernel: Any) -> None:
+        """Decide whether a kernel is watched that is launched without asking for its launcher."""
+        if self._plain is not None and _ATTRIBUTE not in getattr(kernel, "__dict__", {}):
+            self._decide(kernel, self._plain(kernel), at_once=True)  # its launch is over
+
     def unmark(self) -> None:
         """Leave kernels as they were found."""
         for kernel in list(self._marked):
@@ -159,23 +166,27 @@ class WatchedLaunchers:
         launcher = plain(kernel)
         if not _is_launched(self._session, kernel):
             return None
+        return self._decide(kernel, launcher)
+
+    def _decide(self, kernel: Any, launcher: Callable[..., Any], *, at_once: bool = False) -> Any:
         watched: Any = None
         try:
             if self._session.settings.records_kernel(kernel_name(kernel)):
-                watched = self._watched(kernel, launcher)
+                watched = self._watched(kernel, launcher, at_once=at_once)
         except Exception as error:  # noqa: BLE001 - counted; its contents are not kept
             self._session.problem(error)
         setattr(kernel, _ATTRIBUTE, watched)
         self._marked.add(kernel)
         return watched
 
-    def _watched(self, kernel: Any, launcher: Callable[..., Any]) -> Any:
+    def _watched(self, kernel: Any, launcher: Callable[..., Any], *, at_once: bool) -> Any:
         """Return what looks at a kernel's launches; None where nothing has to."""
         held = weakref.ref(kernel)
         signature = tuple(signature_of(kernel.src).items())
         watch = self._watching.watch(
-            kernel, parameters_of(kernel), _flattening(signature), lambda: _read(held())
-        )
+            kernel, parameters_of(kernel), _flattening(signature), lambda: _read(held()),
+            at_once=at_once,
+        )  # fmt: skip
         if watch is None:
             return None
         owner = owner_of(kernel)

@@ -63,6 +63,8 @@ class LaunchAdapter:
         """Record a compiled variant; see `adapters.Adapter`."""
         if self.whole is not None:
             self.whole.see(type(owner))
+            if self.whole.unasked and self.launchers is not None:
+                self.launchers.watch_unasked(kernel)
         looks = () if self.launchers is None else self.launchers.known(kernel)
         kernel = whole_kernel(kernel)
         if kernel is None or not self._session.settings.records_kernel(kernel_name(kernel)):
@@ -243,10 +245,6 @@ class LaunchHooks:
         self._replaced.put(knobs.compilation, "listener", listener)
         self._loads.install(knobs.runtime)
         self._adapter = LaunchAdapter(self._session, listener)
-        self._adapter.whole = WholeLaunches(
-            JITFunction, self._session, self._replaced, knobs.runtime
-        )
-        self._adapter.whole.see_all()
         launch = JITFunction.run
         self._replaced.put_at_first_call(
             JITFunction, "run", lambda: self._hot_run(launch), self._session.problem
@@ -262,8 +260,23 @@ class LaunchHooks:
             self._launchers = WatchedLaunchers(self._session, watching)
             self._adapter.launchers = self._launchers
         self._adapter.around = around_launches(self._session)
+        self._adapter.whole = WholeLaunches(
+            (JITFunction, Autotuner), self._session, self._replaced, knobs.runtime,
+            inspected=self._inspects_launches(),
+        )  # fmt: skip
+        self._adapter.whole.see_all()
         if self._session.settings.mode == "timeline":
             _begin_with_device(self._session)
+
+    def _inspects_launches(self) -> bool:
+        """Whether launches have to be inspected before they are made, by Triton's launcher.
+
+        Of the setting `index`, each call's first launch can be inspected after it was made.
+        """
+        assert self._adapter is not None
+        settings = self._session.settings
+        keeps_all = settings.tensors not in ("none", "index")
+        return keeps_all or settings.sanitize != "off" or bool(self._adapter.around)
 
     def uninstall(self) -> None:
         """Put back what was there, where nothing else lies on top of it."""

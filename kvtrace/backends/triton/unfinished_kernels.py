@@ -134,6 +134,9 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         self._compile = whole
         self._lock = Lock()
 
+    def __del__(self) -> None:
+        """Unload nothing: what is loaded is the whole kernel, which Triton made."""
+
     def finish(self) -> Any:
         """Return the whole kernel, compiled by Triton the first time."""
         with self._lock:

@@ -1,10 +1,12 @@
 """Kernels whose `kernel[grid]` launches past `run` once they are known, as a fork of Triton's does.
 
-The stand-in goes by what facebookexperimental/triton does (`python/triton/runtime/jit.py`,
+The stand-ins go by what facebookexperimental/triton does (`python/triton/runtime/jit.py`,
 `c_cache=True`): the object that `kernel[grid]` gives keeps the compiled kernel of its first launch,
 which passes `run`, and launches it by itself from then on. There it is of C.
 """
 
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +20,8 @@ pytestmark = pytest.mark.process
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
 tl = triton.language
-JITFunction = triton.runtime.jit.JITFunction
+JITFunction, KernelInterface = triton.runtime.jit.JITFunction, triton.runtime.jit.KernelInterface
+Autotuner = triton.runtime.autotuner.Autotuner
 
 
 class Proxy:
@@ -86,7 +89,7 @@ def test_all_their_launches_are_recorded_and_a_line_says_how(
         for row in plain_rows(trace.table("messages"))
         if row["code"] == "launches-past-run"
     ]
-    assert said == "kernel[grid] of Dispatched may pass by run; while recorded, it calls it"
+    assert said.startswith("kernel[grid] of Dispatched launches from C, past run; while recorded")
 
 
 def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_launch_on(
@@ -121,3 +124,156 @@ def test_triton_s_own_launches_are_left_as_they_are(tmp_path: Any) -> None:
         assert JITFunction.__getitem__ is own
     assert open_trace(tmp_path / "out").table("launches").num_rows == 2
     assert triton.knobs.runtime.launch_enter_hook.calls == hooks
+
+
+class Fork:
+    """Triton with the fork's ways: known launches are made by a dispatcher, if nobody listens."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.dispatched = 0
+        self._run, self._tune = JITFunction.run, Autotuner.run
+        self._known: dict[Any, Any] = {}
+        patch.setattr(JITFunction, "run", self._fast_run)
+        patch.setattr(KernelInterface, "__getitem__", self._proxy)
+        patch.setattr(Autotuner, "__getitem__", self._tuned_proxy, raising=False)
+
+    @property
+    def _fast_run(self) -> Any:
+        fork = self
+
+        def run(kernel: Any, *args: Any, grid: Any, warmup: Any, **kwargs: Any) -> Any:
+            if warmup or kwargs or triton.knobs.runtime.launch_enter_hook.calls:
+                return fork._run(kernel, *args, grid=grid, warmup=warmup, **kwargs)
+            return fork.dispatch(kernel, grid, *args)
+
+        return run
+
+    @property
+    def _proxy(self) -> Any:
+        fork = self
+
+        def __getitem__(kernel: Any, grid: Any) -> Any:
+            if callable(grid) or triton.knobs.runtime.launch_enter_hook.calls:
+                return lambda *args, **kwargs: kernel.run(*args, grid=grid, warmup=False, **kwargs)
+            return functools.partial(fork.dispatch, kernel, grid)  # an object of C
+
+        return __getitem__
+
+    @property
+    def _tuned_proxy(self) -> Any:
+        fork = self
+
+        def __getitem__(tuner: Any, grid: Any) -> Any:
+            def launch(*args: Any) -> Any:
+                if not hasattr(tuner, "best_config"):
+                    return tuner.run(*args, grid=grid, warmup=False)
+                return fork.dispatch(tuner.fn, grid, *args, *tuner.best_config.kwargs.values())
+
+            return functools.partial(launch)
+
+        return __getitem__
+
+    def dispatch(self, function: Any, grid: Any, *args: Any) -> Any:
+        """Launch a kernel as the fork's C does, with none of Triton's launchers."""
+        key = (function, *(type(each) if torch.is_tensor(each) else each for each in args))
+        if key not in self._known:
+            self._known[key] = self._run(function, *args, grid=grid, warmup=True)
+            self._known[key]._init_handles()
+        self.dispatched += 1
+        kernel, driver = self._known[key], triton.runtime.driver.active
+        stream = driver.get_current_stream(driver.get_current_device())
+        whole_grid = (*grid, 1, 1)[:3]
+        kernel._run(
+            *whole_grid, stream, kernel.function, kernel.packed_metadata, None, None, None, *args
+        )
+        return kernel
+
+
+@pytest.fixture
+def fork() -> Iterator[Fork]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield Fork(patch)
+
+
+def said_of(trace: Any) -> list[str]:
+    rows = plain_rows(trace.table("messages"))
+    return [row["text"] for row in rows if row["code"] == "launches-past-run"]
+
+
+def test_the_dispatcher_goes_on_launching_and_nobody_listens(fork: Fork, tmp_path: Any) -> None:
+    hooks = triton.knobs.runtime.launch_enter_hook
+    with kvtrace.capture(tmp_path / "out"):
+        before = list(hooks.calls)
+        launch(triton.jit(add_one), 4)
+        assert hooks.calls == before == []
+    trace = open_trace(tmp_path / "out")
+    assert trace.table("launches").num_rows == 4
+    assert fork.dispatched == 4
+    assert {text.partition(" launches from C")[0] for text in said_of(trace)} == {
+        "kernel[grid] of JITFunction", "kernel[grid] of Autotuner",
+    }  # fmt: skip
+    assert all("which launches known kernels from C itself" in text for text in said_of(trace))
+
+
+def test_launches_that_are_inspected_give_the_dispatcher_up(fork: Fork, tmp_path: Any) -> None:
+    hooks = triton.knobs.runtime.launch_enter_hook
+    with kvtrace.capture(tmp_path / "out", tensors="all"):
+        launch(triton.jit(add_one), 3)
+        assert len(hooks.calls) == 1
+    assert hooks.calls == []
+    trace = open_trace(tmp_path / "out")
+    assert trace.table("launches").num_rows == 3
+    assert fork.dispatched == 0
+    assert all("a launch hook has all of them made" in text for text in said_of(trace))
+    contents = plain_rows(trace.table("contents"))
+    assert {row["arg"] for row in contents} == {0, 1}
+
+
+def gathered(index, x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + tl.load(index + lanes)))
+
+
+def test_what_kernels_index_with_is_kept_of_each_calls_first_launch(
+    fork: Fork, tmp_path: Any
+) -> None:
+    kernel = triton.jit(gathered)
+    with kvtrace.capture(tmp_path / "out"):
+        for size in (64, 128):
+            x, index = torch.arange(float(size)), torch.arange(64).flip(0)
+            for _ in range(3):
+                out = torch.empty(64)
+                kernel[(1,)](index, x, out, 64)
+                assert torch.equal(out, x[:64].flip(0))
+    trace = open_trace(tmp_path / "out")
+    assert fork.dispatched == 6
+    kept = {(row["call_id"], row["arg"]) for row in plain_rows(trace.table("contents"))}
+    assert kept == {(0, 0), (1, 0)}
+
+
+@pytest.mark.usefixtures("fork")
+def test_tuned_kernels_are_recorded_though_their_proxy_asks_for_no_hook(tmp_path: Any) -> None:
+    configurations = [triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})]
+    tuned = triton.autotune(configurations, key=["size"])(triton.jit(add_one))
+    with kvtrace.capture(tmp_path / "out"):
+        for start in range(3):
+            x, out = torch.arange(100.0) + start, torch.empty(100)
+            tuned[(2,)](x, out, 100)
+            assert torch.equal(out, x + 1)
+    phases = open_trace(tmp_path / "out").table("launches")["phase"].to_pylist()
+    assert phases == ["run"] * 3
+
+
+def test_doctor_tells_of_the_fork_and_of_no_other(fork: Fork) -> None:
+    from kvtrace.cli.machine import _dispatcher
+
+    del fork
+    (part,) = _dispatcher()
+    assert part.name == "dispatcher"
+    assert "while recorded, it calls run" in part.text
+
+
+def test_doctor_has_nothing_to_tell_of_triton_itself() -> None:
+    from kvtrace.cli.machine import _dispatcher
+
+    assert list(_dispatcher()) == []

@@ -7,11 +7,12 @@ for the target, once Triton has found no GPU; `cpu`, torch reports one GPU, and 
 it is made on the CPU. Where there is a GPU, nothing here is ever used.
 
 `facts.py` has the answers, `answers.py` puts them into torch, `streams.py` has classes without a
-device to wait for, `nvml.py` answers for the driver's library. `device.py` puts in the rest, for
-`cpu`: `torch_device.py` tells torch's C++ of a device, `device_memory.py` has tensors on it,
-`operators.py` runs operators on them and `wider_operators.py` those that GPUs have for more types,
-`generators.py` draws for them, `host_tensors.py` makes storages and pinned memory,
-`torch_functions.py` has what a build for CUDA has.
+device to wait for, `nvml.py` answers for the driver's library, `tuning.py` has Inductor and Helion
+measure nothing. `device.py` puts in the rest, for `cpu`: `torch_device.py` tells torch's C++ of a
+device, `device_memory.py` has tensors on it, `operators.py` runs operators on them and
+`wider_operators.py` those that GPUs have for more types, `generators.py` draws for them,
+`host_tensors.py` makes storages and pinned memory, `torch_functions.py` has what a build for CUDA
+has.
 """
 
 import multiprocessing
@@ -23,9 +24,20 @@ from kvtrace.capture.ends import before_finalization
 from kvtrace.capture.host_devices import lie_in_host_memory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kvtrace.capture.session import Session
 
-__all__ = ["EXTENSIONS", "INDUCTOR", "NVML", "NVML_OF_VLLM", "TORCH"]
+__all__ = [
+    "EXTENSIONS",
+    "HELION",
+    "INDUCTOR",
+    "INDUCTOR_CHOICES",
+    "INDUCTOR_RUNTIME",
+    "NVML",
+    "NVML_OF_VLLM",
+    "TORCH",
+]
 
 
 class _State:
@@ -56,7 +68,7 @@ def no_longer() -> None:
     """Put back what was replaced."""
     _state.on_host = False
     lie_in_host_memory("cuda", so=False)
-    for each in (INDUCTOR, EXTENSIONS, NVML, NVML_OF_VLLM):
+    for each in _OF_LIBRARIES:
         each.uninstall()
     if _state.replaced is not None:
         _state.replaced.undo()
@@ -95,7 +107,7 @@ class HostBackend:
             return
         _state.on_host = True
         lie_in_host_memory("cuda", so=True)
-        for each in (INDUCTOR, EXTENSIONS, NVML, NVML_OF_VLLM):  # torch imports pynvml itself
+        for each in _OF_LIBRARIES:  # torch imports pynvml itself
             each.install(session)
 
     def uninstall(self) -> None:
@@ -148,29 +160,59 @@ def _say_what_was_asked(session: "Session") -> None:
 
 
 class PlacedBackend:
-    """Puts one thing into a module of torch when it is imported, once torch reports a GPU."""
+    """Replaces parts of a module when it is imported, once torch reports a GPU."""
 
-    def __init__(self, name: str, library: str, attribute: str, placed: Any) -> None:
-        """Take the module's name, its attribute, and what is put there."""
+    def __init__(
+        self, name: str, library: str, place: "Callable[[Any, Replacements], None]"
+    ) -> None:
+        """Take the module's name, and what replaces its parts."""
         self.name: Final = f"absent-gpu-{name}"
         self.libraries: Final = (library,)
-        self._attribute, self._placed = attribute, placed
+        self._place = place
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Put it there."""
+        """Replace them."""
         del session
         module = sys.modules.get(self.libraries[0])
         if not on_host() or module is None or self._replaced is not None:
             return
         self._replaced = Replacements()
-        self._replaced.put(module, self._attribute, self._placed)
+        self._place(module, self._replaced)
 
     def uninstall(self) -> None:
         """Put back what was there."""
         if self._replaced is not None:
             self._replaced.undo()
             self._replaced = None
+
+
+def _place_plain_launcher(config: Any, replaced: Replacements) -> None:
+    """Have Inductor launch through Triton; its own launcher loads kernels into CUDA's driver."""
+    replaced.put(config, "use_static_cuda_launcher", False)
+
+
+def _place_refusal(extensions: Any, replaced: Replacements) -> None:
+    """Refuse CUDA C++: where CUDA lies is what torch asks before it compiles or links with it."""
+    replaced.put(extensions, "_join_cuda_home", _refuse_cuda_sources)
+
+
+def _place_inductor_runtime(module: Any, replaced: Replacements) -> None:
+    from kvtrace.backends.triton.absent_gpu.tuning import place_inductor_runtime
+
+    place_inductor_runtime(module, replaced)
+
+
+def _place_inductor_choices(module: Any, replaced: Replacements) -> None:
+    from kvtrace.backends.triton.absent_gpu.tuning import place_inductor_choices
+
+    place_inductor_choices(module, replaced)
+
+
+def _place_helion(module: Any, replaced: Replacements) -> None:
+    from kvtrace.backends.triton.absent_gpu.tuning import place_helion
+
+    place_helion(module, replaced)
 
 
 def _refuse_cuda_sources(*_: Any, **__: Any) -> Any:
@@ -194,13 +236,17 @@ def _has_accelerator(torch: Any) -> bool:
 
 
 TORCH: Final = HostBackend()
-#: Inductor launches its kernels through Triton; its own launcher loads them into the driver.
-INDUCTOR: Final = PlacedBackend(
-    "inductor", "torch._inductor.config", "use_static_cuda_launcher", False
+INDUCTOR: Final = PlacedBackend("inductor", "torch._inductor.config", _place_plain_launcher)
+INDUCTOR_RUNTIME: Final = PlacedBackend(
+    "inductor-runtime", "torch._inductor.runtime.triton_heuristics", _place_inductor_runtime
 )
-#: Where CUDA lies is what torch asks before it compiles or links with it.
-EXTENSIONS: Final = PlacedBackend(
-    "extensions", "torch.utils.cpp_extension", "_join_cuda_home", _refuse_cuda_sources
+INDUCTOR_CHOICES: Final = PlacedBackend(
+    "inductor-choices", "torch._inductor.select_algorithm", _place_inductor_choices
 )
+HELION: Final = PlacedBackend("helion", "helion.runtime.kernel", _place_helion)
+EXTENSIONS: Final = PlacedBackend("extensions", "torch.utils.cpp_extension", _place_refusal)
 NVML: Final = NvmlBackend("pynvml")
 NVML_OF_VLLM: Final = NvmlBackend("vllm.third_party.pynvml")
+_OF_LIBRARIES: Final = (
+    INDUCTOR, INDUCTOR_RUNTIME, INDUCTOR_CHOICES, HELION, EXTENSIONS, NVML, NVML_OF_VLLM,
+)  # fmt: skip

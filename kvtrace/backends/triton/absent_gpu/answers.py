@@ -55,7 +55,8 @@ def _failing(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
     """Answers to questions that fail without a GPU, by module of torch and function."""
     properties, capability = properties_of(target), capability_of(target)
     total = properties.total_memory
-    generator = torch.default_generator
+    from kvtrace.backends.triton.absent_gpu.generators import DEVICE_GENERATOR
+
     return {
         "cuda": {
             "current_device": _first,
@@ -76,9 +77,9 @@ def _failing(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
             "reset_max_memory_allocated": _nothing,
             "reset_max_memory_cached": _nothing,
             "reset_accumulated_memory_stats": _nothing,
-            "get_rng_state": lambda *_, **__: generator.get_state(),
-            "set_rng_state": lambda state, *_, **__: generator.set_state(state),
-            "initial_seed": lambda: generator.initial_seed(),
+            "get_rng_state": lambda *_, **__: DEVICE_GENERATOR.get_state(),
+            "set_rng_state": lambda state, *_, **__: _nothing(DEVICE_GENERATOR.set_state(state)),
+            "initial_seed": lambda: torch.default_generator.initial_seed(),
         },
         "accelerator": {
             "current_device_index": _first,

@@ -1,5 +1,12 @@
-"""Random numbers of the GPU that is not there: drawn on the CPU, from its own generator."""
+"""Random numbers of the GPU that is not there: drawn on the CPU, from states like a GPU's.
 
+A CUDA generator's state is a seed and an offset, 8 bytes each: its numbers are a function of both,
+and an operator that draws moves the offset on. Libraries read and set the offset (DTensor gives
+each shard its own), so it is the same here: each operator draws from a generator of the CPU that is
+seeded by both, and equal states give equal numbers.
+"""
+
+import struct
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,19 +15,29 @@ from typing import Any, Final
 import torch
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.forks import Lock
 
 _plain: Final[Any] = torch.Generator
 
+#: A state: seed and offset, as torch packs them.
+_STATE: Final = struct.Struct("=QQ")
+#: Numbers of a Philox counter: what an operator draws moves the offset on by a multiple of it.
+_COUNTER: Final = 4
+#: The seed of a generator that was not seeded: torch's `default_rng_seed_val`.
+_UNSEEDED: Final = 67280421310721
+_WORD: Final = 1 << 64
 
 #: The device's generators by where torch has them: operators get another object of Python's.
 _of_device: Final["weakref.WeakValueDictionary[int, Any]"] = weakref.WeakValueDictionary()
 
 
 class DeviceGenerator(_plain):  # type: ignore[misc]
-    """A generator of the CPU that says it is on the GPU."""
+    """A generator that says it is on the GPU, with the state that one there has."""
 
     def __init__(self) -> None:
         """Make one with the seed that every new one has."""
+        self._seed, self._offset = _UNSEEDED, 0
+        self._lock = Lock()
         _of_device[self._cdata] = self
 
     @property
@@ -28,25 +45,108 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         """The device that it reports."""
         return torch.device("cuda", 0)
 
+    def manual_seed(self, seed: int) -> "DeviceGenerator":
+        """Set the seed, and begin its numbers.
+
+        Raises:
+            RuntimeError: the seed has more than 64 bits.
+
+        """
+        if not -_WORD // 2 <= seed < _WORD:
+            raise RuntimeError("Overflow when unpacking long long")
+        with self._lock:
+            self._seed, self._offset = int(seed) % _WORD, 0
+        return self
+
+    def seed(self) -> int:
+        """Take a random seed, and return it."""
+        return int(self.manual_seed(_plain().seed()).initial_seed())
+
+    def initial_seed(self) -> int:
+        """Return the seed."""
+        return self._seed
+
+    def get_offset(self) -> int:
+        """Return how far its numbers are drawn."""
+        return self._offset
+
+    def set_offset(self, offset: int) -> "DeviceGenerator":
+        """Continue from elsewhere.
+
+        Raises:
+            RuntimeError: that is not the begin of a counter.
+
+        """
+        if offset % _COUNTER:
+            raise RuntimeError("offset must be a multiple of 4")
+        with self._lock:
+            self._offset = int(offset) % _WORD
+        return self
+
+    def get_state(self) -> Any:
+        """Return seed and offset, as 16 bytes in the host's memory."""
+        # Not a factory function: modes for fake tensors or default devices would take part.
+        return torch.frombuffer(bytearray(_STATE.pack(self._seed, self._offset)), dtype=torch.uint8)
+
+    def set_state(self, state: Any) -> "DeviceGenerator":
+        """Continue from a state.
+
+        Raises:
+            TypeError: it is no tensor of bytes in the host's memory.
+            RuntimeError: it has another size than a CUDA generator's.
+
+        """
+        if not isinstance(state, torch.Tensor) or state.dtype != torch.uint8 or state.is_cuda:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if state.numel() != _STATE.size:
+            raise RuntimeError("RNG state is wrong size")
+        seed, offset = _STATE.unpack(bytes(state.tolist()))
+        with self._lock:
+            self._seed, self._offset = seed, offset
+        return self
+
+    def clone_state(self) -> "DeviceGenerator":
+        """Return another generator with this one's state."""
+        return DeviceGenerator().set_state(self.get_state())
+
+    def draw(self) -> Any:
+        """Return the CPU's generator from which one operator draws; the next one's is another."""
+        with self._lock:
+            seed, offset = self._seed, self._offset
+            self._offset = (offset + _COUNTER) % _WORD
+        return _plain().manual_seed(_mixed(seed, offset))
+
+
+def _mixed(seed: int, offset: int) -> int:
+    """Return a seed for the CPU's generator, which reads its low 32 bits; of offset 0, the seed.
+
+    Constants: SplitMix64, https://doi.org/10.1145/2714064.2660195
+    """
+    if offset == 0:
+        return seed
+    word = (seed + offset // _COUNTER * 0x9E3779B97F4A7C15) % _WORD
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % _WORD
+    word = (word ^ word >> 27) * 0x94D049BB133111EB % _WORD
+    return word ^ word >> 31
+
 
 #: What draws where a program names no generator.
 DEVICE_GENERATOR: Final = DeviceGenerator()
 
 
-def is_of_device(generator: Any) -> bool:
-    """Whether a generator, as an operator gets it, draws for the device."""
-    return generator._cdata in _of_device
+def device_generator(generator: Any) -> DeviceGenerator | None:
+    """Return the device's generator that an operator was given; None where it is the CPU's."""
+    return _of_device.get(generator._cdata)
 
 
 @contextmanager
 def seeds_of_device() -> Iterator[None]:
     """Have operators that take no generator draw from the device's."""
     before = torch.default_generator.get_state()
-    torch.default_generator.set_state(DEVICE_GENERATOR.get_state())
+    torch.default_generator.set_state(DEVICE_GENERATOR.draw().get_state())
     try:
         yield
     finally:
-        DEVICE_GENERATOR.set_state(torch.default_generator.get_state())
         torch.default_generator.set_state(before)
 
 

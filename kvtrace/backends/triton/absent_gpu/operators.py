@@ -25,7 +25,7 @@ from kvtrace.backends.triton.absent_gpu.device_memory import (
 )
 from kvtrace.backends.triton.absent_gpu.generators import (
     DEVICE_GENERATOR,
-    is_of_device,
+    device_generator,
     seeds_of_device,
 )
 from kvtrace.backends.triton.absent_gpu.recurrent import CELLS
@@ -262,15 +262,15 @@ def _taking(facts: _Facts, arguments: Sequence[Any]) -> Any:
 
 
 def _choose_generator(place: int, given: list[Any], named: dict[str, Any]) -> None:
-    """Draw from the device's generator where none is given."""
+    """Draw from the given generator, which is the device's; its own default where none is given."""
     chosen = given[place] if place < len(given) else named.get("generator")
-    if chosen is None:
-        if place < len(given):
-            given[place] = DEVICE_GENERATOR
-        else:
-            named["generator"] = DEVICE_GENERATOR
-    elif not is_of_device(chosen):
+    generator = DEVICE_GENERATOR if chosen is None else device_generator(chosen)
+    if generator is None:
         raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
+    if place < len(given):
+        given[place] = generator.draw()
+    else:
+        named["generator"] = generator.draw()
 
 
 def _empty(dtype: Any) -> Any:

@@ -50,7 +50,7 @@ ASKED = {
     "entered(torch.cuda.stream(torch.cuda.Stream()))": "it is None",
     "entered(torch.cuda.nvtx.range('part'))": "it is None",
     "torch.cuda.default_generators[0].device.type": "it == 'cuda'",
-    "torch.cuda.get_rng_state()": "it.dtype == torch.uint8",
+    "torch.cuda.get_rng_state()": "it.dtype == torch.uint8 and it.numel() == 16",
     "torch.cuda.initial_seed()": "it == torch.cuda.default_generators[0].initial_seed()",
     "torch.version.cuda": "float(it) > 11",
     "torch.backends.cuda.is_built()": "it is True",

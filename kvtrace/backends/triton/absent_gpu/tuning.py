@@ -1,0 +1,104 @@
+"""Libraries' own autotuning where there is nothing to time: the first choice is taken.
+
+Inductor tunes its kernels when they are first launched, and chooses between templates, fusions and
+paddings when it compiles; Helion searches for a configuration. Here none of them launches a kernel
+to measure it, and nothing that was not measured is left in a cache, where a machine with a GPU
+would take it for a measurement.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.autotune_free import EQUAL_TIME
+
+
+def place_inductor_runtime(module: Any, replaced: Replacements) -> None:
+    """Replace how Inductor tunes the kernels that it launches, and how it measures anything."""
+    tuner = module.CachingAutotuner
+
+    def benchmark_all_configs(self: Any, *args: Any, **kwargs: Any) -> dict[Any, float]:
+        self.save_cache_hook = None
+        self.reset_to_zero_args(*args, **kwargs)  # as trials leave it
+        return {self.launchers[0]: EQUAL_TIME}
+
+    def coordinate_descent_tuning(_self: Any, launcher: Any, *_: Any, **__: Any) -> Any:
+        launcher.config.found_by_coordesc = True
+        return launcher
+
+    def combo_sequential_autotune(_self: Any, launcher: Any, *_: Any, **__: Any) -> Any:
+        launcher.config.found_by_combo_autotune = True
+        return launcher
+
+    for name, ours in (
+        ("benchmark_all_configs", benchmark_all_configs),
+        ("coordinate_descent_tuning", coordinate_descent_tuning),
+        ("_combo_sequential_autotune", combo_sequential_autotune),
+    ):
+        if hasattr(tuner, name):  # the last since torch 2.12
+            replaced.put(tuner, name, ours)
+    benchmarking = sys.modules["torch._inductor.runtime.benchmarking"]
+    for kind in vars(benchmarking).values():
+        if isinstance(kind, type) and issubclass(kind, benchmarking.Benchmarker):
+            for name in ("benchmark_gpu", "benchmark_gpu_with_cuda_graph"):
+                if name in vars(kind):
+                    replaced.put(kind, name, _equal_time)
+
+
+def place_inductor_choices(module: Any, replaced: Replacements) -> None:
+    """Replace how Inductor measures templates and fusions while it compiles."""
+    selector = module.AlgorithmSelectorCache
+    scheduling = sys.modules["torch._inductor.codegen.triton"].TritonScheduling
+    cache = sys.modules["torch._inductor.codecache"].CacheBase
+
+    def benchmark(_self: Any, choices: Sequence[Any], *_: Any, **__: Any) -> dict[Any, float]:
+        times = dict.fromkeys(choices, math.inf)
+        for choice in choices:
+            try:
+                if hasattr(choice, "precompile"):
+                    choice.precompile()
+            except Exception as error:  # noqa: BLE001 - Inductor goes on to the next, too
+                module.log.warning("%s cannot be launched: %s", choice, error)
+                continue
+            times[choice] = EQUAL_TIME
+            break
+        return times  # where all are infinite, Inductor says so
+
+    def make_precompile_fn(_self: Any, *_: Any, **__: Any) -> Callable[..., dict[Any, float]]:
+        return lambda *_, **__: {}  # as Inductor's own, where it compiles in no other process
+
+    def benchmark_codegened_module(_self: Any, mod: Any, *_: Any, **__: Any) -> tuple[float, Any]:
+        return EQUAL_TIME, mod.__file__
+
+    def benchmark_combo_kernel(
+        _self: Any, _node_list: Any, *_: Any, **__: Any
+    ) -> tuple[float, float, list[Any]]:
+        return EQUAL_TIME, 0.0, []
+
+    replaced.put(selector, "benchmark", benchmark)
+    replaced.put(selector, "make_precompile_fn", make_precompile_fn)
+    replaced.put(scheduling, "benchmark_codegened_module", benchmark_codegened_module)
+    replaced.put(scheduling, "benchmark_combo_kernel", benchmark_combo_kernel)
+    replaced.put(cache, "update_local_cache", _store_nothing)
+
+
+def place_helion(module: Any, replaced: Replacements) -> None:
+    """Replace Helion's search: the first configuration that a kernel names, or else its default."""
+
+    def autotune(self: Any, _args: Any, *, force: bool = True, **_: Any) -> Any:
+        named = () if force else self.kernel.configs
+        config = named[0] if named else self.config_spec.default_config()
+        self.set_config(config)
+        return config
+
+    replaced.put(module.BoundKernel, "autotune", autotune)
+
+
+def _equal_time(_benchmarker: Any, _function: Any, *_: Any, **named: Any) -> Any:
+    return [EQUAL_TIME] if named.get("return_mode") == "all" else EQUAL_TIME
+
+
+def _store_nothing(_cache: Any, _content: Any) -> None:
+    """Leave no time that was not measured."""

@@ -1,0 +1,164 @@
+"""Random numbers of the GPU that is not there: states of 16 bytes, and their use in programs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.backends.triton.absent_gpu.programs import Ended, run
+from tests.support.tiers import needs
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+
+PROGRAM = """
+import copy
+import torch
+from torch.utils.checkpoint import checkpoint
+
+def drawn():
+    return torch.rand(3, device="cuda").tolist()
+
+def words():
+    return torch.cuda.get_rng_state().view(torch.int64).tolist()
+
+torch.manual_seed(7)
+state = torch.cuda.get_rng_state()
+seen["state"] = [state.dtype == torch.uint8, state.device.type, list(state.shape), words()]
+first, second = drawn(), drawn()
+seen["moved on"] = [words()[0], words()[1] > 0 and words()[1] % 4 == 0, first != second]
+torch.cuda.set_rng_state(state)
+seen["restored"] = [drawn() == first, drawn() == second]
+
+later = torch.cuda.get_rng_state()
+third = drawn()
+torch.cuda.set_rng_state(later)
+torch.nn.functional.dropout(torch.ones(8, device="cuda"))
+seen["each operator draws others"] = drawn() != third
+torch.cuda.set_rng_state(later)
+kept = torch.nn.functional.dropout(torch.ones(64, device="cuda"))
+torch.cuda.set_rng_state(later)
+again = torch.nn.functional.dropout(torch.ones(64, device="cuda"))
+seen["dropout"] = torch.equal(kept, again) and 0 < int(kept.count_nonzero()) < 64
+
+torch.manual_seed(7)
+with torch.random.fork_rng(devices=[0]):
+    drawn()
+    torch.manual_seed(8)
+seen["forked"] = drawn() == first
+host = torch.get_rng_state()
+drawn()
+seen["apart from the CPU's"] = torch.equal(host, torch.get_rng_state())
+
+generator = torch.cuda.default_generators[0]
+generator.manual_seed(7).set_offset(words()[1] + 8)
+offset = generator.get_offset()
+there = drawn()
+generator.set_state(torch.tensor([7, offset]).view(torch.uint8))
+seen["from an offset"] = drawn() == there
+clone = generator.clone_state()
+seen["cloned"] = [
+    clone.device.type, torch.rand(3, device="cuda", generator=clone).tolist() == drawn()]
+own = torch.Generator(device="cuda").manual_seed(7)
+seen["own"] = [own.initial_seed(), torch.rand(3, device="cuda", generator=own).tolist() == first]
+
+refused = []
+for bad in (torch.zeros(8, dtype=torch.uint8), torch.zeros(16)):
+    try:
+        torch.cuda.set_rng_state(bad)
+    except (RuntimeError, TypeError) as error:
+        refused.append(str(error))
+try:
+    generator.set_offset(3)
+except RuntimeError as error:
+    refused.append(str(error))
+seen["refused"] = refused
+
+from torch._subclasses import FakeTensorMode
+with FakeTensorMode(), torch.device("cuda"):
+    seen["real under fake tensors"] = type(torch.cuda.get_rng_state()) is torch.Tensor
+
+def block(x):
+    return torch.nn.functional.dropout(x.sin(), 0.5)
+
+def gradient(run):
+    torch.manual_seed(3)
+    x = torch.linspace(0, 1, 64, device="cuda", requires_grad=True)
+    y = run(x)
+    drawn()  # the recomputation has to go back behind it
+    y.sum().backward()
+    return x.grad
+
+plain = gradient(block)
+seen["checkpointed"] = [
+    torch.equal(plain, gradient(lambda x: checkpoint(block, x, use_reentrant=reentrant)))
+    for reentrant in (False, True)
+]
+
+from torch.distributed.tensor._random import _PhiloxState
+packed = _PhiloxState(torch.cuda.get_rng_state())
+packed.offset = packed.offset + 8
+torch.cuda.set_rng_state(packed.state)
+seen["as DTensor packs it"] = [int(packed.seed), words() == [3, int(packed.offset)]]
+"""
+
+
+@pytest.fixture(scope="module")
+@needs("process")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    ended = run(tmp_path_factory.mktemp("generators"), PROGRAM, fresh=True, KVTRACE_DEVICE="cpu")
+    assert ended.code == 0, ended.errors
+    return ended
+
+
+@pytest.mark.process
+def test_a_state_is_a_seed_and_an_offset(ended: Ended) -> None:
+    assert ended.seen["state"] == [True, "cpu", [16], [7, 0]]
+    assert ended.seen["moved on"] == [7, True, True]
+    assert ended.seen["from an offset"]
+    assert ended.seen["own"] == [7, True]
+    assert ended.seen["cloned"] == ["cuda", True]
+
+
+@pytest.mark.process
+def test_a_restored_state_gives_the_same_numbers(ended: Ended) -> None:
+    assert ended.seen["restored"] == [True, True]
+    assert ended.seen["each operator draws others"]
+    assert ended.seen["dropout"]
+    assert ended.seen["forked"]
+    assert ended.seen["apart from the CPU's"]
+
+
+@pytest.mark.process
+def test_a_recomputed_block_draws_what_it_drew(ended: Ended) -> None:
+    assert ended.seen["checkpointed"] == [True, True]
+
+
+@pytest.mark.process
+def test_what_reads_the_state_itself_finds_both_numbers(ended: Ended) -> None:
+    assert ended.seen["as DTensor packs it"] == [3, True]
+    assert ended.seen["real under fake tensors"]
+
+
+@pytest.mark.process
+def test_what_is_no_state_is_refused_as_torch_does(ended: Ended) -> None:
+    assert ended.seen["refused"] == [
+        "RNG state is wrong size", "RNG state must be a torch.ByteTensor",
+        "offset must be a multiple of 4",
+    ]  # fmt: skip
+
+
+@pytest.mark.process
+def test_a_state_that_is_only_answered_has_the_same_size(tmp_path: Path) -> None:
+    text = """
+import torch, triton
+triton.runtime.driver.active
+state = torch.cuda.get_rng_state()
+torch.cuda.set_rng_state(state)
+seen["size"] = state.numel()
+"""
+    ended = run(tmp_path, text, KVTRACE_DEVICE="answers")
+
+    assert ended.code == 0, ended.errors
+    assert ended.seen["size"] == 16

@@ -1,0 +1,92 @@
+"""Autotuning without a GPU: nothing is measured, the first configuration is taken."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
+from tests.support.tiers import needs
+from tests.support.triton_versions import ROOT, run_with, versions
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+
+PROGRAM = ROOT / "tests" / "support" / "tuned_program.py"
+
+
+class Tuned:
+    """What a program saw, and its trace."""
+
+    def __init__(self, version: str, folder: Path) -> None:
+        done = run_with(
+            version, [str(PROGRAM)], folder / "cache", fresh=True, KVTRACE=str(folder / "out"),
+            KVTRACE_COMPILE="ttir",
+        )  # fmt: skip
+        self.seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        self.errors = done.stderr
+        self.trace = open_trace(folder / "out")
+        self.cached = [path.name for path in (folder / "cache").rglob("*.autotune.json")]
+
+
+@pytest.fixture(scope="module", params=versions())
+@needs("process")
+def tuned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+    return Tuned(request.param, tmp_path_factory.mktemp("tuned"))
+
+
+@pytest.mark.process
+def test_the_first_configuration_that_compiles_is_taken(tuned: Tuned) -> None:
+    seen = tuned.seen
+    assert seen["first"] == [128, 12.0]
+    assert seen["that compiles"] == [256, 12.0]
+    assert seen["own benchmark"] == [64, 12.0]
+    assert seen["graph"] == [64, 12.0]
+    assert seen["heuristics"] == [4, 1.0]
+    assert seen["measured"] == []
+
+
+@pytest.mark.process
+def test_configurations_are_pruned_as_the_program_says(tuned: Tuned) -> None:
+    assert tuned.seen["pruned"] == [256, 12.0]
+    assert tuned.seen["by a model"] == [256, 12.0]
+
+
+@pytest.mark.process
+def test_hooks_do_what_they_do_on_a_device(tuned: Tuned) -> None:
+    # on a device, trials leave what is reset at zero, and what is restored as it was
+    assert tuned.seen["reset"] == [64, 2.0]
+    assert tuned.seen["restored"] == [64, 12.0]
+    assert tuned.seen["hooks of a configuration"] == [64, 1.0]
+    assert tuned.seen["hooked"] == ["pre", "post", "pre"]  # around the trial, and after all
+
+
+@pytest.mark.process
+def test_no_launch_is_made_to_be_measured(tuned: Tuned) -> None:
+    assert set(tuned.trace.table("launches")["phase"].to_pylist()) == {"run"}
+    assert tuned.trace.table("launches").num_rows == 23
+
+
+@pytest.mark.process
+def test_a_choice_that_was_not_measured_is_not_kept_for_others(tuned: Tuned) -> None:
+    assert tuned.seen["cached"] == [64, 12.0]
+    assert tuned.cached == []
+
+
+@pytest.mark.process
+def test_a_benchmark_calls_its_function_once_and_says_so(tuned: Tuned) -> None:
+    assert tuned.seen["times"] == [1.0, [1.0, 1.0], [1.0], 1.0, 1.0, [1.0, 1.0, 1.0]]
+    assert tuned.seen["calls"] == 6
+    rows = plain_rows(tuned.trace.table("messages"))
+    (text,) = (row["text"] for row in rows if row["code"] == "not-measured")
+    assert "1 ms is given as the time of each" in text
+
+
+@pytest.mark.process
+def test_the_program_ends_in_silence(tuned: Tuned) -> None:
+    assert "Exception ignored" not in tuned.errors
+    assert "active drivers" not in tuned.errors
