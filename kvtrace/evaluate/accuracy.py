@@ -2,8 +2,8 @@
 
 Sources: CUDA C++ Programming Guide, "Mathematical Functions" (largest errors of single precision
 functions in units in the last place) and PTX ISA, "Floating Point Instructions" (approximate forms,
-`div.full`, `ex2.approx`, `sqrt.approx`), each as Triton's NVIDIA backend uses them. Where a
-function has two forms, the number is that of the less accurate one.
+`div.full`, `div.approx`, `ex2.approx`, `sqrt.approx`), each as Triton's NVIDIA backend uses them.
+Where a function has two forms, the number is that of the less accurate one.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ class Accuracy:
             each of them alone, so its extremes over a box are at corners. `steady`: it changes no
             faster than its operands do, together. `jumps`: no bound is known.
         pole: the operand at whose zero the function is not defined, None: there is none.
+        within: an operand, and the least and the largest magnitude of it for which `ulps` holds;
+            no bound is known for others. None: it holds for all.
     """
 
     ulps: float = 0.0
     argument: float = 0.0
     follows: Literal["monotone", "steady", "jumps"] = "monotone"
     pole: int | None = None
+    within: tuple[int, float, float] | None = None
 
 
 EXACT: Final = Accuracy()

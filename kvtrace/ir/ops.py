@@ -263,7 +263,8 @@ _rows("tt_program", Kind.REPORT, {"condition": "tt.assert", "value*": "tt.print"
 _rows("tt_program", Kind.REMARK, {
     "condition": "llvm.intr.assume",
     "": "gpu.barrier nvvm.barrier0 rocdl.barrier tt.debug_barrier ttg.barrier ttg.local_barrier"
-        " ttng.fence_async_shared ttng.async_tma_store_wait",
+        " ttng.fence_async_shared ttng.async_tma_store_wait"
+        " tt.grid_dependency_wait tt.grid_dependency_launch_dependents",
     "pointer": "ttng.tensormap_fenceproxy_acquire",
     "barrier": "ttng.inval_barrier",
     "barrier predicate": "ttng.barrier_expect",
@@ -329,7 +330,7 @@ _rows("math", Kind.ELEMENTWISE, {
 })  # fmt: skip
 _rows("tt_elementwise", Kind.ELEMENTWISE, {
     "source lowest highest": "tt.clampf",
-    "left right": "tt.precise_divf",
+    "left right": "tt.precise_divf tt.approx_divf",
     "source": "tt.precise_sqrt tt.fp_to_fp",
 })  # fmt: skip
 _rows("tt_elementwise", Kind.ELEMENTWISE, {"left right": "tt.mulhiui"}, reading="mixing")

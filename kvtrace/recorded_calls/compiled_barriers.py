@@ -2,7 +2,7 @@
 
 An instruction belongs to the memory ops at its source location; one whose location no memory op has
 may belong to any op that does what it does. So a path may be listed that no program takes, and none
-is left out. A path counts as certain only between instructions at the source locations of their ops.
+is left out. A path is certain only between instructions at the source locations of their ops.
 
 The format is PTX's: https://docs.nvidia.com/cuda/parallel-thread-execution/, chapters "Parallel
 Synchronization and Communication Instructions: bar, barrier" and "Debugging Directives: .loc".

@@ -6,6 +6,7 @@ result for every launch, in all versions that we know (3.5 to 3.9):
 *values)`, where the values are those of all the kernel's parameters.
 """
 
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -103,7 +104,12 @@ class EvaluatingLauncher:
         if enter_hook is not None:
             enter_hook(launch_metadata)
         if grid[0] * grid[1] * grid[2] > 0:
-            self._execute(grid, values)
+            begin = time.time_ns()
+            try:
+                self._execute(grid, values)
+            except KvtraceError as error:
+                self._record_failed(grid, values, begin, error)
+                raise
         if exit_hook is not None:
             exit_hook(launch_metadata)
 
@@ -124,6 +130,24 @@ class EvaluatingLauncher:
                 self._run(module, grid, values, arguments)
             return
         self._run(module, grid, values, arguments)
+
+    def _record_failed(
+        self, grid: tuple[int, int, int], values: tuple[Any, ...], begin: int, error: KvtraceError
+    ) -> None:
+        """Record a launch that ends in an error, which the hot path does not see the end of."""
+        session, adapter = state.session, state.adapter
+        compiled = None if self.compiled is None else self.compiled()
+        if session is None or adapter is None or compiled is None or not session.recording:
+            return
+        try:
+            kernel_id = adapter.new_kernel(None, compiled)[0]
+            if kernel_id < 0:
+                return
+            call_id = adapter.coming(compiled, kernel_id, grid, values, {}).call_id
+            session.add_launch(call_id, begin, time.time_ns())
+            session.message("error", "failed-launch", f"kernel {self._kernel}: {error}")
+        except Exception as problem:  # noqa: BLE001 - counted; the launch ends as it would have
+            session.problem(problem)
 
     def _run(
         self, module: Module, grid: tuple[int, int, int], values: tuple[Any, ...],

@@ -217,7 +217,8 @@ def _shown(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> str:
 
 
 @semantics("gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "llvm.intr.assume",
-           "ttg.barrier", "rocdl.barrier")  # fmt: skip
+           "ttg.barrier", "rocdl.barrier", "tt.grid_dependency_wait",
+           "tt.grid_dependency_launch_dependents")  # fmt: skip
 def nothing(_op: Op, _compiler: Compiler) -> Step:
     """Do nothing: no result depends on it."""
 

@@ -51,7 +51,8 @@ def assertion(walk: Walk, op: Op) -> None:
 
 
 @meaning(
-    "tt.print", "gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "ttg.barrier", "rocdl.barrier"
-)
+    "tt.print", "gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "ttg.barrier", "rocdl.barrier",
+    "tt.grid_dependency_wait", "tt.grid_dependency_launch_dependents",
+)  # fmt: skip
 def nothing(_walk: Walk, _op: Op) -> None:
     """Do nothing: no result depends on it."""

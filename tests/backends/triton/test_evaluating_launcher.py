@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
 from tests.backends.triton.absent_gpu.programs import KERNEL, run
 
 pytestmark = pytest.mark.process
@@ -41,3 +43,42 @@ def test_a_kernel_that_another_cache_has_is_executed(tmp_path: Path) -> None:
 def test_a_cache_without_ttir_is_refused_with_the_cause(tmp_path: Path) -> None:
     ended = run(tmp_path, BINARY_ONLY, KVTRACE_COMPILE="full", TRITON_STORE_BINARY_ONLY="1")
     assert "TRITON_STORE_BINARY_ONLY keeps machine code alone" in ended.seen["error"]
+
+
+REFUSED = """
+import torch
+import triton
+import triton.language as tl
+SHUFFLE = tl.constexpr("shfl.sync.bfly.b32 $0, $1, 1, 31, -1;")
+
+@triton.jit
+def shuffled(x, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    other = tl.inline_asm_elementwise(
+        SHUFFLE, "=f,f", [tl.load(x + lanes)], dtype=tl.float32, is_pure=True, pack=1
+    )
+    tl.store(x + lanes, other)
+
+for _ in range(2):
+    try:
+        shuffled[(1,)](torch.zeros(64), BLOCK=64)
+    except Exception as error:
+        seen["error"] = str(error)
+"""
+
+
+def test_a_launch_that_is_refused_is_recorded_with_the_reason(tmp_path: Path) -> None:
+    ended = run(tmp_path, REFUSED)
+    assert "'shfl.sync.bfly.b32' has no meaning here" in ended.seen["error"], ended.errors
+    trace = open_trace(tmp_path / "out")
+    (kernel,) = plain_rows(trace.table("kernels"))
+    (call,) = plain_rows(trace.table("calls"))
+    launches = plain_rows(trace.table("launches"))
+    assert (kernel["name"], call["args"][0]["name"]) == ("shuffled", "x")
+    assert [launch["call_id"] for launch in launches] == [call["call_id"]] * 2
+    assert all(launch["exit"] >= launch["enter"] for launch in launches)
+    said = [row for row in plain_rows(trace.table("messages")) if row["code"] == "failed-launch"]
+    assert {(row["level"], row["text"]) for row in said} == {
+        ("error", f"kernel shuffled: {ended.seen['error']}")
+    }
+    assert sum(row["count"] for row in said) == 2

@@ -232,7 +232,8 @@ class FloatRule:
         fresh: dict[str, Array] = {}
         for plane in ("worst", "near"):
             reach = size + np.where(np.isfinite(planes[plane]), planes[plane], 0.0)
-            approximate = approximation(self._accuracy, operands[0].exact, self._element, reach)
+            arrays = [each.exact for each in operands]
+            approximate = approximation(self._accuracy, arrays, self._element, reach)
             rounded = np.where(is_rounded, rounding(self._counted, reach + approximate), 0.0)
             if self._one_sided:
                 approximate, rounded = approximate + 2 * rounded, np.zeros_like(rounded)

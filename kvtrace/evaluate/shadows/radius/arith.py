@@ -125,7 +125,7 @@ def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bo
             unrounded = np.where(np.isfinite(unrounded), unrounded, 0.0)
         if sure and certain:
             return unrounded
-        low, high = widened(low, high, accuracy, arrays[0], result)
+        low, high = widened(low, high, accuracy, arrays, result)
         doubts = [each > 0 for each in radii if each is not None]
         loose = np.asarray(reduce(np.logical_or, doubts)) if doubts else None
         away = radius_around(value, rounded(low), rounded(high), loose)

@@ -75,34 +75,43 @@ def _corners(
 
 
 def widened(
-    low: Array, high: Array, accuracy: Accuracy, argument: Array, element: ElementType
+    low: Array, high: Array, accuracy: Accuracy, arrays: Sequence[Array], element: ElementType
 ) -> tuple[Array, Array]:
-    """Add how far a device's function may be from the exact one."""
+    """Add how far a device's function of `arrays` may be from the exact one."""
     if not accuracy.ulps:
         if element.bits != 64:
             return low, high
         unit = _ULP[64]
         return low - np.abs(low) * unit, high + np.abs(high) * unit  # for float64 itself rounds
-    away = approximation(accuracy, argument, element, np.maximum(np.abs(low), np.abs(high)))
-    # An infinite end is that of the exact function: nothing is added to it.
+    away = approximation(accuracy, arrays, element, np.maximum(np.abs(low), np.abs(high)))
+    # An infinite end is that of the exact function: nothing is added to it where there is a bound.
+    bounded = np.isfinite(away)
     return (
-        np.where(np.isinf(low), low, low - away),
-        np.where(np.isinf(high), high, high + away),
+        np.where(np.isinf(low) & bounded, low, low - away),
+        np.where(np.isinf(high) & bounded, high, high + away),
     )
 
 
 def approximation(
-    accuracy: Accuracy, argument: Array, element: ElementType, size: Array
+    accuracy: Accuracy, arrays: Sequence[Array], element: ElementType, size: Array
 ) -> Array | float:
-    """Return how far a device's function may be from the exact one, of results up to a size."""
+    """Return how far a device's function of `arrays` may be from the exact one, up to a size.
+
+    Infinity where no bound is known.
+    """
     if not accuracy.ulps:
         return 0.0
     unit = _ULP.get(element.bits, _ULP_OF_FLOAT32)
     # Of an infinite argument every form gives the limit.
-    reach = np.where(np.isfinite(argument), np.abs(argument), 0.0)
+    reach = np.where(np.isfinite(arrays[0]), np.abs(arrays[0]), 0.0)
     ulps = accuracy.ulps + accuracy.argument * reach + (element.bits == 64)
     least = _SMALLEST_OF_FLOAT32 if element.bits != 64 else 0.0
-    return np.asarray(ulps * unit * size + least)
+    away = np.asarray(ulps * unit * size + least)
+    if accuracy.within is None:
+        return away
+    place, lowest, highest = accuracy.within
+    magnitude = np.abs(arrays[place])
+    return np.where((magnitude >= lowest) & (magnitude <= highest), away, np.inf)
 
 
 def radius_around(value: Array, low: Array, high: Array, loose: Array | None) -> Array:

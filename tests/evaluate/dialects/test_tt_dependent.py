@@ -1,0 +1,73 @@
+"""Grids that depend on the one before, and approximate division: what Triton 3.9 makes of them."""
+
+import numpy as np
+import pytest
+
+from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.shadows.deviation.deviations import Deviations
+from kvtrace.evaluate.shadows.radius.radii import Radii
+from kvtrace.ir import parse
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.verdicts.judge import judge
+from tests.kernels.triton39 import text_of
+
+SIZE = 300
+X = np.linspace(1, 3, SIZE, dtype=np.float32)
+Y = np.full(SIZE, 7, np.float32)
+
+
+def arguments(*arrays):
+    """Arguments of `dependent`, and what it stores."""
+    out = np.zeros(SIZE, np.float32)
+    held = [
+        TensorArgument(
+            name, Storage(array.nbytes, array.view(np.uint8)), 0, "fp32", array.shape, (1,)
+        )
+        for name, array in zip(("x", "y", "out"), (*arrays, out), strict=True)
+    ]
+    return (*held, ScalarArgument("size", SIZE)), out
+
+
+def radii_of(instrument, *arrays):
+    given, out = arguments(*arrays)
+    evaluate(parse(text_of("dependent")), given, (2,), instrument=instrument)
+    return out, id(given[2].storage)
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_launch_alone_waits_for_nothing(planned):
+    given, out = arguments(X, Y)
+    evaluate(parse(text_of("dependent")), given, (2, 1, 1), planned=planned)
+    np.testing.assert_array_equal(out, X / Y)
+
+
+def test_its_launch_is_judged_by_itself():
+    given, _ = arguments(X, Y)
+    verdicts = judge(Call(0, "dependent", (2, 1, 1), parse(text_of("dependent")), given, ()))
+    assert {each.verdict for each in verdicts if each.rule == "out-of-bounds"} == {"proven"}
+    assert "unknown" not in {each.verdict for each in verdicts}
+
+
+def test_an_approximate_quotient_is_two_units_off_at_most():
+    radii = Radii(parse(text_of("dependent")))
+    out, storage = radii_of(radii, X, Y)
+    found = radii.memory.radii.kept[storage][2]
+    units = found / np.spacing(out)
+    assert (units >= 2).all()
+    assert (units < 5).all()
+
+
+@pytest.mark.parametrize("divisor", [2.0**127, 2.0**-127, 0.0, np.inf])
+def test_nothing_is_known_of_divisors_that_div_approx_does_not_cover(divisor):
+    """Of divisors above 2^126 `div.approx` makes 0, and below 2^-126 nothing is promised."""
+    y = np.where(np.arange(SIZE) == 5, np.float32(divisor), Y)
+    radii = Radii(parse(text_of("dependent")))
+    _, storage = radii_of(radii, X, y)
+    found = radii.memory.radii.kept[storage][2]
+    np.testing.assert_array_equal(np.isfinite(found), np.arange(SIZE) != 5)
+
+    deviations = Deviations(parse(text_of("dependent")))
+    _, storage = radii_of(deviations, X, y)
+    deviations.memory.finish()
+    _, _, planes = deviations.memory.planes.kept[storage]
+    np.testing.assert_array_equal(np.isfinite(planes["worst"]), np.arange(SIZE) != 5)

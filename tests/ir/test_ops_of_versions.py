@@ -1,0 +1,48 @@
+"""The table of ops against all that each version of Triton has in the dialects of TTIR."""
+
+import json
+
+import pytest
+
+from kvtrace.ir.ops import KINDS
+from tests.support.op_names import DIALECTS
+from tests.support.triton_versions import ROOT, run_with, versions
+
+pytest.importorskip("triton")
+pytestmark = pytest.mark.process
+
+NAMES = str(ROOT / "tests" / "support" / "op_names.py")
+_MLIRS_OWN = "MLIR's own, and no function of Triton's language or pass up to TTIR makes it"
+
+#: Ops that the table leaves out, each with the reason.
+LEFT_OUT = {
+    **dict.fromkeys(
+        (
+            "arith.convertf", "arith.flush_denormals", "arith.scaling_extf", "arith.scaling_truncf",
+            "arith.subui_extended", "math.clampf", "math.ipowi", "math.isnormal", "math.sincos",
+        ),
+        _MLIRS_OWN,
+    ),
+    **dict.fromkeys(
+        ("scf.forall", "scf.forall.in_parallel", "scf.parallel", "scf.reduce", "scf.reduce.return"),
+        "loops whose trips run at once: a program of Triton has none, and " + _MLIRS_OWN,
+    ),
+    "cf.switch": "Python's match is refused by Triton, and " + _MLIRS_OWN,
+    "cf.assert": "device_assert is tt.assert, and " + _MLIRS_OWN,
+    "ub.unreachable": "Triton ends its blocks with tt.return, and " + _MLIRS_OWN,
+}  # fmt: skip
+
+#: Ops that every version has: where one is not found, the search for names has failed.
+SURE = {"tt.load", "tt.store", "tt.dot", "tt.func", "scf.for", "arith.addf", "math.exp", "cf.br"}
+
+
+@pytest.mark.parametrize("version", versions())
+def test_every_op_that_ttir_may_hold_is_in_the_table(version, tmp_path):
+    names = set(json.loads(run_with(version, [NAMES], tmp_path).stdout))
+    assert names >= SURE
+    assert sorted(names - KINDS.keys() - LEFT_OUT.keys()) == []
+
+
+def test_what_is_left_out_is_not_in_the_table():
+    assert not LEFT_OUT.keys() & KINDS.keys()
+    assert {name.partition(".")[0] for name in LEFT_OUT} <= set(DIALECTS)
