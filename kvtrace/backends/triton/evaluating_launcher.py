@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvtrace.backends.compiled_kernels.kernels import signature_of, target_of
+from kvtrace.backends.compiled_kernels.unevaluated import leave_out, why_unclaimed
 from kvtrace.backends.compiled_kernels.written_lines import as_written
 from kvtrace.backends.triton.device_free_state import state
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
-from kvtrace.backends.triton.unevaluated import leave_out, why_unclaimed
 from kvtrace.backends.triton.sightings import Sightings
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument

@@ -1,7 +1,8 @@
 """Launches without a GPU that the evaluator cannot run: those of kernels written in Gluon.
 
-Such a launch is recorded and returns, and its tensors keep what they held. What the program computes
-from them is not what a GPU would have computed, so nothing that is observed afterwards is kept.
+Such a launch is recorded and returns, and its tensors keep what they held. What the program
+computes from them is not what a GPU would have computed, so nothing that is observed afterwards is
+kept.
 """
 
 import weakref
