@@ -192,8 +192,9 @@ CAPTURED: Final = (
             _C(
                 "origin",
                 NAME,
-                "jit, inductor, autotune, gluon, interpreter, or its backend; imported where "
-                "another tool recorded only when it ran",
+                "jit, inductor, autotune, gluon (the language that it is written in, autotuned "
+                "or not), interpreter, or its backend; imported where another tool recorded only "
+                "when it ran",
                 private=OPEN,
             ),
             _C("cache_hit", BOOL, "whether it came from the compiler's cache on disk"),
@@ -214,8 +215,9 @@ CAPTURED: Final = (
             _C(
                 "stages",
                 pa.list_(STAGE),
-                "ttir, ttir_generic, ttgir, llir, ptx, cubin … in the compiler's order; "
-                "duration null where the stage came from the cache or was not timed",
+                "ttir, ttir_generic, ttgir, llir, ptx, cubin … in the compiler's order; a kernel "
+                "written in Gluon has glir, the IR of its source, in place of ttir; duration null "
+                "where the stage came from the cache or was not timed",
                 private={"stage": OPEN, "artifact": ARTIFACT},
             ),
             _C("function", NAME, "the device function's name", since="1.1", private=NAMED),
@@ -458,7 +460,8 @@ CAPTURED: Final = (
             _C(
                 "kind",
                 NAME,
-                "source, file, ttir, ttir_generic, ttgir, llir, ptx, cubin, hlo, tensor or trees",
+                "source, file, ttir, ttir_generic, glir, ttgir, llir, ptx, cubin, hlo, tensor or "
+                "trees",
                 private=OPEN,
             ),
             _C("size_bytes", I64, "length of the plain content", "bytes"),

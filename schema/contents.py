@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.schema.layout import GLUON, NOT_EVALUATED
+
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
@@ -47,9 +49,15 @@ class CallContents:
 
 
 def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
-    """Return what was recorded of calls' contents in a run; calls without are left out."""
+    """Return what was recorded of calls' contents in a run; calls without are left out.
+
+    So are contents after a launch that did not run: no device would have left them.
+    """
     rows = trace.table("contents", (run,)).to_pylist()
     rows = [row for row in rows if row["artifact"] and row["arg"] >= 0]
+    last = _last_that_ran(trace, run) if rows else None
+    if last is not None:
+        rows = [row for row in rows if row["seq"] <= last]
     if not rows:
         return {}
     by_launch: dict[tuple[int, int], list[Held]] = {}
@@ -68,6 +76,18 @@ def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
         )
         for call_id, found in sets.items()
     }
+
+
+def _last_that_ran(trace: "Trace", run: "Run") -> int | None:
+    """Return the last launch of a run before the first that did not run; None: all ran."""
+    if NOT_EVALUATED not in trace.table("messages", (run,), ["code"])["code"].to_pylist():
+        return None
+    kernels = trace.table("kernels", (run,), ["kernel_id", "origin"]).to_pylist()
+    own = {row["kernel_id"] for row in kernels if row["origin"] == GLUON}
+    calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
+    left_out = {row["call_id"] for row in calls if row["kernel_id"] in own}
+    launches = trace.table("launches", (run,), ["seq", "call_id"]).to_pylist()
+    return min((row["seq"] for row in launches if row["call_id"] in left_out), default=0) - 1
 
 
 def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], dict[int, str]]:

@@ -28,6 +28,11 @@ OF_RUNS: Final = "run-"
 JOIN: Final = "join"
 #: The origin of kernels of which another tool recorded executions alone: their make is unknown.
 IMPORTED: Final = "imported"
+#: The origin of kernels that are written in Gluon, which have no TTIR.
+GLUON: Final = "gluon"
+#: The message of a run some launches of which did not run, so that what tensors held after them is
+#: not what a device would have left there.
+NOT_EVALUATED: Final = "not-evaluated"
 #: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
 EXCERPT: Final = "excerpt"
 #: The setting of a run that says that other runs of its directory hold its artifacts.

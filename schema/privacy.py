@@ -29,7 +29,7 @@ ROWS: Final[dict[str, frozenset[Private]]] = {
 }
 
 #: Kinds of artifacts that are the IR's text: they are written again, without what is left out.
-IR_KINDS: Final = frozenset({"ttir", "ttir_generic", "ttgir"})
+IR_KINDS: Final = frozenset({"ttir", "ttir_generic", "glir", "ttgir"})
 
 _COMPILED: Final[frozenset[Private]] = frozenset(("source", "paths", "names"))
 

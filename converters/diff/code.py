@@ -16,7 +16,7 @@ from kvtrace.converters.diff.earlier_stages import earlier_stages
 from kvtrace.converters.diff.model import CodeDifference
 
 #: The compiler's stages that are compared, in its order.
-_STAGES: Final = ("ttir", "ttgir", "llir", "ptx")
+_STAGES: Final = ("ttir", "glir", "ttgir", "llir", "ptx")
 
 _MLIR_LOCATION: Final = re.compile(r"\s*\bloc\(")
 _LLVM_DEBUG: Final = re.compile(r",? ?!(?:dbg|tbaa|srcloc) ![0-9]+")

@@ -28,6 +28,7 @@ from kvtrace.text import count, duration, plural
 _STAGE_NAMES: Final = {
     "source": "source",
     "ttir": "TTIR",
+    "glir": "GLIR",
     "ttgir": "TTGIR",
     "llir": "LLVM IR",
     "ptx": "PTX",
@@ -41,7 +42,7 @@ _GRAVITY: Final = (
     "registers", "shared_bytes",
 )  # fmt: skip
 #: What was changed on purpose, and explains the rest.
-_CAUSES: Final = ("kernel", "source", "options", "ttir", "launches")
+_CAUSES: Final = ("kernel", "source", "options", "ttir", "glir", "launches")
 #: Facts of a kernel that are named in its line; the others are counted.
 _NAMED: Final = 3
 #: Figures that are sums over launches, and by how much of it one launch's share may be off.

@@ -138,7 +138,7 @@ def comparison_object(
 def _headline_row(row: HeadlineRow, source: bool) -> dict[str, Any]:
     """Return a line with the words that every form has for it; causes may name ops of the code."""
     words = {"values": values_text(row), "by": share_text(row), "sure": sure_text(row)}
-    if not source and row.level in ("source", "options", "ttir"):
+    if not source and row.level in ("source", "options", "ttir", "glir"):
         words["what"] = row.level
     return asdict(row) | words
 

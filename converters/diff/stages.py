@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kvtrace.converters.diff.variant_changes import Pairing
 
 #: The compiler's stages, in its order. What TTIR says explains its generic form.
-_STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin")
-_STRUCTURAL: Final = frozenset({"ttir", "ttgir"})
+_STAGES: Final = ("ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin")
+_STRUCTURAL: Final = frozenset({"ttir", "glir", "ttgir"})
 #: So many cubins are disassembled, a tenth of a second each.
 _MOST_DISASSEMBLED: Final = 40
 

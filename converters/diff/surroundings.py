@@ -7,6 +7,7 @@ from kvtrace.converters.diff.model import Side
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.converters.findings import Findings
 from kvtrace.converters.profile.specialization import Change, changes
+from kvtrace.figures.unevaluated import read_unevaluated
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run
@@ -83,6 +84,9 @@ def side_notes(a: Snapshot, b: Snapshot) -> list[str]:
     notes = []
     for side, other in ((a, b), (b, a)):
         notes += [f"{side.label}: {note}" for note in side.trace.notes]
+        unevaluated = read_unevaluated(side.trace, side.runs)
+        if unevaluated is not None:
+            notes.append(f"{side.label}: {unevaluated.note}")
         for run in side.runs:
             if not run.sealed:
                 notes.append(f"{side.label}: run {run.run_id} is not sealed, so it may lack rows")

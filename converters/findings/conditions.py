@@ -194,7 +194,7 @@ def _call(call: OutsideCall, width: int, base: str | None) -> list[str]:
 def _summary(kernels: Sequence[KernelConditions], width: int) -> list[str]:
     accesses = [access for kernel in kernels for access in kernel.accesses]
     if not accesses:
-        return ["no accesses to memory were recorded"]
+        return ["no accesses to memory are known"]
     count = len(accesses)
     exact = sum(access.exact for access in accesses)
     certified = sum(kernel.certified for kernel in kernels)

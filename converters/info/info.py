@@ -24,6 +24,7 @@ from kvtrace.figures.makers import OWN
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, host_times
+from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.figures.window import STEADY, Asked, Window, windowed
 from kvtrace.schema.kept import number_of
 
@@ -163,6 +164,7 @@ def read_overview(
         phases.setdefault(run_id, {})[phase] = launches, last_exit
     inside, window = windowed(trace, runs, part)
     time = read_device_time(inside, runs, window)
+    unevaluated = read_unevaluated(trace, runs)
     if inside is not trace:
         times = host_times(inside, runs, with_medians=False)
     return Overview(
@@ -171,7 +173,7 @@ def read_overview(
         other_runs=len(trace.run_ids) - len(runs),
         kernels=_kernels(trace, runs, times, time),
         messages=_messages(trace, runs),
-        notes=tuple(trace.notes),
+        notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),
         recompiles=read_recompiles(trace, runs) if recompiles else (),
         held=held_launches(trace, runs, since) if warmup else None,
         since=since,

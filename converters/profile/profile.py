@@ -24,6 +24,7 @@ from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.makers import CUSTOM, OWN
 from kvtrace.figures.times import Times, device_times, host_times
+from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.figures.window import STEADY, Asked, Window, windowed
 
 if TYPE_CHECKING:
@@ -152,7 +153,8 @@ class Profile:
 
     `window` is the part of the runs that figures are of, None where nothing has a time. `device` is
     what rooflines are drawn for, None where no limits are known. `replayed` says
-    whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
+    whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks,
+    those of kernels that are `not_evaluated` left out, which says which ones and why;
     `device_time` is all that devices did and `gaps` is why they did nothing, None without a device
     timeline; `advice` is what to try,
     what may save most first. `left_out` are replay's
@@ -167,6 +169,7 @@ class Profile:
     kernels: tuple[KernelProfile, ...]
     replayed: bool
     missing_calls: int
+    not_evaluated: str | None = None
     window: Window | None = None
     device_time: DeviceTime | None = None
     gaps: Gaps | None = None
@@ -244,13 +247,15 @@ def read_profile(
         found = [replace(kernel, calls=()) for kernel in found]
     source = SourceLines(trace, runs) if lines else None
     left_out, sectors = _replay_facts(trace, runs)
+    unevaluated = read_unevaluated(trace, runs)
     return Profile(
         path=str(trace.path),
         runs=tuple(run.run_id for run in runs),
         device=chosen,
         kernels=tuple(sorted(found, key=_cost, reverse=True)),
         replayed=replayed,
-        missing_calls=missing,
+        missing_calls=missing if unevaluated is None else max(0, missing - unevaluated.calls),
+        not_evaluated=None if unevaluated is None else unevaluated.note,
         window=window,
         device_time=time,
         gaps=gaps,

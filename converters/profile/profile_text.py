@@ -96,13 +96,16 @@ def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) 
     """Return what the table's figures are of, and what is missing."""
     lines = []
     if not profile.replayed:
-        lines += wrapped(_not_derived(profile), width)
+        if profile.missing_calls or profile.not_evaluated is None:
+            lines += wrapped(_not_derived(profile), width)
     elif profile.device is None:
         lines += wrapped("no limits of the device are known: --device NAME", width)
     else:
         lines += wrapped(_limits_told(profile.device), width)
     if profile.replayed and profile.missing_calls:
         lines.append(_not_in_ops(profile))
+    if profile.not_evaluated is not None:
+        lines += wrapped(profile.not_evaluated, width)
     return lines + _left_out_text(profile, kernels, width)
 
 

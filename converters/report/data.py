@@ -36,6 +36,7 @@ from kvtrace.converters.report.slices import BIN_COUNTS, NO_CALL, Executions, In
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.times import device_times, host_times
+from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.figures.window import STEADY, Asked, windowed
 from kvtrace.schema.contents import first_contents
 from kvtrace.schema.layout import replayed_parts, run_folder
@@ -109,10 +110,11 @@ def report_data(
     totals = report.totals
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if time is None else time.device_ns)
+    unevaluated = read_unevaluated(trace, runs)
     answer = answer_of(profile, list(gathered.kernels.identities))
     return replace(
         report,
-        notes=tuple(trace.notes),
+        notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),
         device_time=time,
         window=window,
         answer=answer,

@@ -127,6 +127,7 @@ def link_llvm(text: str) -> LineLinks:
 _SCANNERS: Final[dict[str, Callable[[str], LineLinks]]] = {
     "ttir": link_mlir,
     "ttir_generic": link_mlir,
+    "glir": link_mlir,
     "ttgir": link_mlir,
     "llir": link_llvm,
     "ptx": link_assembly,

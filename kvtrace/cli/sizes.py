@@ -50,7 +50,8 @@ def command(
     """Show for which shapes and grids each kernel is proven, and check its calls against them.
 
     Conditions on sizes are derived from the kernel's IR; the output lists what they assume. Exit
-    code 1 on a call that breaks a condition, with --strict also on an unknown.
+    code 1 on a call that breaks a condition, with --strict also on an unknown
+    or a call that cannot be evaluated.
 
     Example:
         kvtrace sizes out/
@@ -84,4 +85,5 @@ def show_sizes(
     else:
         width = min(terminal_width(), 120)
         print_lines(conditions_text(kernels, width=width, base=str(Path.cwd())))
-    return 1 if condition_failures(kernels, strict=strict) else 0
+    undecided = strict and failures
+    return 1 if undecided or condition_failures(kernels, strict=strict) else 0

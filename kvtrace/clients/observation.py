@@ -22,7 +22,7 @@ from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument,
 from kvtrace.forks import Lock
 from kvtrace.ir import Module
 from kvtrace.recorded_calls.compiled_code import Compiled
-from kvtrace.recorded_calls.recorded import Call
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.arrays import array_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.table_types import Table
@@ -133,6 +133,18 @@ class Observation:
         evaluate(
             launch.module, launch.arguments, launch.grid, observers=observers, kernel=launch.kernel
         )
+
+    def left_out(self, kernel: str, identity: str, reason: str) -> None:
+        """Tell all clients of a kernel's launches that nobody watches; `identity` is its hash."""
+        if self._process != os.getpid():
+            self._renew()
+        key = (identity, reason)
+        with self._lock:
+            number = self._numbers.setdefault(key, len(self._numbers))
+            self._last.number = number
+            if number not in self._watched:
+                self._watched[number] = set()
+                self._pass.unready(UnreadyCall(number, kernel, reason))
 
     def is_call(self, call_id: int) -> None:
         """Note which call the thread's last launch was, if it is a new one."""

@@ -34,7 +34,7 @@ def redacted_ir(
     """Return the IR with other files and names; None if it is not IR.
 
     Args:
-        kind: ttir, ttir_generic or ttgir.
+        kind: ttir, ttir_generic, glir or ttgir.
         text: the IR as its compiler printed it.
         file: what represents the path of a file.
         name: what represents the name of a value, a variable or a function.

@@ -29,6 +29,7 @@ from kvtrace.schema.contents import (
     with_values,
 )
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import GLUON
 
 if TYPE_CHECKING:
     from kvtrace.ir.types import Type
@@ -47,7 +48,7 @@ _KERNEL_COLUMNS = (
 
 #: Where kernels come from that Triton's compiler made. Those of other backends have no IR to
 #: evaluate: their calls are observed while the program runs, or their figures follow from shapes.
-_COMPILED: Final = frozenset({None, "jit", "inductor", "autotune", "gluon", "interpreter"})
+_COMPILED: Final = frozenset({None, "jit", "inductor", "autotune", GLUON, "interpreter"})
 
 
 class CannotReplay(KvtraceError):
@@ -131,6 +132,11 @@ def without_ir(trace: Trace, run: Run) -> str | None:
         f"{run.run_id} was imported from a trace of {run.source}, which has times and no IR, so "
         "there is nothing to evaluate or judge; kvtrace join adds its times to a recording with IR."
     )
+
+
+def not_evaluated(kernel: str) -> str:
+    """Return why a kernel that is written in Gluon is neither evaluated nor judged by its calls."""
+    return f"kernel {kernel} is written in Gluon, which has no TTIR and is not evaluated"
 
 
 def calls_of(
@@ -268,10 +274,8 @@ def _grid(row: Mapping[str, Any]) -> tuple[int, int, int]:
 
 def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
     text = _stage(trace, kernel, "ttir_generic")
-    if text is None and kernel["origin"] == "gluon":
-        raise CannotReplay(
-            f"kernel {kernel['name']} is written in Gluon, whose kernels have no TTIR to evaluate"
-        )
+    if text is None and kernel["origin"] == GLUON:
+        raise CannotReplay(not_evaluated(kernel["name"] or "?"))
     if text is None:
         raise CannotReplay(f"kernel {kernel['name']} was recorded without its generic TTIR")
     return module_defined_in(text, kernel["file"], kernel["target"] or "")

@@ -88,7 +88,7 @@ def _compared(difference: "Difference", context: Context, earlier: "tuple[Run, .
             kernel=row.kernel,
             # causes may name ops of the code
             what=row.what
-            if context.source or row.level not in ("source", "options", "ttir")
+            if context.source or row.level not in ("source", "options", "ttir", "glir")
             else row.level,
             values=values_text(row),
             by=share_text(row),

@@ -17,7 +17,9 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 __all__ = ["SOURCE"]
 
 #: Texts go in in this order while there is room; sources and TTIR first.
-_STAGE_ORDER: Final = ("source", "ttir", "ttir_generic", "ttgir", "ptx", "amdgcn", "llir", SASS)
+_STAGE_ORDER: Final = (
+    "source", "ttir", "glir", "ttir_generic", "ttgir", "ptx", "amdgcn", "llir", SASS,
+)  # fmt: skip
 #: So many binaries are disassembled, those of the busiest variants; one takes a tenth of a second.
 _MOST_DISASSEMBLED: Final = 16
 

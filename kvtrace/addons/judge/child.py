@@ -34,7 +34,8 @@ from kvtrace.addons.judge.confining import EVENTS
 from kvtrace.addons.judge.inputs import Case, TensorInput, read_cases
 from kvtrace.addons.judge.reference import INITIAL
 from kvtrace.addons.judge.request import Request
-from kvtrace.backends.triton.evaluating_launcher import Executed, around_launch
+from kvtrace.backends.compiled_kernels.unevaluated import before_left_out
+from kvtrace.backends.triton.evaluating_launcher import Executed, MissingIR, around_launch
 from kvtrace.evaluate.arguments import ScalarArgument, Storage, TensorArgument
 
 #: Bytes of contents that are kept of one candidate, at most.
@@ -84,6 +85,7 @@ def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
     torch.set_default_device("cuda")  # where inputs are: a file may say no device at all
     log = _Log(folder, telling)
     around_launch.append(log.around)
+    before_left_out.append(_refuse)
     cases = read_cases(inputs)
     before = _functions()
     with telling.behavior(folder):
@@ -114,6 +116,11 @@ def _initial(module: ModuleType, inputs: Path) -> list[Any]:
     told = inputs / INITIAL
     made: list[Any] = json.loads(told.read_text(encoding="utf-8")) if told.exists() else []
     return made
+
+
+def _refuse(sentence: str) -> None:
+    """Refuse a launch that the evaluator cannot run: what it computes is to be judged."""
+    raise MissingIR(sentence)
 
 
 def _is_recording() -> bool:

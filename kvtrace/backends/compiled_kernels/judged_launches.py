@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kvtrace.backends.compiled_kernels.unevaluated import why_unclaimed
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.arguments import storage_contents
 from kvtrace.capture.copied_contents import LIMIT_BYTES, SMALL_BYTES
@@ -181,7 +182,7 @@ class Judging:
             return None  # nothing runs
         try:
             live = live_of(self._session)
-            found = live.judge(_new_call(launch, self._session.settings.tensors))
+            found = live.judge(_new_call(launch, _claimed(self._session)))
             self._session.tell_defects(launch.call_id, found)
             refused = self._raises and live.refuses(found)
             defect = live.defect(found, color=not refused and _shows_color())
@@ -237,7 +238,7 @@ def saw(
         The error to raise, where the setting `sanitize` asks for that.
 
     """
-    new, live = _new_call(launch, session.settings.tensors), live_of(session)
+    new, live = _new_call(launch, _claimed(session)), live_of(session)
     found = live.saw(new, verdicts(new.call))
     session.tell_defects(launch.call_id, found)
     if session.settings.sanitize == "off" or not found:
@@ -247,6 +248,11 @@ def saw(
     if live.is_news(found) and not refused:
         _print(f"{launch.kernel} was launched with a defect:\n{defect}")
     return defect if refused else None
+
+
+def _claimed(session: "Session") -> "Tensors":
+    """Return which contents a call is judged with: none, once a launch did not run."""
+    return "none" if why_unclaimed(session) else session.settings.tensors
 
 
 def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":

@@ -18,7 +18,7 @@ from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
 from kvtrace.settings import Source
 
 #: The compiler's stages in its order; others come after them.
-STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
+STAGES: Final = ("ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
 
 #: Metadata that has a separate column, or is not a compile option.
 _NO_OPTIONS: Final = frozenset(
@@ -108,6 +108,11 @@ def function_of(kernel: Any) -> Any:
     return getattr(kernel.src, "fn", None)
 
 
+def is_gluon(kernel: Any) -> bool:
+    """Whether a kernel is written in Gluon, whose kernels have GLIR and no TTIR."""
+    return bool(getattr(function_of(kernel), "is_gluon", bool)())
+
+
 def kernel_name(kernel: Any) -> str:
     """The kernel function's name."""
     function = function_of(kernel)
@@ -183,7 +188,9 @@ def kernel_record(
         name: as_written(content, function) if isinstance(content, str) else content
         for name, content in kernel.asm.items()
     }
-    ttir = stages.get("ttir")
+    if is_gluon(kernel) and "source" in stages:  # before Triton 3.9 no stage is named glir
+        stages.setdefault("glir", stages["source"])
+    located = stages.get("ttir", stages.get("glir"))
     return KernelRecord(
         name=kernel_name(kernel),
         origin=origin,
@@ -191,7 +198,7 @@ def kernel_record(
         file=file,
         line=line,
         source=str(function.src) if keep != "off" and function is not None else None,
-        files=_files(ttir, file, line, keep) if isinstance(ttir, str) else (),
+        files=_files(located, file, line, keep) if isinstance(located, str) else (),
         signature=parameters_of(kernel),
         target=target_of(metadata),
         warp_size=int(metadata.target.warp_size),
@@ -292,14 +299,14 @@ def options_of(metadata: Any) -> Iterator[tuple[str, str]]:
 
 
 def _files(
-    ttir: str, file: str | None, line: int | None, keep: Source
+    located: str, file: str | None, line: int | None, keep: Source
 ) -> tuple[tuple[str, bytes | None], ...]:
     """The source files that the locations point into, each with what is kept of it.
 
     The kernel's own is among them also where Triton's cache had its IR from another place.
     """
     lines: dict[str, set[int]] = {}
-    for path, number in set(_LOCATION.findall(ttir)):
+    for path, number in set(_LOCATION.findall(located)):
         lines.setdefault(_unescaped(path), set()).add(int(number))
     if file is not None:
         lines.setdefault(file, set()).update(() if line is None else (line,))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvtrace.backends.compiled_kernels.kernels import signature_of, target_of
+from kvtrace.backends.compiled_kernels.unevaluated import leave_out, why_unclaimed
 from kvtrace.backends.compiled_kernels.written_lines import as_written
 from kvtrace.backends.triton.device_free_state import state
 from kvtrace.backends.triton.modules import module_from
@@ -23,6 +24,7 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.ir import Module
+from kvtrace.recorded_calls.recorded import not_evaluated
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -104,14 +106,24 @@ class EvaluatingLauncher:
         if enter_hook is not None:
             enter_hook(launch_metadata)
         if grid[0] * grid[1] * grid[2] > 0:
-            begin = time.time_ns()
-            try:
-                self._execute(grid, values)
-            except KvtraceError as error:
-                self._record_failed(grid, values, begin, error)
-                raise
+            if self._is_gluon:
+                self._leave_out()
+            else:
+                begin = time.time_ns()
+                try:
+                    self._execute(grid, values)
+                except KvtraceError as error:
+                    self._record_failed(grid, values, begin, error)
+                    raise
         if exit_hook is not None:
             exit_hook(launch_metadata)
+
+    def _leave_out(self) -> None:
+        """Return from a launch that nothing here can run, and say so."""
+        leave_out(state.session, self._kernel)
+        watch, members = self._watchers()
+        if watch is not None and members:
+            watch.left_out(self._kernel, self._hash, not_evaluated(self._kernel))
 
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         if self._module is None:
@@ -155,6 +167,10 @@ class EvaluatingLauncher:
     ) -> None:  # fmt: skip
         sightings = Sightings(self._kernel, arguments)
         watch, members = self._watchers()
+        unclaimed = None if watch is None else why_unclaimed(watch.session)
+        if watch is not None and members and unclaimed is not None:
+            watch.left_out(self._kernel, self._hash, unclaimed)
+            watch = None
         try:
             if watch is None or not members:
                 evaluate(module, arguments, grid, observers=(sightings,), kernel=self._kernel)
@@ -179,7 +195,7 @@ class EvaluatingLauncher:
 
         """
         session = state.session
-        if session is None or not sightings.found:
+        if session is None or not sightings.found or why_unclaimed(session):
             return
         compiled = None if self.compiled is None else self.compiled()
         try:
@@ -217,11 +233,6 @@ class EvaluatingLauncher:
 
     def _ttir(self) -> str:
         text = self._stage("ttir")
-        if text is None and self._is_gluon:
-            raise MissingIR(
-                f"kernel {self._kernel} is written in Gluon, whose kernels have no TTIR, and "
-                "kvtrace executes nothing else without a GPU; launch it on a machine with one."
-            )
         if text is None:
             raise MissingIR(
                 f"The TTIR of kernel {self._kernel}, which is needed to execute it without a GPU, "

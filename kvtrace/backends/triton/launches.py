@@ -20,6 +20,7 @@ from kvtrace.backends.compiled_kernels.kernels import (
     Compilation,
     CompilationListener,
     function_of,
+    is_gluon,
     kernel_name,
     kernel_record,
     parameters_of,
@@ -39,6 +40,7 @@ from kvtrace.capture.adapters import Apart
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
 from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
 from kvtrace.capture.session import Session
+from kvtrace.schema.layout import GLUON
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
@@ -144,12 +146,11 @@ class LaunchAdapter:
 
     def _add_kernel(self, kernel: Any) -> int:
         session = self._session
-        function = function_of(kernel)
         phase = session.recorder.swap_phase(AUTOTUNE)
         session.recorder.swap_phase(phase)
         origin = "autotune" if phase == AUTOTUNE else "jit"
-        if function is not None and getattr(function, "is_gluon", bool)():
-            origin = "gluon"
+        if is_gluon(kernel):
+            origin = GLUON
         compilation = self._listener.take(str(kernel.hash))
         load = LOADS.take(str(kernel.hash))
         keep = session.settings.source

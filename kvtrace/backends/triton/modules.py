@@ -3,7 +3,12 @@
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.backends.compiled_kernels.kernels import function_of, kernel_name, target_of
+from kvtrace.backends.compiled_kernels.kernels import (
+    function_of,
+    is_gluon,
+    kernel_name,
+    target_of,
+)
 from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.backends.compiled_kernels.written_lines import as_written
 
@@ -19,11 +24,10 @@ def module_of(kernel: Any) -> "Module":
         file = None if function is None else definition(function)[0]
         ttir = kernel.asm.get("ttir")
         if ttir is None:
-            from kvtrace.recorded_calls.recorded import CannotReplay
+            from kvtrace.recorded_calls.recorded import CannotReplay, not_evaluated
 
-            raise CannotReplay(
-                f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
-            )
+            name = kernel_name(kernel)
+            raise CannotReplay(not_evaluated(name) if is_gluon(kernel) else f"{name} has no TTIR")
         text, target = as_written(ttir, function), target_of(kernel.metadata)
         found = _modules[kernel] = module_from(text, file, target)
     return found

@@ -33,7 +33,7 @@ class Watch:
 
     def __init__(self, session: Session) -> None:
         """Have what is found added to the session's run when it ends."""
-        self._session = session
+        self.session = session
         self._everywhere: list[Member] | None = None
         self._compiled: weakref.WeakKeyDictionary[Module, Compiled | None]
         self._compiled = weakref.WeakKeyDictionary()
@@ -42,8 +42,8 @@ class Watch:
 
     def members(self, kernel: str) -> list[Member]:
         """Return those who watch the launch of a kernel that the thread makes now."""
-        settings = self._session.settings
-        if not self._session.recording or not settings.records_kernel(kernel):
+        settings = self.session.settings
+        if not self.session.recording or not settings.records_kernel(kernel):
             return []
         if self._everywhere is None:
             everywhere = settings.mode == "ops"
@@ -77,10 +77,14 @@ class Watch:
         launch = Launch(identity, kernel, grid, module, tuple(arguments), compiled)
         self.observation.execute(launch, observers, members)
 
+    def left_out(self, kernel: str, identity: str, reason: str) -> None:
+        """Note a launch of a kernel that is not watched; `identity` is the compiler's hash."""
+        self.observation.left_out(kernel, identity, reason)
+
     def _finish(self) -> None:
-        run_id = self._session.run_id
+        run_id = self.session.run_id
         if run_id is not None:
-            self.observation.finish(self._session.out, run_id)
+            self.observation.finish(self.session.out, run_id)
 
 
 _chosen = threading.local()

@@ -332,6 +332,11 @@ class _Explorer:
 
     def _allocate(self, op: Op, state: State) -> None:
         view = state.values[op.results[0].id] = whole(op)
+        for use in (*state.copies(), *state.read(), *state.stores):
+            if not self._relevance.live_together(op, use.view.buffer):
+                raise Unexplored(
+                    f"{op.name} may be given the memory of a buffer that {use.op.name} still uses"
+                )
         if op.optional("source") is not None:
             self._use(op, state)
             self._see_free(op, view, state)
@@ -365,9 +370,9 @@ class _Explorer:
         if self._known(op, "predicate", state) == 0:
             return
         barrier = self._barrier(op, state)
-        if state.phases[barrier][1]:
+        if state.phases[barrier][1] is not None:
             raise Unexplored(f"{op.name} may be of a phase in which copies are expected already")
-        state.expect(barrier)
+        state.expect(barrier, int(attribute(op, "size", 0)))
 
     def _arrive(self, op: Op, state: State) -> None:
         predicate = self._known(op, "predicate", state)
@@ -396,7 +401,14 @@ class _Explorer:
         parity = self._known(op, "phase", state)
         if parity is None:
             raise Unexplored(f"it is not known for which phase {op.name} waits")
-        if state.wait_for_phase(self._barrier(op, state), parity & 1):
+        barrier = self._barrier(op, state)
+        current, expected = state.phases[barrier]
+        arriving = state.arriving_bytes(barrier)
+        if current == parity & 1 and expected is not None and expected != arriving:
+            raise Unexplored(
+                f"{op.name} waits for {expected:,} bytes where copies of {arriving:,} are begun"
+            )
+        if state.wait_for_phase(barrier, parity & 1):
             return [state]
         self.found.blocked = self.found.blocked or op
         return []

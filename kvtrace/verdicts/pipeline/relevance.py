@@ -29,6 +29,7 @@ class Relevance:
         self._module = module
         self._flow = flow_of(module)
         self._ends = _ends(module)
+        self._buffers: dict[int, tuple[int, int]] = {}
         self._lives: dict[tuple[int, bool], frozenset[int]] = {}
         self.pending = self._pending()
         self._acting = self._around(op for op in module.ops if _acts(op))
@@ -59,6 +60,27 @@ class Relevance:
                 for slot, (made, used) in self._spans.items()
                 if used > since and not (first < made <= end)
             )
+        return found
+
+    def live_together(self, buffer: Op, other: Op) -> bool:
+        """Whether two buffers are in use at once, so that they never lie in the same memory."""
+        first, last = self._life(buffer)
+        other_first, other_last = self._life(other)
+        return first <= other_last and other_first <= last
+
+    def _life(self, buffer: Op) -> tuple[int, int]:
+        """Return where a buffer is made, and the last op that uses it or a view of it."""
+        found = self._buffers.get(buffer.index)
+        if found is None:
+
+            def views(op: Op, value: Value) -> list[Value]:
+                del value
+                return list(op.results) if act_of(op) in VIEWING else []
+
+            seen = forward(self._flow, list(buffer.results), views)
+            values = [value for value in _values(self._module) if value.id in seen]
+            last = max(self._last_use(value) for value in values)
+            found = self._buffers[buffer.index] = buffer.index, last
         return found
 
     def _matters(self, op: Op) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from kvtrace.ir import Op
-from kvtrace.verdicts.pipeline.views import View
+from kvtrace.verdicts.pipeline.views import View, size_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class State:
         open: copies of the group that is not closed.
         groups: closed groups of copies, the oldest first.
         arriving: copies that a barrier's phase is about, each with the barrier.
-        phases: of each barrier the parity of the phase that is not over, and whether copies are
-            expected in it.
+        phases: of each barrier the parity of the phase that is not over, and how many bytes are
+            expected in it; None: nobody has arrived.
         products: products by number, the oldest first, with what they read.
         stores: what is copied to memory, the oldest first.
         begun: how many products there were.
@@ -65,7 +65,7 @@ class State:
     open: tuple[Use, ...] = ()
     groups: tuple[tuple[Use, ...], ...] = ()
     arriving: tuple[tuple[View, Use], ...] = ()
-    phases: dict[View, tuple[int, bool]] = field(default_factory=dict)
+    phases: dict[View, tuple[int, int | None]] = field(default_factory=dict)
     products: tuple[tuple[int, tuple[Use, ...]], ...] = ()
     stores: tuple[Use, ...] = ()
     begun: int = 0
@@ -152,7 +152,7 @@ class State:
     def begin_phases(self, barrier: View) -> None:
         """Make a barrier new; what was masked off it never was about."""
         self.end_phases(barrier)
-        self.phases[barrier] = (0, False)
+        self.phases[barrier] = (0, None)
 
     def end_phases(self, barrier: View) -> None:
         """Give a barrier up."""
@@ -161,19 +161,23 @@ class State:
             (about, use) for about, use in self.arriving if about != barrier or not use.masked
         )
 
-    def expect(self, barrier: View) -> None:
-        """Have copies expected in a barrier's phase."""
-        self.phases[barrier] = (self.phases[barrier][0], True)
+    def expect(self, barrier: View, size: int) -> None:
+        """Have copies of so many bytes expected in a barrier's phase."""
+        self.phases[barrier] = (self.phases[barrier][0], size)
+
+    def arriving_bytes(self, barrier: View) -> int:
+        """Return how many bytes the copies bring that a barrier's phase is about."""
+        return sum(size_bytes(use.op) for about, use in self.arriving if about == barrier)
 
     def wait_for_phase(self, barrier: View, parity: int) -> bool:
         """Have a barrier's phase of a parity be over; False: it never will be."""
         current, expected = self.phases[barrier]
         if current != parity:
             return True
-        if not expected:
+        if expected is None:
             return False
         self.arriving = tuple(each for each in self.arriving if each[0] != barrier)
-        self.phases[barrier] = (1 - current, False)
+        self.phases[barrier] = (1 - current, None)
         return True
 
     def leave_loop(self) -> None:

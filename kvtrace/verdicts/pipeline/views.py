@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import prod
 
 from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import Act, act_of
 from kvtrace.ir.types import SharedType
@@ -80,6 +82,12 @@ def viewed(op: Op, view: View, index: int | None) -> View:
     for axis, (start, extent) in enumerate(zip(attribute(op, "offsets"), extents, strict=True)):
         view = view.within(axis, start, start + extent)
     return view
+
+
+def size_bytes(op: Op) -> int:
+    """Return the size in bytes of the view that an op is about."""
+    type_ = value_type(op.operand("shared").type)
+    return prod(type_.shape) * type_.element.bytes
 
 
 def _shape(type_: object) -> tuple[int, ...]:
