@@ -42,6 +42,7 @@ _SHOWN: Final = 40
 
 _KERNEL_COLUMNS = (
     "kernel_id", "name", "file", "target", "signature", "stages", "origin", "num_warps", "num_ctas",
+    "num_stages",
 )  # fmt: skip
 
 #: Where kernels come from that Triton's compiler made. Those of other backends have no IR to
@@ -70,9 +71,9 @@ class Call:
     """One row of `calls` with its kernel's name and IR.
 
     `recorded` names the tensors whose contents are there: what is concluded from them holds for
-    those contents. `warps` is how many a program has, where that was recorded, and `compiled` what
-    the code made for a device tells. `launches` has the contents of all its launches, as far as
-    known.
+    those contents. `warps` and `ctas` are how many of them a program has, `stages` how deep its
+    loops are pipelined, where that was recorded, and `compiled` what the code made for a device
+    tells. `launches` has the contents of all its launches, as far as known.
     """
 
     call_id: int
@@ -82,6 +83,8 @@ class Call:
     arguments: tuple[Argument, ...]
     recorded: tuple[str, ...]
     warps: int | None = None
+    ctas: int | None = None
+    stages: int | None = None
     compiled: Compiled | None = field(default=None, hash=False, compare=False)
     launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
 
@@ -251,6 +254,8 @@ def call_of(
             if isinstance(a, TensorArgument) and a.storage.data is not None
         ),
         warps=kernel.get("num_warps"),
+        ctas=kernel.get("num_ctas"),
+        stages=kernel.get("num_stages"),
         compiled=compiled,
     )
 

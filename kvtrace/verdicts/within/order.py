@@ -58,11 +58,19 @@ class Order:
     """The paths between the ops of one kernel.
 
     `entered` are the loops that surely run, `decided` the branches whose condition is known.
+    `barriers_hold` False: a barrier of the kernel's own holds only a part of a program's threads,
+    and a path through it is doubtful.
     """
 
     def __init__(
-        self, module: Module, entered: Collection[int], decided: Mapping[int, bool]
+        self,
+        module: Module,
+        entered: Collection[int],
+        decided: Mapping[int, bool],
+        *,
+        barriers_hold: bool = True,
     ) -> None:
+        self._barriers_hold = barriers_hold
         self._entered = frozenset(entered)
         self._decided = decided
         self._moving = _moving(module)
@@ -98,11 +106,11 @@ class Order:
         seen = set(waiting)
         while waiting:
             op, path = waiting.pop()
-            if op.name in BARRIERS:
+            if op.name in BARRIERS and self._barriers_hold:
                 continue
             if op.name in MEMORY:
                 found[op.index].add(path)
-            if op.index in self._moving:
+            if op.index in self._moving or op.name in BARRIERS:
                 path = replace(path, doubtful=True)
             for each, turned in self._onwards(op):
                 state = each, path.turning(None if turned is None else chain.get(turned))

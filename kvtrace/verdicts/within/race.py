@@ -125,10 +125,15 @@ def _violation(bound: BoundCall, finding: _Finding) -> Verdict:
     place = f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
     mine_does, other_does = (DOES[str(kind_of(each.touch.op))] for each in (mine, other))
     first = "this" if mine is witness.first else "that"
+    no_order = (
+        "and the loop was pipelined so that a load is started in an earlier trip"
+        if shown.is_pipelined
+        else f"and no barrier orders them{_of_what(bound)}"
+    )
     message = (
         f"{_lane(mine)} of program {program} {mine_does} {place}, which {_lane(other)} "
-        f"{other_does} {_where(mine, other)}; the kernel does {first} first, and no barrier orders "
-        f"them{_of_what(bound)}: run in both orders, the program leaves different results"
+        f"{other_does} {_where(mine, other)}; the kernel does {first} first, {no_order}: run in "
+        "both orders, the program leaves different results"
     )
     return Verdict(
         RULE, "violation", finding.op, message, shown.method, access=kind_of(finding.op),
