@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir import Op
 from kvtrace.ir.ops import POINTED
@@ -84,7 +84,7 @@ class Shown:
     """
 
     witness: Witness
-    method: Method
+    method: Method | Literal["evaluated"]
     solver_ns: int = 0
     is_pipelined: bool = False
 
@@ -369,8 +369,6 @@ class Pairs:
                 return met
         if one.access.calls or other.access.calls:
             return Open(_CALLED, evaluating=False, solver_ns=solver_ns)
-        if "atomic" in (one.part.kind, other.part.kind):
-            return Open(_ATOMIC, evaluating=False, solver_ns=solver_ns)
         if self._threads.one_warp:
             return Open(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
         sure = [met for case, met in left if not case.doubtful and isinstance(met, Meeting)]
@@ -379,11 +377,28 @@ class Pairs:
             return Open(doubt, evaluating=False, solver_ns=solver_ns)
         reason = ""
         for met in sure:
-            shown = self._run((one, other), doing, met)
+            shown = self._run((one, other), doing, met.program, met.byte)
             if isinstance(shown, Witness):
                 return Shown(shown, met.method, solver_ns)
-            reason = shown
+            reason = _ATOMIC if "atomic" in (one.part.kind, other.part.kind) else shown
         return Open(reason, evaluating=False, solver_ns=solver_ns)
+
+    def shown_at(self, one: Sharer, other: Sharer, program: int, byte: int) -> Shown | None:
+        """Run a program in which both were seen to touch a byte; None: no race shows.
+
+        Args:
+            one: an access.
+            other: another one, or the same in other trips.
+            program: linear id of a program that does both.
+            byte: from the start of the storage that both go to.
+
+        """
+        sure = any(not case.doubtful for case in self._cases(one, other))
+        if not sure or self._threads.one_warp or one.access.calls or other.access.calls:
+            return None
+        doing = self._threads.doing(one.access), self._threads.doing(other.access)
+        shown = self._run((one, other), doing, program, byte)
+        return Shown(shown, "evaluated") if isinstance(shown, Witness) else None
 
     def _run_early(self, one: Sharer, other: Sharer, case: _Case) -> Witness | None:
         """Run a load before the store of an earlier trip, where a pipelined loop does that."""
@@ -415,7 +430,7 @@ class Pairs:
         return shown if isinstance(shown, Witness) else None
 
     def _run(
-        self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], met: Meeting
+        self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], program: int, byte: int
     ) -> Witness | str:
         by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
         seen: set[str] = set()
@@ -435,7 +450,7 @@ class Pairs:
         storage = pair[0].storage
         assert storage is not None
         ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
-        found = raced(self._bound, ops, met.program, storage, met.byte, differ, threads)
+        found = raced(self._bound, ops, program, storage, byte, differ, threads)
         if isinstance(found, Witness) or "apart" in seen:
             return found
         if "not known" in seen:
