@@ -14,8 +14,8 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.writer import RunWriter
 from kvtrace.text import plural
 
-#: TTIR as Triton prints it to MLIR's generic form; raises KvtraceError.
-ToGeneric = Callable[[str], str]
+#: TTIR as a version of Triton printed it to MLIR's generic form; raises KvtraceError.
+ToGeneric = Callable[[str, str | None], str]
 Integers = npt.NDArray[np.int64]
 
 #: An integer that is not known: null in the table.
@@ -127,10 +127,10 @@ class RunRows:
             self._writer.append_rows("artifacts", [row])
         return str(row["sha256"])
 
-    def generic(self, ttir: str) -> str | None:
+    def generic(self, ttir: str, version: str | None) -> str | None:
         """Return IR as MLIR's generic form, which is evaluated; None where nothing can make it."""
         try:
-            return None if self._to_generic is None else self._to_generic(ttir)
+            return None if self._to_generic is None else self._to_generic(ttir, version)
         except KvtraceError:
             self._unread += 1
             return None

@@ -132,16 +132,17 @@ class _Reading:
             row["line"] = None if first is None else first + above
         row["file"] = path
         if row["stages"] is None:
-            row["stages"] = list(self._stages(mapping(payload.get("file_content"))))
+            version = row["options"].get("triton_version")
+            row["stages"] = list(self._stages(mapping(payload.get("file_content")), version))
 
-    def _stages(self, files: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _stages(self, files: Mapping[str, Any], version: str | None) -> Iterator[dict[str, Any]]:
         by_stage = {name.rpartition(".")[2]: text(content) for name, content in files.items()}
         for stage in _STAGES:
             content = by_stage.get(stage)
             if content is None:
                 continue
             yield self._stage(stage, content)
-            generic = self._rows.generic(content) if stage == "ttir" else None
+            generic = self._rows.generic(content, version) if stage == "ttir" else None
             if generic is not None:
                 yield self._stage("ttir_generic", generic)
 

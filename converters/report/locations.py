@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
+from kvtrace.ir.ptx_places import without_inner_places
+
 __all__ = ["LineLinks", "line_links", "link_assembly", "link_llvm", "link_mlir", "link_sass"]
 
 Frame = tuple[str, int]
@@ -69,7 +71,7 @@ def link_mlir(text: str) -> LineLinks:
 
 def link_assembly(text: str) -> LineLinks:
     """Link PTX or AMD GCN assembly: a `.loc` holds for every instruction up to the next one."""
-    lines = text.split("\n")
+    lines = without_inner_places(text).split("\n")
     files = _assembly_files(lines)
     by_name = _unique_names(files.values())
     table = _Interning(len(lines))

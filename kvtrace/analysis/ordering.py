@@ -10,6 +10,7 @@ import pyarrow as pa
 from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgirs
 from kvtrace.ir import source_stack
 from kvtrace.ir.asynchronous import may_go_on
+from kvtrace.ir.columns import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
@@ -42,7 +43,7 @@ def judge_kernels(trace: Trace, run: Run) -> None:
         KvtraceError: the trace cannot be read or written.
 
     """
-    columns = ["kernel_id", "name", "file", "stages"]
+    columns = ["kernel_id", "name", "file", "stages", "options"]
     rows = trace.table("kernels", (run,), columns=columns).to_pylist()
     kernels = {row["kernel_id"]: row for row in rows if stage_artifact(row, "ttgir")}
     if not kernels:
@@ -70,12 +71,12 @@ def _verdicts(
     by_text: dict[str, list[Kernel]] = {}
     for kernel in kernels:
         by_text.setdefault(str(stage_artifact(kernel, "ttgir")), []).append(kernel)
-    asynchronous: dict[str, str] = {}
+    asynchronous: dict[str, tuple[str, str | None]] = {}
     for digest, same in by_text.items():
         content = trace.artifact(digest)
         text = "" if content is None else content.decode(errors="replace")
         if content is not None and may_go_on(text):
-            asynchronous[digest] = text
+            asynchronous[digest] = text, triton_of(same[0], run.versions)
             continue
         lost = undecided("the trace has lost its kernel's TTGIR")
         yield same[0], lost if content is None else NOTHING_GOES_ON

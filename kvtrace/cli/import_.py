@@ -64,9 +64,9 @@ def _to_generic() -> "ToGeneric | None":
     if find_spec("triton") is None:
         return None
 
-    def generic(ttir: str) -> str:
+    def generic(ttir: str, version: str | None) -> str:
         from kvtrace.backends.compiled_kernels.generic import generic_once
 
-        return generic_once(ttir)
+        return generic_once(ttir, version)
 
     return generic

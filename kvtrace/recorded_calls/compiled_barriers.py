@@ -2,7 +2,7 @@
 
 An instruction belongs to the memory ops at its source location; one whose location no memory op has
 may belong to any op that does what it does. So a path may be listed that no program takes, and none
-is left out.
+is left out. A path counts as certain only between instructions at the source locations of their ops.
 
 The format is PTX's: https://docs.nvidia.com/cuda/parallel-thread-execution/, chapters "Parallel
 Synchronization and Communication Instructions: bar, barrier" and "Debugging Directives: .loc".
@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kvtrace.ir import Module, Op, source_stack
+from kvtrace.ir.columns import column_shift
 from kvtrace.ir.ops import MEMORY, POINTED, effect_of
 from kvtrace.schema.cached_property import cached_property
 
@@ -39,9 +40,13 @@ _Where = tuple[int, int]
 
 @dataclass
 class _Point:
-    """An instruction that accesses memory, is a barrier, or goes elsewhere."""
+    """An instruction that accesses memory, is a barrier, or goes elsewhere.
+
+    `ops` are those that it may belong to; `placed` says that all of these are at its location.
+    """
 
     ops: frozenset[int] = frozenset()
+    placed: bool = False
     is_barrier: bool = False
     goes_on: bool = True
     target: str | None = None
@@ -49,22 +54,29 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class CompiledBarriers:
-    """The barriers of a kernel's PTX, read when it is first asked for them."""
+    """The barriers of a kernel's PTX, read when it is first asked for them.
+
+    `triton` is the version whose locations the PTX has.
+    """
 
     module: Module = field(repr=False)
     ptx: str = field(repr=False)
+    triton: str | None
 
     def separate(self, first: Op, second: Op, between: Iterable[Op] = ()) -> bool | None:
         """Tell whether a barrier lies on every path from one memory op to another.
 
         PTX has paths past loops of no trips: `between` are memory ops that are surely done, after
-        the first and before the second. None: it is not known, as for asynchronous copies.
+        the first and before the second. None: it is not known, as for asynchronous copies, or
+        where which op an instruction belongs to is not.
         """
         if self._reached is None or not {first.index, second.index} <= self._reached.keys():
             return None
         if second.index not in self._reached[first.index]:
             return True
-        return any(self._separates(first, each, second) for each in between)
+        if any(self._separates(first, each, second) for each in between):
+            return True
+        return False if second.index in self._surely_reached.get(first.index, ()) else None
 
     def _separates(self, first: Op, middle: Op, second: Op) -> bool:
         """Whether an op is done after the first and before the second, a barrier beside it."""
@@ -85,6 +97,11 @@ class CompiledBarriers:
         return None if self._followed is None else self._followed[0]
 
     @property
+    def _surely_reached(self) -> Mapping[int, frozenset[int]]:
+        """The same of instructions at the location of their ops."""
+        return {} if self._followed is None else self._followed[2]
+
+    @property
     def _after(self) -> Mapping[int, frozenset[int]]:
         """The same, behind barriers, too."""
         return {} if self._followed is None else self._followed[1]
@@ -99,7 +116,11 @@ class CompiledBarriers:
             return None
         return tuple(
             {op: after for op, after in found.items() if op not in asynchronous}
-            for found in (_all_following(points, labels, past) for past in (False, True))
+            for found in (
+                _all_following(points, labels),
+                _all_following(points, labels, past_barriers=True),
+                _all_following([_placed(point) for point in points], labels),
+            )
         )
 
     def _points(self, body: str) -> tuple[list[_Point], dict[str, int], set[int]]:
@@ -113,7 +134,7 @@ class CompiledBarriers:
         points: list[_Point] = []
         labels: dict[str, int] = {}
         asynchronous: set[int] = set()
-        for where, guarded, name, rest in instructions(body):
+        for where, guarded, name, rest in instructions(body, self.triton):
             mine = places.get(where, frozenset())
             does = _DOES.get(name.partition(".")[0])
             if name == ":":
@@ -126,7 +147,8 @@ class CompiledBarriers:
                 points.append(_Point(ops))
             elif does is not None and not _ELSEWHERE.search(name):
                 alike = by_effect[does]
-                points.append(_Point(mine & alike or alike))
+                own = mine & alike
+                points.append(_Point(own or alike, placed=bool(own)))
             elif name == "bra" or name.startswith("bra."):
                 points.append(_Point(goes_on=guarded, target=rest))
             elif name.partition(".")[0] in _ENDS:
@@ -135,11 +157,12 @@ class CompiledBarriers:
         return points, labels, asynchronous
 
 
-def instructions(ptx: str) -> Iterator[tuple[_Where, bool, str, str]]:
+def instructions(ptx: str, triton: str | None) -> Iterator[tuple[_Where, bool, str, str]]:
     """Yield line and column, whether it is guarded, name and operands of each instruction.
 
-    A label is an instruction named ":".
+    A label is an instruction named ":". `triton` is the version whose locations the PTX has.
     """
+    shift = column_shift(triton)
     where = (0, 0)
     for line in ptx.splitlines():
         text = line.partition("//")[0].strip()
@@ -154,7 +177,7 @@ def instructions(ptx: str) -> Iterator[tuple[_Where, bool, str, str]]:
             guard, name, rest = found.groups()
             if name == ".loc":
                 numbers = rest.replace(",", " ").split()
-                where = int(numbers[1]), int(numbers[2]) + 1  # frames count columns from 1
+                where = int(numbers[1]), int(numbers[2]) + shift
             else:
                 yield where, guard is not None, name, rest
 
@@ -168,8 +191,12 @@ def _places(module: Module) -> Mapping[_Where, frozenset[int]]:
     return {where: frozenset(ops) for where, ops in found.items()}
 
 
+def _placed(point: _Point) -> _Point:
+    return point if point.placed else replace(point, ops=frozenset())
+
+
 def _all_following(
-    points: list[_Point], labels: Mapping[str, int], past_barriers: bool
+    points: list[_Point], labels: Mapping[str, int], *, past_barriers: bool = False
 ) -> Mapping[int, frozenset[int]]:
     found: dict[int, set[int]] = defaultdict(set)
     for position, point in enumerate(points):

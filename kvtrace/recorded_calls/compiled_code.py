@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kvtrace.ir import Module
+from kvtrace.ir.ptx_places import without_inner_places
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
 from kvtrace.recorded_calls.compiled_layouts import thread_layouts, trips_ahead
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
@@ -26,11 +27,21 @@ class Compiled:
 
 
 def compiled_code(
-    module: Module, ttgir: str | None, ptx: str | None, num_ctas: int | None = None
+    module: Module,
+    ttgir: str | None,
+    ptx: str | None,
+    num_ctas: int | None = None,
+    *,
+    triton: str | None,
 ) -> Compiled | None:
-    """Read the code of a kernel, of `num_ctas` blocks of threads a program; None without TTGIR."""
+    """Read the code of a kernel, of `num_ctas` blocks of threads a program; None without TTGIR.
+
+    `triton` is the version whose locations it has.
+    """
     if ttgir is None:
         return None
     alone = ptx is not None and num_ctas in (None, 1)
-    barriers = CompiledBarriers(module, ptx or "") if alone else None
-    return Compiled(thread_layouts(module, ttgir, ptx or ""), barriers, trips_ahead(module, ttgir))
+    code = without_inner_places(ptx or "")
+    barriers = CompiledBarriers(module, code, triton) if alone else None
+    layouts = thread_layouts(module, ttgir, code, triton=triton)
+    return Compiled(layouts, barriers, trips_ahead(module, ttgir, triton=triton))

@@ -16,6 +16,7 @@ from dataclasses import replace
 from math import prod
 
 from kvtrace.ir import Module, Op, source_stack
+from kvtrace.ir.columns import column_shift
 from kvtrace.ir.ops import POINTED
 from kvtrace.recorded_calls.thread_layouts import VECTOR_BYTES, BlockedLayout
 
@@ -44,13 +45,17 @@ _FILE = re.compile(r'"(?:[^"\\]|\\.)*":(\d+):(\d+)$')
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)$')
 
 
-def thread_layouts(module: Module, ttgir: str, ptx: str = "") -> dict[int, BlockedLayout]:
+def thread_layouts(
+    module: Module, ttgir: str, ptx: str = "", *, triton: str | None
+) -> dict[int, BlockedLayout]:
     """Return the layouts of a module's memory ops, by op index, as far as `ttgir` tells them.
 
     `ptx` tells how much of a thread's lanes one instruction moves: where alignment is not known,
-    as under a mask whose bound is odd, the compiler moves them one by one.
+    as under a mask whose bound is odd, the compiler moves them one by one. `triton` is the version
+    whose locations they have.
     """
-    widths = _widths(ptx)
+    shift = column_shift(triton)
+    widths = _widths(ptx, shift)
     layouts = _blocked(ttgir)
     aliases = dict(_ALIAS.findall(ttgir))
     found: dict[Place, BlockedLayout | None] = {}
@@ -58,7 +63,7 @@ def thread_layouts(module: Module, ttgir: str, ptx: str = "") -> dict[int, Block
         layout = layouts.get(parent or own)
         if layout is not None and dim:
             layout = replace(layout, sliced=int(dim))
-        place = _place(alias, aliases)
+        place = _place(alias, aliases, shift)
         found[place] = layout if found.get(place, layout) == layout else None
     result = {}
     for op in module.ops:
@@ -70,14 +75,14 @@ def thread_layouts(module: Module, ttgir: str, ptx: str = "") -> dict[int, Block
     return result
 
 
-def trips_ahead(module: Module, ttgir: str) -> dict[int, int]:
+def trips_ahead(module: Module, ttgir: str, *, triton: str | None) -> dict[int, int]:
     """Return how many trips before its own a pipelined loop starts to load, by the load's index.
 
     One copy of each load is in the loop, and as many are before it as trips are started early. Of
     loads that share a place in the source, as in an unrolled loop, nothing is known.
     """
-    aliases = dict(_ALIAS.findall(ttgir))
-    copies = Counter(_place(alias, aliases) for alias in _COPY.findall(ttgir))
+    aliases, shift = dict(_ALIAS.findall(ttgir)), column_shift(triton)
+    copies = Counter(_place(alias, aliases, shift) for alias in _COPY.findall(ttgir))
     ops: dict[Place, list[Op]] = defaultdict(list)
     for op in module.ops:
         if op.name in POINTED:
@@ -106,30 +111,30 @@ def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
     return layouts
 
 
-def _widths(ptx: str) -> dict[tuple[int, int], int]:
+def _widths(ptx: str, shift: int) -> dict[tuple[int, int], int]:
     """Return the bytes of one thread's instruction by source place; the fewest, if they differ."""
     widths: dict[tuple[int, int], int] = {}
     place = None
     for line, column, vector, bits, copied in _INSTRUCTION.findall(ptx):
         if line:
-            place = int(line), int(column) + 1
+            place = int(line), int(column) + shift
         elif place is not None:
             width = int(copied, 0) if copied else int(vector or 1) * int(bits) // 8
             widths[place] = min(widths.get(place, width), width)
     return widths
 
 
-def _place(location: str, aliases: Mapping[str, str]) -> Place:
+def _place(location: str, aliases: Mapping[str, str], shift: int) -> Place:
     """Resolve a location to lines and columns, innermost first."""
     if location in aliases:
-        return _place(aliases[location], aliases)
+        return _place(aliases[location], aliases, shift)
     file = _FILE.match(location)
     if file is not None:
-        return ((int(file[1]), int(file[2]) + 1),)  # frames count columns from 1
+        return ((int(file[1]), int(file[2]) + shift),)
     name = _NAME.match(location)
     if name is not None:
-        return _place(name[1], aliases)
+        return _place(name[1], aliases, shift)
     if location.startswith("callsite("):
         callee, _, caller = location[len("callsite(") : -1].partition(" at ")
-        return _place(callee, aliases) + _place(caller, aliases)
+        return _place(callee, aliases, shift) + _place(caller, aliases, shift)
     return ()

@@ -17,6 +17,7 @@ from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UNFIT, place_of
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module
+from kvtrace.ir.columns import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.recorded_calls.compiled_code import Compiled, compiled_code
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
@@ -42,7 +43,7 @@ _SHOWN: Final = 40
 
 _KERNEL_COLUMNS = (
     "kernel_id", "name", "file", "target", "signature", "stages", "origin", "num_warps", "num_ctas",
-    "num_stages",
+    "num_stages", "options",
 )  # fmt: skip
 
 #: Where kernels come from that Triton's compiler made. Those of other backends have no IR to
@@ -72,8 +73,9 @@ class Call:
 
     `recorded` names the tensors whose contents are there: what is concluded from them holds for
     those contents. `warps` and `ctas` are how many of them a program has, `stages` how deep its
-    loops are pipelined, where that was recorded, and `compiled` what the code made for a device
-    tells. `launches` has the contents of all its launches, as far as known.
+    loops are pipelined, `triton` the version that compiled it, where that was recorded, and
+    `compiled` what the code made for a device tells. `launches` has the contents of all its
+    launches, as far as known.
     """
 
     call_id: int
@@ -85,6 +87,7 @@ class Call:
     warps: int | None = None
     ctas: int | None = None
     stages: int | None = None
+    triton: str | None = None
     compiled: Compiled | None = field(default=None, hash=False, compare=False)
     launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
 
@@ -159,6 +162,7 @@ def calls_of(
             continue
         name = kernel["name"] or "?"
         try:
+            kernel["triton"] = triton_of(kernel, run.versions)
             yield _call(trace, row, kernel, modules, contents.get(row["call_id"]))
         except KvtraceError as error:
             yield UnreadyCall(row["call_id"], name, str(error))
@@ -177,7 +181,9 @@ def _call(
     if kernel_id not in modules:
         module = _module(trace, kernel)
         ttgir, ptx = (_stage(trace, kernel, name) for name in ("ttgir", "ptx"))
-        modules[kernel_id] = module, compiled_code(module, ttgir, ptx, kernel["num_ctas"])
+        ctas, triton = kernel["num_ctas"], kernel["triton"]
+        compiled = compiled_code(module, ttgir, ptx, ctas, triton=triton)
+        modules[kernel_id] = module, compiled
     module, compiled = modules[kernel_id]
     if contents is None:
         return call_of(row, kernel, module, trace.artifact, compiled)
@@ -256,6 +262,7 @@ def call_of(
         warps=kernel.get("num_warps"),
         ctas=kernel.get("num_ctas"),
         stages=kernel.get("num_stages"),
+        triton=kernel.get("triton"),
         compiled=compiled,
     )
 

@@ -223,7 +223,7 @@ def compiled_call(case: Case) -> Call:
     options = {"num_warps": case.warps}
     made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
     module = parsed(generic.generic_ttir(made.asm["ttir"]))
-    compiled = compiled_code(module, made.asm["ttgir"], made.asm["ptx"])
+    compiled = compiled_code(module, made.asm["ttgir"], made.asm["ptx"], triton=triton.__version__)
     return replace(sample.call(), module=module, warps=case.warps, compiled=compiled)
 
 

@@ -33,7 +33,7 @@ def test_sectors_are_those_that_the_hardware_counted(name, dtype, scalars, grid,
     ]
     arguments += [ScalarArgument(str(i), scalar) for i, scalar in enumerate(scalars)]
     parsed = parse(module)
-    metrics = Metrics(thread_layouts(parsed, ttgir, ptx))
+    metrics = Metrics(thread_layouts(parsed, ttgir, ptx, triton="3.6.0"))
     evaluate(parsed, arguments, grid, observers=(metrics,))
     rows = metrics.op_rows(0, ["x", "out", "a", "b"], {}, StackRows())
     sectors = {row["kind"]: row["sectors"] for row in rows if row["buffer"]}

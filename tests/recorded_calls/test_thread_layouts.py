@@ -128,8 +128,8 @@ def test_every_block_that_the_fixtures_kernels_touch_has_its_compiled_layout(cal
 
 
 def test_without_compiled_code_there_is_none(calls):
-    assert thread_layouts(calls[0].module, "") == {}
-    assert thread_layouts(calls[0].module, "garbage #blocked = loc(") == {}
+    assert thread_layouts(calls[0].module, "", triton=None) == {}
+    assert thread_layouts(calls[0].module, "garbage #blocked = loc(", triton=None) == {}
 
 
 def test_the_compiler_turns_threads_along_transposed_tiles(tmp_path, capsys):

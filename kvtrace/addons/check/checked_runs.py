@@ -14,6 +14,7 @@ from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.recorded_ttgir import generic_ttgir
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.ir import Module
+from kvtrace.ir.columns import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.recorded_calls.recorded import UnreadyCall, stage_artifact
 from kvtrace.schema.errors import KvtraceError
@@ -116,7 +117,7 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
 
     @cache
     def rows() -> dict[int, dict[str, Any]]:
-        kernels = trace.table("kernels", (run,), columns=["kernel_id", "file", "stages"])
+        kernels = trace.table("kernels", (run,), columns=["kernel_id", "file", "stages", "options"])
         by_id = {row["kernel_id"]: row for row in kernels.to_pylist()}
         calls = trace.table("calls", (run,), columns=["call_id", "kernel_id"]).to_pylist()
         return {
@@ -124,18 +125,19 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
         }
 
     @cache
-    def module(digest: str, file: str | None) -> Module:
+    def module(digest: str, file: str | None, triton: str | None) -> Module:
         content = trace.artifact(digest)
         if content is None:
             raise Undecided("the trace has lost its kernel's TTGIR")
-        return module_defined_in(generic_ttgir(content.decode(errors="replace")), file)
+        text = content.decode(errors="replace")
+        return module_defined_in(generic_ttgir(text, triton), file)
 
     def ttgir(call_id: int) -> Module:
         kernel = rows().get(call_id)
         digest = None if kernel is None else stage_artifact(kernel, "ttgir")
         if kernel is None or digest is None:
             raise Undecided("its kernel was recorded without TTGIR")
-        return module(digest, kernel["file"])
+        return module(digest, kernel["file"], triton_of(kernel, run.versions))
 
     return ttgir
 

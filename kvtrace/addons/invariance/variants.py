@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from kvtrace.ir.columns import triton_of
+from kvtrace.ir.ptx_places import without_inner_places
 from kvtrace.recorded_calls.compiled_barriers import instructions
 from kvtrace.recorded_calls.recorded import stage_artifact
 from kvtrace.text import wrapped
@@ -92,7 +94,7 @@ def variants_of(selection: Selection, outputs: Sequence[OutputResult]) -> tuple[
     if len(selection.runs) != 1:
         return ()
     trace, runs = selection.trace, selection.runs
-    columns = ["kernel_id", "signature", "stages", *_OPTIONS]
+    columns = ["kernel_id", "signature", "stages", "options", *_OPTIONS]
     kernels = {row["kernel_id"]: row for row in trace.table("kernels", runs, columns).to_pylist()}
     calls = trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
     kernel_of = {
@@ -133,7 +135,10 @@ def _compiled(selection: Selection, kernel: Mapping[str, Any]) -> _Compiled:
     if ttgir is not None:
         layouts = frozenset(layout or warps for layout, warps in _LAYOUT.findall(ttgir))
     if ptx is not None:
-        found = ((*where, name) for where, _, name, _ in instructions(ptx))
+        triton = triton_of(kernel, selection.runs[0].versions)
+        found = (
+            (*where, name) for where, _, name, _ in instructions(without_inner_places(ptx), triton)
+        )
         arithmetic = frozenset(each for each in found if _ON_FLOATS.match(each[-1]))
     return layouts, arithmetic
 

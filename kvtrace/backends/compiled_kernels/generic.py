@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from kvtrace.backends.compiled_kernels.mlir_contexts import context_with
+from kvtrace.ir.columns import column_shift
 from kvtrace.schema.errors import KvtraceError
 
-#: From this version on Triton counts columns from 1; before it, from 0.
-_COLUMNS_FROM_ONE: Final = (3, 8)
 # A string literal, and the line and column after it if it is the file name of a location. No
 # string holds a plain quote, so this can never start inside one.
 _STRING_OR_PLACE = re.compile(r'"((?:[^"\\]|\\.)*+)"(?::([0-9]+):([0-9]+))?')
@@ -31,7 +30,7 @@ class GenericFormFailed(KvtraceError):
     slug: ClassVar[str] = "generic-form"
 
 
-def generic_ttir(text: str) -> str:
+def generic_ttir(text: str, version: str | None = None) -> str:
     """Print TTIR (or TTGIR) in MLIR's generic form.
 
     Locations are kept, with two corrections that make them equal for all versions of Triton:
@@ -39,7 +38,8 @@ def generic_ttir(text: str) -> str:
     printed without a location get one when read back) are `unknown`.
 
     Args:
-        text: the module as this version of Triton printed it.
+        text: the module as Triton printed it.
+        version: the Triton whose locations it has; None: the one that is installed.
 
     Raises:
         GenericFormFailed: this version of Triton cannot read the text, or printed something else.
@@ -60,13 +60,13 @@ def generic_ttir(text: str) -> str:
             raise GenericFormFailed(_failure("cannot print the IR", text, error)) from error
     if '"tt.func"' not in generic:
         raise GenericFormFailed(_failure("did not print the generic form of the IR", text, None))
-    return _correct_places(generic, path)
+    return _correct_places(generic, path, version)
 
 
 @lru_cache(maxsize=64)
-def generic_once(text: str) -> str:
+def generic_once(text: str, version: str | None = None) -> str:
     """Return TTIR in generic form; printed once for what executes a kernel and what records it."""
-    return generic_ttir(text)
+    return generic_ttir(text, version)
 
 
 def _load_dialects(context: Any) -> None:
@@ -118,10 +118,10 @@ def _readable_file(text: str) -> Iterator[str]:
         os.close(descriptor)
 
 
-def _correct_places(generic: str, path: str) -> str:
+def _correct_places(generic: str, path: str, version: str | None) -> str:
     import triton
 
-    shift = int(_version(triton.__version__) < _COLUMNS_FROM_ONE)
+    shift = column_shift(version or triton.__version__)
 
     def correct(found: re.Match[str]) -> str:
         file, line, column = found.groups()
@@ -132,11 +132,6 @@ def _correct_places(generic: str, path: str) -> str:
         return f'"{file}":{line}:{int(column) + shift}'
 
     return _STRING_OR_PLACE.sub(correct, generic)
-
-
-def _version(text: str) -> tuple[int, int]:
-    numbers = re.match(r"(\d+)\.(\d+)", text)
-    return (int(numbers[1]), int(numbers[2])) if numbers else _COLUMNS_FROM_ONE
 
 
 def _failure(problem: str, text: str, error: Exception | None) -> str:

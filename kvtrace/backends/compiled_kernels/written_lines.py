@@ -14,14 +14,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+import triton
+
 from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.capture.stacks import hide_frames_of
+from kvtrace.ir.columns import column_shift
 
 _MARK: Final = "# src["
 _COMMENT: Final = re.compile(r"\s*# src\[([^\]:]+):(\d+)\]: (.*)")
 _LOCATION: Final = re.compile(r'loc\("([^"\\]*)":(\d+):\d+')
 
-#: A file, a line, and the column at which its statement begins, from 0 as Triton counts.
+#: A file, a line, and the column at which its statement begins, as the installed Triton counts.
 Place = tuple[str, int, int]
 
 
@@ -90,7 +93,11 @@ def _place(name: str, number: int, text: str) -> Place | None:
     for file in _files_named(name):
         line = linecache.getline(file, number)
         if line.strip() == text.strip() and '"' not in file and "\\" not in file:
-            return file, number, len(line) - len(line.lstrip())
+            return (
+                file,
+                number,
+                len(line) - len(line.lstrip()) + 1 - column_shift(triton.__version__),
+            )
     return None
 
 

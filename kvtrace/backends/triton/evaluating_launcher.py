@@ -78,6 +78,7 @@ class EvaluatingLauncher:
         self._kernel = str(metadata.name)
         self._hash = str(metadata.hash)
         self._target = target_of(metadata)
+        self._num_ctas = int(metadata.num_ctas)
         self._file = _defining_file(source)
         self._function = getattr(source, "fn", None)
         self._signature = tuple(signature_of(source).items())
@@ -149,6 +150,7 @@ class EvaluatingLauncher:
                 watch.execute(
                     module, arguments, grid, (sightings,), members,
                     kernel=self._kernel, identity=self._hash, stage=self._stage,
+                    num_ctas=self._num_ctas,
                 )  # fmt: skip
         except KvtraceError:
             self._tell(sightings, grid, values)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import triton
 from triton.runtime import driver
 from triton.runtime.interpreter import GridExecutor, InterpretedFunction
 
@@ -215,5 +216,6 @@ def _kernel_record(kernel: Variant, target: Any, keep: Source) -> KernelRecord:
         num_warps=kernel.options.num_warps,
         num_ctas=kernel.options.num_ctas,
         num_stages=getattr(kernel.options, "num_stages", None),
+        options={"triton_version": triton.__version__},
         stages=stages,
     )

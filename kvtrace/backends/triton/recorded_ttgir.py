@@ -22,21 +22,21 @@ class UnreadableTtgir(KvtraceError):
     slug: ClassVar[str] = "unreadable-ttgir"
 
 
-def generic_ttgir(text: str) -> str:
-    """Print TTGIR in generic form.
+def generic_ttgir(text: str, version: str | None) -> str:
+    """Print TTGIR in generic form; `version` is the Triton whose locations it has.
 
     Raises:
         UnreadableTtgir: with what Triton says of it.
 
     """
-    (found,) = generic_ttgirs([text])
+    (found,) = generic_ttgirs([(text, version)])
     if isinstance(found, UnreadableTtgir):
         raise found
     return found
 
 
-def generic_ttgirs(texts: Sequence[str]) -> Iterator[str | UnreadableTtgir]:
-    """Print several TTGIRs in generic form, by one process unless it ends before its last.
+def generic_ttgirs(texts: Sequence[tuple[str, str | None]]) -> Iterator[str | UnreadableTtgir]:
+    """Print TTGIRs, each of a version, in generic form, by one process unless it ends too early.
 
     Then another one begins where it ended: what ends one that has printed nothing is unreadable.
     """
@@ -52,7 +52,9 @@ def generic_ttgirs(texts: Sequence[str]) -> Iterator[str | UnreadableTtgir]:
             left = left[1:]
 
 
-def _printed(texts: Sequence[str]) -> tuple[list[str], UnreadableTtgir]:
+def _printed(
+    texts: Sequence[tuple[str, str | None]],
+) -> tuple[list[str], UnreadableTtgir]:
     """Return a line for each text that the process printed, and why it did not print the next."""
     variables = {name: value for name, value in os.environ.items() if name != "KVTRACE"}
     variables["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
@@ -74,9 +76,9 @@ def _printed(texts: Sequence[str]) -> tuple[list[str], UnreadableTtgir]:
 
 def main() -> None:
     """Print each text that is given in generic form, or why not: JSON in, a line of it for each."""
-    for text in json.load(sys.stdin):
+    for text, version in json.load(sys.stdin):
         try:
-            line = json.dumps([generic_ttir(text), None])
+            line = json.dumps([generic_ttir(text, version), None])
         except GenericFormFailed as error:
             line = json.dumps([None, str(error)])
         except ImportError:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+import triton
+
 from kvtrace.clients.observation import Launch, Observation
 from kvtrace.clients.registry import load_clients
 from kvtrace.recorded_calls.compiled_code import Compiled, compiled_code
@@ -62,15 +64,19 @@ class Watch:
         kernel: str,
         identity: str,
         stage: Callable[[str], str | None],
+        num_ctas: int,
     ) -> None:
         """Execute a launch; `identity` is the compiler's hash, `stage` reads what it compiled."""
 
         def compiled() -> Compiled | None:
             if module not in self._compiled:
-                self._compiled[module] = compiled_code(module, stage("ttgir"), stage("ptx"))
+                code = stage("ttgir"), stage("ptx"), num_ctas
+                self._compiled[module] = compiled_code(module, *code, triton=triton.__version__)
             return self._compiled[module]
 
-        launch = Launch(identity, kernel, grid, module, tuple(arguments), compiled)
+        launch = Launch(
+            identity, kernel, grid, module, tuple(arguments), compiled, num_ctas, triton.__version__
+        )
         self.observation.execute(launch, observers, members)
 
     def _finish(self) -> None:

@@ -91,6 +91,8 @@ class Releases:
         if access is release or self._is_of_first_thread(access, release):
             return True
         held = self._barriers.hold_back(access, release)
+        if not self._threads.compiled and self._barriers.are_around_releases:
+            return True
         return None if held is False and self._may_be_one_thread(access, release) else held
 
     def _may_be_one_thread(self, access: Op, release: Op) -> bool:

@@ -7,9 +7,10 @@ program that was compiled to several (num_ctas) goes on in the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Op, Value
+from kvtrace.ir.columns import version_numbers
 from kvtrace.ir.flow import deciding
 from kvtrace.ir.ops import BRANCHES
 from kvtrace.schema.cached_property import cached_property
@@ -19,6 +20,9 @@ from kvtrace.verdicts.within.order import Order
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
+
+#: From this version on Triton compiles a barrier before a release and behind an acquire (its PTX).
+_BARRIERS_AROUND_RELEASES: Final = (3, 9)
 
 
 class Barriers:
@@ -30,6 +34,14 @@ class Barriers:
         self._in_ptx = None if compiled is None else compiled.barriers
         self.several_blocks = (bound.call.ctas or 1) > 1
 
+    @property
+    def are_around_releases(self) -> bool | None:
+        """Whether atomics that release or acquire are compiled with barriers; None: not known."""
+        triton = version_numbers(self._bound.call.triton)
+        if triton is None or self.several_blocks:
+            return None
+        return triton >= _BARRIERS_AROUND_RELEASES
+
     @cached_property
     def order(self) -> Order:
         """The paths between memory ops that no barrier of the kernel's own is on."""
@@ -38,6 +50,7 @@ class Barriers:
             self._entered(),
             self._decided_branches(),
             barriers_hold=not self.several_blocks,
+            releases_may_hold=self.are_around_releases is not False,
         )
 
     def separate(self, first: Op, second: Op) -> bool | None:
@@ -57,8 +70,11 @@ class Barriers:
         paths = self.order.paths(first, second)
         if not paths:
             return True
-        known = separate is False or self._bound.call.compiled is None
-        return False if known and not all(path.doubtful for path in paths) else None
+        if self._bound.call.compiled is None:
+            return None if all(path.doubtful for path in paths) else False
+        # Of a loop or branch between, PTX has a way past that the program may not have.
+        unclear = all(path.doubtful and path.nested for path in paths)
+        return None if separate is None or unclear else False
 
     def _entered(self) -> frozenset[int]:
         """Return the loops that have a trip whenever they are reached, by op index."""

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import around, flow_of, forward, jumps
 from kvtrace.ir.memo import once_per_module
@@ -27,6 +28,8 @@ from kvtrace.ir.ops import (
     effect_of,
 )
 
+_RELAXED = 1
+"""tt.MemSemantic of an atomic that orders nothing else."""
 _CROSSING = (Kind.REDUCTION, Kind.SCAN, Kind.COUNT, Kind.PRODUCT, Kind.PICKED)
 
 
@@ -36,17 +39,20 @@ class Path:
 
     `turn`: the outermost loop, as its number among those around the first op from outside in, that
     begins another trip on the way; how many there are, where none does. `once`: it does so once.
+    `doubtful`: it is through an op that may be a barrier; `nested`: in a loop or branch that the
+    first op is not in, and that PTX may have a way past.
     """
 
     turn: int
     once: bool
     doubtful: bool
+    nested: bool = False
 
     def turning(self, loop: int | None) -> Path:
         """Return the path as it continues in another trip of a loop."""
         if loop is None or loop > self.turn:
             return self
-        return Path(loop, loop < self.turn, self.doubtful)
+        return replace(self, turn=loop, once=loop < self.turn)
 
 
 def loops_around(op: Op) -> tuple[Op, ...]:
@@ -59,7 +65,8 @@ class Order:
 
     `entered` are the loops that surely run, `decided` the branches whose condition is known.
     `barriers_hold` False: a barrier of the kernel's own holds only a part of a program's threads,
-    and a path through it is doubtful.
+    and a path through it is doubtful; so is one past an atomic that acquires or releases, if
+    `releases_may_hold`: Triton may compile it with barriers.
     """
 
     def __init__(
@@ -69,7 +76,9 @@ class Order:
         decided: Mapping[int, bool],
         *,
         barriers_hold: bool = True,
+        releases_may_hold: bool = True,
     ) -> None:
+        self._releases_may_hold = releases_may_hold
         self._barriers_hold = barriers_hold
         self._entered = frozenset(entered)
         self._decided = decided
@@ -101,17 +110,22 @@ class Order:
     def _followed(self, start: Op) -> Mapping[int, frozenset[Path]]:
         chain = {loop: number for number, loop in enumerate(loops_around(start))}
         found: dict[int, set[Path]] = defaultdict(set)
-        first = Path(len(chain), True, start.index in self._moving)
+        outer = set(around(start))
+        may_hold = self._releases_may_hold and _acquires_or_releases(start)
+        first = Path(len(chain), True, may_hold or start.index in self._moving)
         waiting = [(op, first) for op in self._next(start)]
         seen = set(waiting)
         while waiting:
             op, path = waiting.pop()
             if op.name in BARRIERS and self._barriers_hold:
                 continue
+            if self._releases_may_hold and _acquires_or_releases(op):
+                path = replace(path, doubtful=True)
             if op.name in MEMORY:
                 found[op.index].add(path)
             if op.index in self._moving or op.name in BARRIERS:
-                path = replace(path, doubtful=True)
+                nested = any(each not in outer for each in around(op))
+                path = replace(path, doubtful=True, nested=path.nested or nested)
             for each, turned in self._onwards(op):
                 state = each, path.turning(None if turned is None else chain.get(turned))
                 if state not in seen:
@@ -184,6 +198,10 @@ class Order:
                 and any(self._matters(inner, inner.block or block) for inner in _inside(op))
             )
         )
+
+
+def _acquires_or_releases(op: Op) -> bool:
+    return effect_of(op) is not None and attribute(op, "sem", _RELAXED) != _RELAXED
 
 
 def _outermost(op: Op) -> Op:

@@ -295,27 +295,31 @@ class Pairs:
         if separate:
             return
         common = _common(first, second)
-        once: dict[tuple[int, bool], bool] = {}
+        once: dict[tuple[int, bool, bool], bool] = {}
         for path in self._barriers.order.paths(first.access.op, second.access.op):
             inside = path.turn < len(common)
-            key = min(path.turn, len(common)), path.doubtful
+            key = min(path.turn, len(common)), path.doubtful, path.nested
             once[key] = once.get(key, True) and (path.once or not inside)
-        for (turn, doubtful), one_turn in sorted(once.items()):
+        for (turn, doubtful, nested), one_turn in sorted(once.items()):
             if turn < len(common):
                 if not self._turns(common[turn]):
                     continue
             elif first is second:
                 continue
-            if doubtful and (not once.get((turn, False), True)):
+            if doubtful and (not once.get((turn, False, False), True)):
                 continue  # a path that is not doubtful says as much
             trips = tuple(loop.trip for loop in common[turn:] if self._turns(loop))
-            yield trips, one_turn, self._is_doubtful(doubtful, separate, bool(common))
+            unclear = doubtful and (nested or bool(common))
+            yield trips, one_turn, self._is_doubtful(doubtful, separate, unclear)
 
-    def _is_doubtful(self, doubtful: bool, separate: bool | None, in_loop: bool) -> bool:
-        """Whether there may be a barrier all the same; of a loop PTX does not say in which trip."""
+    def _is_doubtful(self, doubtful: bool, separate: bool | None, unclear: bool) -> bool:
+        """Whether there may be a barrier all the same.
+
+        `unclear`: PTX does not say of a loop in which trip, or whether it has one.
+        """
         if not self._threads.compiled:
             return doubtful
-        return separate is None or (doubtful and in_loop)
+        return separate is None or unclear
 
     # -- what is left --------------------------------------------------------------------------
 

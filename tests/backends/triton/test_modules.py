@@ -34,7 +34,7 @@ def test_who_executes_and_who_records_print_it_once(monkeypatch: pytest.MonkeyPa
     printed: list[str] = []
     print_it = generic.generic_ttir
     monkeypatch.setattr(
-        generic, "generic_ttir", lambda text: printed.append(text) or print_it(text)
+        generic, "generic_ttir", lambda text, _: printed.append(text) or print_it(text)
     )
     text = CORPUS["softmax"]().replace("softmax", "softmax_once")
     module_from(text, None, "cuda:90")

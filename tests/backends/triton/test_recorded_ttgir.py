@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgir, generic_ttgirs
-from kvtrace.ir import parse
+from kvtrace.ir import parse, source_stack
 from tests.backends.compiled_kernels import check_kernels
 from tests.support.compile_ttir import compile_ttir
 
@@ -20,15 +20,25 @@ def ttgir():
 
 
 def test_it_becomes_the_generic_form(ttgir):
-    module = parse(generic_ttgir(ttgir))
+    module = parse(generic_ttgir(ttgir, None))
 
     assert module.main.name == "add"
     assert any("#blocked" in str(value.type) for op in module.ops for value in op.results)
 
 
+def columns(ttgir, version):
+    module = parse(generic_ttgir(ttgir, version))
+    return {frame.column for op in module.ops for frame in source_stack(op)}
+
+
+def test_its_columns_are_those_of_the_version_that_recorded_it(ttgir):
+    """A trace of another version is read by the one that is installed."""
+    assert columns(ttgir, "3.7.1") == {column + 1 for column in columns(ttgir, "3.8.0")}
+
+
 def test_what_triton_cannot_read_says_so(ttgir):
     with pytest.raises(UnreadableTtgir, match=r"Triton [\d.]+ cannot read the IR of kernel add"):
-        generic_ttgir(ttgir.replace("arith.addf", "arith.of_another_version"))
+        generic_ttgir(ttgir.replace("arith.addf", "arith.of_another_version"), None)
 
 
 def test_without_triton_it_says_so(ttgir, tmp_path, monkeypatch):
@@ -36,7 +46,7 @@ def test_without_triton_it_says_so(ttgir, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
     with pytest.raises(UnreadableTtgir, match="Triton, which reads TTGIR, is not installed here"):
-        generic_ttgir(ttgir)
+        generic_ttgir(ttgir, None)
 
 
 def test_a_compiler_that_crashes_is_survived(ttgir, tmp_path, monkeypatch):
@@ -44,7 +54,7 @@ def test_a_compiler_that_crashes_is_survived(ttgir, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
     with pytest.raises(UnreadableTtgir, match="Triton ended with -6 over it"):
-        generic_ttgir(ttgir)
+        generic_ttgir(ttgir, None)
 
 
 def test_several_are_read_by_one_process_and_a_bad_one_spoils_no_other(ttgir, monkeypatch):
@@ -52,7 +62,7 @@ def test_several_are_read_by_one_process_and_a_bad_one_spoils_no_other(ttgir, mo
     run = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: runs.append(1) or run(*a, **k))
     wrong = ttgir.replace("arith.addf", "arith.of_another_version")
-    first, second, third = generic_ttgirs([ttgir, wrong, ttgir])
+    first, second, third = generic_ttgirs([(each, None) for each in (ttgir, wrong, ttgir)])
 
     assert first == third
     assert first.startswith("#blocked")
@@ -64,11 +74,11 @@ def test_one_that_ends_the_process_spoils_no_other(ttgir, tmp_path, monkeypatch)
     (tmp_path / "sitecustomize.py").write_text(
         "import builtins, os\n"
         "from kvtrace.backends.compiled_kernels import generic\n"
-        "generic.generic_ttir = lambda text: os.abort() if text == 'bad' else text\n"
+        "generic.generic_ttir = lambda text, _: os.abort() if text == 'bad' else text\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 
-    first, second, third = generic_ttgirs(["one", "bad", "two"])
+    first, second, third = generic_ttgirs([(each, None) for each in ("one", "bad", "two")])
 
     assert (first, third) == ("one", "two")
     assert str(second) == "Triton ended with -6 over it"
@@ -80,13 +90,12 @@ def test_a_process_that_ends_after_many_is_not_laid_to_the_next(tmp_path, monkey
         "import os\n"
         "from kvtrace.backends.compiled_kernels import generic\n"
         "read = []\n"
-        "def generic_ttir(text):\n"
+        "def generic_ttir(text, version):\n"
         "    read.append(text)\n"
         "    return text if len(read) < 3 else os.abort()\n"
         "generic.generic_ttir = generic_ttir\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 
-    assert [*generic_ttgirs(["one", "two", "three", "four", "five"])] == [
-        "one", "two", "three", "four", "five"
-    ]  # fmt: skip
+    texts = ["one", "two", "three", "four", "five"]
+    assert [*generic_ttgirs([(text, None) for text in texts])] == texts

@@ -1,6 +1,7 @@
 """tritonparse's logs, with the IR of a real compilation: verdicts and repro work on them."""
 
 import json
+import re
 
 import pytest
 import triton
@@ -84,6 +85,20 @@ def test_kernels_calls_and_launches_are_those_of_the_log(tmp_path):
     assert (first["device"], first["stream"], second["seq"]) == (1, 7, 1)
     (stack,) = plain_rows(trace.table("stacks"))
     assert [frame["line"] for frame in stack["frames"]] == [9, 3]
+
+
+@pytest.mark.parametrize(("version", "shift"), [("3.7.1", 1), ("3.8.0", 0)])
+def test_columns_are_those_of_the_triton_that_wrote_the_log(tmp_path, version, shift):
+    lines = events()
+    lines[0]["payload"]["metadata"]["triton_version"] = version
+    trace = imported(tmp_path, lines, to_generic=generic_once)
+    (kernel,) = plain_rows(trace.table("kernels"))
+    texts = {each["stage"]: trace.artifact(each["artifact"]).decode() for each in kernel["stages"]}
+    columns = {
+        stage: {int(found) for found in re.findall(r'\.py":\d+:(\d+)', texts[stage])}
+        for stage in ("ttir", "ttir_generic")
+    }
+    assert columns["ttir_generic"] == {column + shift for column in columns["ttir"]}
 
 
 def verdicts(folder):

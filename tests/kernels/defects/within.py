@@ -312,6 +312,17 @@ def totaled(x, out, tiles, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def settled(x, out, turns, BLOCK: tl.constexpr):
+    """Sums of what is in registers lie between: a loop with barriers that touches no memory."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + lanes, lanes)  # [store]
+    total = 1.0
+    for _ in range(turns):
+        total = tl.sum(lanes * total, 0) / BLOCK
+    tl.store(out + lanes, tl.load(x + BLOCK - 1 - lanes) + total)
+
+
+@triton.jit
 def updated(p, out, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     tl.atomic_add(p, 1)  # [add]
@@ -516,5 +527,7 @@ SAMPLES.undecided("an element of what is stored after sums of a loop", totaled,
                   race_within_program="store")  # fmt: skip
 bad("an element of what is stored after sums of a loop of no trips", totaled,
     TOTAL | {"tiles": 0}, {"BLOCK": LANES}, "store")  # fmt: skip
-SAMPLES.undecided("a counter updated atomically and loaded plainly", updated, NUMBER,
-                  {"BLOCK": LANES}, ONE, "atomic", race_within_program="add")  # fmt: skip
+SAMPLES.undecided("sums of registers in a loop between a store and a load", settled,
+                  {"x": tensor(LANES), "out": tensor(LANES), "turns": 3}, {"BLOCK": LANES}, ONE,
+                  "code that was compiled", race_within_program="store")  # fmt: skip
+bad("a counter updated atomically and loaded plainly", updated, NUMBER, {"BLOCK": LANES}, "add")

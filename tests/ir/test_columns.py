@@ -1,0 +1,24 @@
+"""Columns that Triton counted from 0 or from 1: which version a kernel's locations have."""
+
+import pytest
+
+from kvtrace.ir.columns import column_shift, triton_of
+
+
+@pytest.mark.parametrize(
+    ("version", "shift"),
+    [
+        ("3.5.1", 1), ("3.7.1", 1), ("3.8.0", 0), ("3.9.0+git1", 0), ("3.10.0", 0), ("4.0", 0),
+        (None, 0), ("", 0), ("nightly", 0),
+    ],
+)  # fmt: skip
+def test_columns_count_from_one_since_3_8(version, shift):
+    assert column_shift(version) == shift
+
+
+def test_a_kernel_s_own_version_counts_before_its_run_s():
+    """A trace may unite runs, and complete kernels by another Triton than recorded them."""
+    run = {"triton": "3.9.0"}
+    assert triton_of({"options": [("triton_version", "3.6.0")]}, run) == "3.6.0"
+    assert triton_of({"options": [("debug", "False")]}, run) == "3.9.0"
+    assert triton_of({"options": None}, {}) is None

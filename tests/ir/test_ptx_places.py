@@ -1,0 +1,30 @@
+"""Places in inline assembly, as LLVM counts them on in Triton 3.8 and later."""
+
+from kvtrace.ir.ptx_places import without_inner_places
+
+PTX = """\
+	.loc	1 309 25                        // within.py:309:25
+	// begin inline asm
+	.loc	1 309 25                        // within.py:309:25
+	mov.u32 %r11, 0x0;
+	.loc	1 310 25                        // within.py:310:25
+	ld.global.b32 { %r11 }, [ %rd5 + 0 ];
+
+	// end inline asm
+	.loc	1 311 5                         // within.py:311:5
+	// begin inline asm
+	st.global.b32 [ %rd6 + 0 ], { %r11 };
+	// end inline asm
+	.loc	1 312 5                         // within.py:312:5
+	ret;
+"""
+
+
+def test_inline_assembly_has_the_place_before_it_alone():
+    lines = without_inner_places(PTX).splitlines()
+    places = [(number, line.split()[1:4]) for number, line in enumerate(lines) if ".loc" in line]
+    assert places == [(0, ["1", "309", "25"]), (8, ["1", "311", "5"]), (12, ["1", "312", "5"])]
+    assert len(lines) == len(PTX.splitlines())
+    assert [each for each in lines if ".loc" not in each and each] == [
+        each for each in PTX.splitlines() if ".loc" not in each and each
+    ]
