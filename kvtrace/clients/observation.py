@@ -50,6 +50,8 @@ class Launch:
     module: Module
     arguments: tuple[Argument, ...]
     compiled: Callable[[], Compiled | None] = lambda: None
+    num_ctas: int | None = None
+    triton: str | None = None
 
     def key(self) -> Key:
         """Everything but data and addresses; which tensors share a storage is known."""
@@ -70,7 +72,7 @@ class Launch:
         recorded = tuple(tensor.name for tensor in tensors)
         return Call(
             number, self.kernel, self.grid, self.module, self.arguments, recorded,
-            compiled=self.compiled(),
+            compiled=self.compiled(), ctas=self.num_ctas, triton=self.triton,
         )  # fmt: skip
 
 

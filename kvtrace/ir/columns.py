@@ -17,8 +17,14 @@ def column_shift(version: str | None) -> int:
 
     0 where the version is not known.
     """
+    numbers = version_numbers(version)
+    return 0 if numbers is None else int(numbers < _FROM_ONE)
+
+
+def version_numbers(version: str | None) -> tuple[int, int] | None:
+    """Return major and minor number of a version; None: it has none."""
     numbers = _NUMBERS.match(version or "")
-    return 0 if numbers is None else int((int(numbers[1]), int(numbers[2])) < _FROM_ONE)
+    return None if numbers is None else (int(numbers[1]), int(numbers[2]))
 
 
 def triton_of(kernel: Mapping[str, Any], versions: Mapping[str, str]) -> str | None:

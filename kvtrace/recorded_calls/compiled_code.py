@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kvtrace.ir import Module
 from kvtrace.ir.ptx_places import without_inner_places
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
-from kvtrace.recorded_calls.compiled_layouts import thread_layouts
+from kvtrace.recorded_calls.compiled_layouts import thread_layouts, trips_ahead
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 
@@ -17,11 +17,13 @@ class Compiled:
     """What TTGIR and PTX tell.
 
     `layouts` say, by op index, which threads the lanes of memory ops went to. `barriers` is None
-    where there is no PTX, or a program is of several blocks of threads.
+    where there is no PTX, or a program is of several blocks of threads. `ahead` is how many trips
+    early a pipelined loop starts loads, by op index.
     """
 
     layouts: Mapping[int, BlockedLayout]
     barriers: CompiledBarriers | None
+    ahead: Mapping[int, int]
 
 
 def compiled_code(
@@ -41,4 +43,5 @@ def compiled_code(
     alone = ptx is not None and num_ctas in (None, 1)
     code = without_inner_places(ptx or "")
     barriers = CompiledBarriers(module, code, triton) if alone else None
-    return Compiled(thread_layouts(module, ttgir, code, triton=triton), barriers)
+    layouts = thread_layouts(module, ttgir, code, triton=triton)
+    return Compiled(layouts, barriers, trips_ahead(module, ttgir, triton=triton))

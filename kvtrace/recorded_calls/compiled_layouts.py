@@ -10,11 +10,12 @@ Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from kvtrace.ir import Module, source_stack
+from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.columns import column_shift
 from kvtrace.ir.ops import POINTED
 from kvtrace.recorded_calls.thread_layouts import VECTOR_BYTES, BlockedLayout
@@ -24,6 +25,8 @@ Place = tuple[tuple[int, int], ...]
 
 _LAYOUT = re.compile(r"^(#\w+) = #ttg\.blocked<\{(.*)\}>", re.MULTILINE)
 _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
+_SEVERAL_CTAS = re.compile(r"CGALayout = \[\[")
+"""Bases of a layout over the CTAs of a program, as Triton 3.6 and newer print them."""
 _ACCESS = re.compile(
     rf"(?:{'|'.join(map(re.escape, sorted(POINTED)))})\s"
     r".*?tensor<(?:\d+x)+!tt\.ptr<[^>]*>, "
@@ -31,6 +34,7 @@ _ACCESS = re.compile(
     r".*loc\((#loc\d*)\)\s*$",
     re.MULTILINE,
 )
+_COPY = re.compile(r"ttg\.async_copy_global_to_local\s.*loc\((#loc\d*)\)\s*$", re.MULTILINE)
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
 _INSTRUCTION = re.compile(
     r"\.loc\s+\d+ (\d+) (\d+)"
@@ -71,6 +75,25 @@ def thread_layouts(
     return result
 
 
+def trips_ahead(module: Module, ttgir: str, *, triton: str | None) -> dict[int, int]:
+    """Return how many trips before its own a pipelined loop starts to load, by the load's index.
+
+    One copy of each load is in the loop, and as many are before it as trips are started early. Of
+    loads that share a place in the source, as in an unrolled loop, nothing is known.
+    """
+    aliases, shift = dict(_ALIAS.findall(ttgir)), column_shift(triton)
+    copies = Counter(_place(alias, aliases, shift) for alias in _COPY.findall(ttgir))
+    ops: dict[Place, list[Op]] = defaultdict(list)
+    for op in module.ops:
+        if op.name in POINTED:
+            ops[tuple((frame.line, frame.column) for frame in source_stack(op))].append(op)
+    return {
+        same[0].index: copies[place] - 1
+        for place, same in ops.items()
+        if len(same) == 1 and copies[place] > 1
+    }
+
+
 def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
     layouts = {}
     for name, body in _LAYOUT.findall(ttgir):
@@ -80,8 +103,9 @@ def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
             if numbers
         }
         clusters = lists.get("CTAsPerCGA", lists.get("CTASplitNum", (1,)))
+        alone = prod(clusters) == 1 and not _SEVERAL_CTAS.search(body)
         keys = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
-        if all(key in lists for key in keys) and prod(clusters) == 1:
+        if all(key in lists for key in keys) and alone:
             per_thread, threads, warps, order = (lists[key] for key in keys)
             layouts[name] = BlockedLayout(per_thread, threads, warps, order)
     return layouts

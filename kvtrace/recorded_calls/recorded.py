@@ -43,7 +43,7 @@ _SHOWN: Final = 40
 
 _KERNEL_COLUMNS = (
     "kernel_id", "name", "file", "target", "signature", "stages", "origin", "num_warps", "num_ctas",
-    "options",
+    "num_stages", "options",
 )  # fmt: skip
 
 #: Where kernels come from that Triton's compiler made. Those of other backends have no IR to
@@ -72,9 +72,10 @@ class Call:
     """One row of `calls` with its kernel's name and IR.
 
     `recorded` names the tensors whose contents are there: what is concluded from them holds for
-    those contents. `warps` is how many a program has, where that was recorded, and `compiled` what
-    the code made for a device tells. `launches` has the contents of all its launches, as far as
-    known.
+    those contents. `warps` and `ctas` are how many of them a program has, `stages` how deep its
+    loops are pipelined, `triton` the version that compiled it, where that was recorded, and
+    `compiled` what the code made for a device tells. `launches` has the contents of all its
+    launches, as far as known.
     """
 
     call_id: int
@@ -84,6 +85,9 @@ class Call:
     arguments: tuple[Argument, ...]
     recorded: tuple[str, ...]
     warps: int | None = None
+    ctas: int | None = None
+    stages: int | None = None
+    triton: str | None = None
     compiled: Compiled | None = field(default=None, hash=False, compare=False)
     launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
 
@@ -163,8 +167,8 @@ def calls_of(
             continue
         name = kernel["name"] or "?"
         try:
-            triton = triton_of(kernel, run.versions)
-            yield _call(trace, row, kernel, triton, modules, contents.get(row["call_id"]))
+            kernel["triton"] = triton_of(kernel, run.versions)
+            yield _call(trace, row, kernel, modules, contents.get(row["call_id"]))
         except KvtraceError as error:
             yield UnreadyCall(row["call_id"], name, str(error))
         except UNFIT as error:  # a row may hold anything; reported for the call
@@ -175,7 +179,6 @@ def _call(
     trace: Trace,
     row: dict[str, Any],
     kernel: dict[str, Any],
-    triton: str | None,
     modules: dict[int, tuple[Module, Compiled | None]],
     contents: CallContents | None,
 ) -> Call:
@@ -183,7 +186,8 @@ def _call(
     if kernel_id not in modules:
         module = _module(trace, kernel)
         ttgir, ptx = (_stage(trace, kernel, name) for name in ("ttgir", "ptx"))
-        compiled = compiled_code(module, ttgir, ptx, kernel["num_ctas"], triton=triton)
+        ctas, triton = kernel["num_ctas"], kernel["triton"]
+        compiled = compiled_code(module, ttgir, ptx, ctas, triton=triton)
         modules[kernel_id] = module, compiled
     module, compiled = modules[kernel_id]
     if contents is None:
@@ -261,6 +265,9 @@ def call_of(
             if isinstance(a, TensorArgument) and a.storage.data is not None
         ),
         warps=kernel.get("num_warps"),
+        ctas=kernel.get("num_ctas"),
+        stages=kernel.get("num_stages"),
+        triton=kernel.get("triton"),
         compiled=compiled,
     )
 

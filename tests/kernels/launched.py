@@ -40,7 +40,7 @@ class Launched:
             module,
             arguments,
             (),
-            compiled=Compiled(self.layouts(module), None),
+            compiled=Compiled(self.layouts(module), None, {}),
         )
         self.alive = given  # whose memory the storages are
         return call

@@ -158,6 +158,7 @@ def grid_barrier(x, arrived, out, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
     lanes = tl.arange(0, BLOCK)
     tl.store(x + pid * BLOCK + lanes, lanes + pid * 100)
+    tl.debug_barrier()
     tl.atomic_add(arrived, 1)
     while tl.atomic_add(arrived, 0) < PROGRAMS:
         pass

@@ -61,3 +61,29 @@ def streamed(
         result.store([0, block * BK], x * 2)
         if FLAT:
             result.store([BM, block * BK], x + 1)
+
+
+@triton.jit
+def from_trip_to_trip(x, n, HOW: tl.constexpr, STAGES: tl.constexpr, BLOCK: tl.constexpr):
+    """Each trip loads what the one before has stored, by the same lanes; or what none stores."""
+    lanes = tl.arange(0, BLOCK)
+    for trip in tl.range(0, n, num_stages=STAGES):
+        here = tl.load(x + trip * BLOCK + lanes)
+        if HOW == "in place":
+            tl.store(x + trip * BLOCK + lanes, here + 1)
+        elif HOW == "apart":
+            tl.store(x + (trip + n) * BLOCK + lanes, here + 1)
+        elif HOW == "far":
+            tl.store(x + (trip + 3) * BLOCK + lanes, here + 1)
+        else:
+            tl.store(x + (trip + 1) * BLOCK + lanes, here + 1)
+
+
+@triton.jit
+def products_in_a_row(x, w, n, SIDE: tl.constexpr):
+    """Each trip multiplies the tile that the one before has stored."""
+    rows, columns = tl.arange(0, SIDE)[:, None], tl.arange(0, SIDE)[None, :]
+    weights = tl.load(w + rows * SIDE + columns)
+    for trip in range(n):
+        tile = x + trip * SIDE * SIDE + rows * SIDE + columns
+        tl.store(tile + SIDE * SIDE, tl.dot(tl.load(tile), weights).to(tl.float16))

@@ -74,7 +74,9 @@ class Watch:
                 self._compiled[module] = compiled_code(module, *code, triton=triton.__version__)
             return self._compiled[module]
 
-        launch = Launch(identity, kernel, grid, module, tuple(arguments), compiled)
+        launch = Launch(
+            identity, kernel, grid, module, tuple(arguments), compiled, num_ctas, triton.__version__
+        )
         self.observation.execute(launch, observers, members)
 
     def left_out(self, kernel: str, identity: str, reason: str) -> None:

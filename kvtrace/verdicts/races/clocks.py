@@ -2,7 +2,8 @@
 
 A program's clock says of each other program how much of it happened before. What a program does up
 to a release is one step of it; a release leaves the clock at the address that it writes, where the
-acquire that reads from it takes it up. Accesses of which neither is in the other's clock race. (The
+acquire that reads from it takes it up. Accesses of which neither is in the other's clock race. Ops
+that not every release orders (`releases.py`) have clocks of their own. (The
 method of FastTrack, Flanagan and Freund, PLDI 2009, but kept for each op apart, so that it is exact
 for each pair of ops.)
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -31,11 +32,14 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.races.orders import MOST_PROGRAMS, Order, Renamed, orders_of, run_in_order
 from kvtrace.verdicts.races.parts import Part, parts_of
+from kvtrace.verdicts.races.releases import NO_GAPS, Gaps, Releases
 
 _MOST_KEPT: Final = 1 << 25
 """Numbers kept in clocks at addresses, and accesses kept beside the last ones."""
 
 Cell = tuple[Storage, int]
+RaceKey = tuple[int, int, Storage]
+"""The indices of both ops, ascending, and the storage."""
 
 
 class TooLarge(KvtraceError):
@@ -71,7 +75,8 @@ class Clocks(Observer):
     """Follows the programs of a launch that is evaluated one program at a time.
 
     `watched` are the bytes of storages (ascending, from the storage's start) of which it is asked
-    whether accesses race there. `order` gives the ids of programs by their turn.
+    whether accesses race there. `order` gives the ids of programs by their turn, `gaps` what
+    releases and acquires leave out.
     """
 
     def __init__(
@@ -81,19 +86,31 @@ class Clocks(Observer):
         programs: int,
         watched: Mapping[Storage, NDArray[np.int64]],
         order: Order,
+        gaps: Gaps = NO_GAPS,
     ) -> None:
         self._arguments = arguments
         self._parts = parts_of(module).by_op
         self._watched = watched
         self._order = order
-        self._clocks = np.zeros((programs, programs), np.int32)
-        np.fill_diagonal(self._clocks, 1)
+        self._deaf = gaps.deaf
+        missing = {
+            index: frozenset(r for r, missed in gaps.missed.items() if index in missed)
+            for index in self._parts
+        }
+        kinds = list(dict.fromkeys(missing.values())) or [frozenset()]
+        self._kind_of = {index: kinds.index(releases) for index, releases in missing.items()}
+        self._released_by = {
+            release: np.array([release not in each for each in kinds]) for release in self._parts
+        }
+        # By kind of op: what each program knows of each other one, and of itself what it released.
+        self._clocks = np.zeros((len(kinds), programs, programs), np.int32)
+        self._steps = np.ones(programs, np.int32)
         self._left: dict[Cell, NDArray[np.int32]] = {}
         self._left_by: dict[Cell, int] = {}
         self._last: dict[Storage, dict[tuple[int, int], _Last]] = {s: {} for s in watched}
         self._kept = 0
         self._cells: list[Cell] = []
-        self.races: dict[tuple[int, int, Storage], Race] = {}
+        self.races: dict[RaceKey, Race] = {}
         self.doubt: str | None = None
 
     def access(self, access: Access) -> None:
@@ -114,7 +131,7 @@ class Clocks(Observer):
         starts, programs = found
         program = int(programs[0])
         starts = starts + argument.offset_bytes
-        if part.acquires:
+        if part.acquires and part.op.index not in self._deaf:
             self._acquire(program, argument.storage, starts)
         if watched is not None:
             places = _places(watched, starts, access.element_bytes)
@@ -122,7 +139,7 @@ class Clocks(Observer):
         if part.releases:
             self._cells = [(argument.storage, int(start)) for start in starts]
             if not _swaps(access.op):
-                self._release(program, self._cells, continues=part.kind == "atomic")
+                self._release(part.op, program, self._cells, continues=part.kind == "atomic")
         elif part.kind == "store" and part.strong:
             self._overwrite(program, argument.storage, starts)
 
@@ -139,10 +156,10 @@ class Clocks(Observer):
         """Note which lanes of a compare-and-swap have written: only those release."""
         if self._parts[op.index].releases:
             wrote = [cell for cell, wrote in zip(self._cells, done, strict=True) if wrote]
-            self._release(program, wrote)
+            self._release(op, program, wrote)
 
     def _acquire(self, program: int, storage: Storage, starts: NDArray[np.int64]) -> None:
-        clock = self._clocks[program]
+        clock = self._clocks[:, program]
         for start in starts:
             left = self._left.get((storage, int(start)))
             if left is not None:
@@ -158,18 +175,22 @@ class Clocks(Observer):
             if self._left_by.get(cell) != program:
                 self._left.pop(cell, None)
 
-    def _release(self, program: int, cells: Sequence[Cell], *, continues: bool = True) -> None:
-        clock = self._clocks[program].copy()
+    def _release(
+        self, op: Op, program: int, cells: Sequence[Cell], *, continues: bool = True
+    ) -> None:
+        ordered = self._released_by[op.index]
+        self._clocks[ordered, program, program] = self._steps[program]
+        clock = self._clocks[:, program].copy()
         for cell in cells:
             # Updates continue the release sequence that they read from, so what was left stays.
             before = self._left.get(cell) if continues else None
             self._left_by[cell] = program
             if before is None:
-                self._keep(len(clock))
+                self._keep(clock.size)
                 self._left[cell] = clock
             else:
                 self._left[cell] = np.maximum(before, clock)
-        self._clocks[program, program] += 1
+        self._steps[program] += 1
 
     def _keep(self, numbers: int) -> None:
         self._kept += numbers
@@ -182,7 +203,7 @@ class Clocks(Observer):
         if not len(places):
             return
         lasts = self._last[storage]
-        clock = self._clocks[program]
+        clock = self._clocks[self._kind_of[part.op.index], program]
         for last in lasts.values():
             if part.clashes(last.part, one_width=width == last.width):
                 self._compare(part, program, storage, places, last)
@@ -198,7 +219,7 @@ class Clocks(Observer):
             beside = own.beside.setdefault(int(place), {})
             beside[int(own.program[place])] = int(own.step[place])
         own.program[places] = program
-        own.step[places] = clock[program]
+        own.step[places] = self._steps[program]
 
     def _compare(
         self, part: Part, program: int, storage: Storage, places: NDArray[np.int64], last: _Last
@@ -206,12 +227,13 @@ class Clocks(Observer):
         low, high = sorted((part.op.index, last.part.op.index))
         if (low, high, storage) in self.races:
             return
-        clock = self._clocks[program]
+        clock = self._clocks[self._kind_of[last.part.op.index], program]
         before = last.program[places]
         racing = (before >= 0) & (before != program) & (clock[before] < last.step[places])
         met: tuple[int, int] | None = None
         if racing.any():
-            place = int(places[racing.argmax()])
+            # The last one: the first may be of the thread that releases, and so ordered.
+            place = int(places[np.flatnonzero(racing)[-1]])
             met = place, int(last.program[place])
         elif last.beside:
             met = next(self._beside(clock, program, places, last), None)
@@ -286,24 +308,42 @@ class _Follow(Renamed):
 
 @dataclass(frozen=True)
 class Ordering:
-    """What the runs tell: the races, or why it is not known how programs are ordered."""
+    """Races in a run, or why it is not known how programs are ordered.
 
-    races: Mapping[tuple[int, int, Storage], Race]
+    `doubtful` are those that there are unless a barrier is where none is known.
+    """
+
+    races: Mapping[RaceKey, Race]
     doubt: str | None
+    doubtful: Mapping[RaceKey, Race] = field(default_factory=dict)
 
 
-def races_in_orders(call: Call, watched: Mapping[Storage, NDArray[np.int64]]) -> Ordering:
+def races_in_orders(
+    call: Call, watched: Mapping[Storage, NDArray[np.int64]], releases: Releases
+) -> Ordering:
     """Run a call program by program, in several orders.
 
-    `watched` gives, by storage of the call's arguments, the bytes that are asked about. Races are
-    by the indices of both ops (ascending) and storage.
+    Args:
+        call: the call.
+        watched: the bytes that are asked about, by storage of the call's arguments.
+        releases: what the call's atomics order of their own programs.
+
     """
+    ordering = _races_with(call, watched, releases.sure_gaps)
+    if ordering.doubt is not None or releases.possible_gaps == releases.sure_gaps:
+        return ordering
+    possible = _races_with(call, watched, releases.possible_gaps)
+    doubtful = {key: race for key, race in possible.races.items() if key not in ordering.races}
+    return replace(ordering, doubt=possible.doubt, doubtful=doubtful)
+
+
+def _races_with(call: Call, watched: Mapping[Storage, NDArray[np.int64]], gaps: Gaps) -> Ordering:
     programs = math.prod(call.grid)
     if programs > MOST_PROGRAMS:
         return Ordering({}, f"its {programs:,} programs are too many to follow one by one")
-    races: dict[tuple[int, int, Storage], Race] = {}
+    races: dict[RaceKey, Race] = {}
     for order in orders_of(programs):
-        clocks = Clocks(call.module, call.arguments, programs, watched, order)
+        clocks = Clocks(call.module, call.arguments, programs, watched, order, gaps)
         failure = run_in_order(call, [clocks], _Follow(clocks, order))
         races = {**clocks.races, **races}
         if failure is not None or clocks.doubt is not None:

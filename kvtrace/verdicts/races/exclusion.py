@@ -11,6 +11,7 @@ from kvtrace.symbolic.linear import Linear, Variable
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.races.digits import Common, Side, are_apart
 from kvtrace.verdicts.races.parts import ADD, updates_by
+from kvtrace.verdicts.races.releases import Releases
 from kvtrace.verdicts.races.sections import Section, sections_of
 from kvtrace.verdicts.races.sharers import Sharer
 
@@ -18,9 +19,10 @@ from kvtrace.verdicts.races.sharers import Sharer
 class Exclusion:
     """The counters and locks of one call."""
 
-    def __init__(self, module: Module, sharers: Sequence[Sharer]) -> None:
+    def __init__(self, module: Module, sharers: Sequence[Sharer], releases: Releases) -> None:
         self._module = module
         self._sharers = sharers
+        self._releases = releases
 
     # -- counters --------------------------------------------------------------------------------
 
@@ -82,12 +84,20 @@ class Exclusion:
         """Whether both are in sections of one lock, whose words are equal where the two meet."""
         sections = sections_of(self._module)
         for first in sections:
-            if one.part.op.index not in first.inside:
+            if not self._is_within(one, first):
                 continue
             for second in sections:
-                if other.part.op.index in second.inside and self._one_word(first, second, common):
+                if self._is_within(other, second) and self._one_word(first, second, common):
                     return True
         return False
+
+    def _is_within(self, sharer: Sharer, section: Section) -> bool:
+        """Whether all threads of a program do an op while their program has the lock."""
+        return (
+            sharer.part.op.index in section.inside
+            and self._releases.is_heard(section.shuts)
+            and self._releases.order(sharer.part.op, section.opens) is True
+        )
 
     def _one_word(self, first: Section, second: Section, common: Common) -> bool:
         words = [self._word(section) for section in (first, second)]

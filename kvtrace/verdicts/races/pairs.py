@@ -23,6 +23,7 @@ from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.exclusion import Exclusion
 from kvtrace.verdicts.races.own_stores import loads_its_own
 from kvtrace.verdicts.races.read_indices import Met, ReadIndices
+from kvtrace.verdicts.races.releases import releases_of
 from kvtrace.verdicts.races.same_values import store_the_same
 from kvtrace.verdicts.races.sharers import Sharer, copy_of, is_unreached, sharers_of
 
@@ -82,7 +83,7 @@ class Pairs:
         grid = bound.call.grid
         self._axes = tuple(axis for axis, extent in zip(_AXES, grid, strict=True) if extent > 1)
         self.sharers = sharers_of(bound)
-        self._exclusion = Exclusion(bound.call.module, self.sharers)
+        self._exclusion = Exclusion(bound.call.module, self.sharers, releases_of(bound))
         self._indices = ReadIndices(bound, self._axes)
 
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:

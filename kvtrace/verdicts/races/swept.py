@@ -32,6 +32,7 @@ from kvtrace.verdicts.races.orders import (
     run_in_order,
 )
 from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.races.releases import releases_of
 from kvtrace.verdicts.races.replay import replayed
 from kvtrace.verdicts.races.sweep import Meeting, Sweep
 from kvtrace.verdicts.races.telling import RULE, proven, unknown, violation
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _MOST_WATCHED: Final = 1 << 23
+_BARRIER_UNKNOWN: Final = (
+    "an atomic orders what its own thread has done, and whether a barrier lies between that and "
+    "what other threads of its program have done is not known"
+)
 _IN_ORDERS: Final = "as seen with the programs in order of their ids, backwards and shuffled"
 
 
@@ -129,9 +134,10 @@ class Swept(Concrete):
             if self._ordering.doubt is not None:
                 return self._ordering.doubt
             low, high = sorted(each.index for each in ops)
-            race = self._ordering.races.get((low, high, meeting.storage))
+            key = (low, high, meeting.storage)
+            race = self._ordering.races.get(key)
             if race is None:
-                return None
+                return _BARRIER_UNKNOWN if key in self._ordering.doubtful else None
             ops, programs = (race.first, race.second), race.programs
             byte, order = race.byte, race.order
         if ops[0] is not op:
@@ -141,7 +147,8 @@ class Swept(Concrete):
         )
         if witness is None:
             return "two programs that met did not do so again"
-        return violation(self._call, witness, "evaluated")
+        missed = releases_of(self._bound).missed_by(*ops) if self._parts.synchronises else None
+        return violation(self._call, witness, "evaluated", missed_by=missed)
 
     def _lost(self, op: Op) -> Iterator[str]:
         """Say why it is not known where this op, or one that it clashes with, goes."""
@@ -248,7 +255,7 @@ class Swept(Concrete):
         count = sum(len(bytes_) for bytes_ in watched.values())
         if count > _MOST_WATCHED:
             return Ordering({}, f"its programs share {count:,} bytes, too many to follow")
-        return races_in_orders(self._call, watched)
+        return races_in_orders(self._call, watched, releases_of(self._bound))
 
     # -- names ---------------------------------------------------------------------------------
 

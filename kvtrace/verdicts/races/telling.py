@@ -105,7 +105,13 @@ def unknown(
 
 
 def violation(
-    call: Call, witness: Witness, method: str, *, others: int = 0, solver_ns: int = 0
+    call: Call,
+    witness: Witness,
+    method: str,
+    *,
+    others: int = 0,
+    solver_ns: int = 0,
+    missed_by: Op | None = None,
 ) -> Verdict:
     """Return the violation of two programs that race.
 
@@ -115,6 +121,7 @@ def violation(
         method: how it was found, for the column `method`.
         others: how many further ops race with the first.
         solver_ns: time of the solver, ns.
+        missed_by: an atomic that would order the two, but for threads that no barrier holds.
 
     """
     first, second = witness.first, witness.second
@@ -131,11 +138,12 @@ def violation(
             f"{DOES[str(kind_of(second.op))]}{_where(call, first, second)}"
         )
     more = f"; it races with {others} more op{'' if others == 1 else 's'}" if others else ""
+    atomics = _about_atomics(call, first.op, second.op, missed_by)
     return Verdict(
         RULE,
         "violation",
         first.op,
-        f"{what}, and nothing orders them{_about_atomics(call, first.op, second.op)}{more}",
+        f"{what}, and nothing orders them{atomics}{more}",
         method,
         access=kind_of(first.op),
         arg=tensor.name,
@@ -158,7 +166,14 @@ def _where(call: Call, first: Touch, second: Touch) -> str:
     return f" through {call.arguments[second.argument].name}{line}"
 
 
-def _about_atomics(call: Call, one: Op, other: Op) -> str:
+def _about_atomics(call: Call, one: Op, other: Op, missed_by: Op | None) -> str:
+    if missed_by is not None:
+        frames = source_stack(missed_by)
+        where = f" of line {frames[0].line}" if frames else ""
+        return (
+            f": the atomic{where} is of one thread and releases what that thread has done; other "
+            "threads of its program may come later, since no barrier lies between"
+        )
     parts = [parts_of(call.module).by_op[op.index] for op in (one, other)]
     if all(part.kind == "atomic" for part in parts) and not all(part.strong for part in parts):
         return ": their atomics hold within one program only (scope cta)"

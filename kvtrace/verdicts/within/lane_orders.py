@@ -5,7 +5,7 @@ They look at one byte of a storage: which executions of which ops touch it, by w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -97,16 +97,25 @@ class Memory:
         assert tensor.storage.data is not None
         return tensor.storage.data
 
-    def result(self) -> dict[int, bytes] | None:
-        """Return what was stored, by the number of an argument; None: it is too much."""
-        if sum(end - start for start, end in self.stored.values()) > _MOST_COMPARED:
+    def is_left_as(self, other: Memory) -> bool | None:
+        """Tell whether two runs left the same wherever one of them stored; None: it is too much."""
+        spans: dict[int, tuple[int, int]] = {}
+        for memory in (self, other):
+            for number, (start, end) in memory._spans():
+                low, high = spans.get(number, (start, end))
+                spans[number] = min(low, start), max(high, end)
+        if sum(end - start for start, end in spans.values()) > _MOST_COMPARED:
             return None
-        found = {}
+        return all(
+            self.held(number, max(start, 0), end) == other.held(number, max(start, 0), end)
+            for number, (start, end) in spans.items()
+        )
+
+    def _spans(self) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Yield the numbers of arguments whose storage was stored to, with those bytes."""
         for number, argument in enumerate(self.arguments):
             if isinstance(argument, TensorArgument) and id(argument.storage) in self.stored:
-                start, end = self.stored[id(argument.storage)]
-                found[number] = self.held(number, max(start, 0), end)
-        return found
+                yield number, self.stored[id(argument.storage)]
 
 
 class Watch(Observer):

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import around, flow_of, forward, jumps
 from kvtrace.ir.memo import once_per_module
@@ -27,6 +28,8 @@ from kvtrace.ir.ops import (
     effect_of,
 )
 
+_RELAXED = 1
+"""tt.MemSemantic of an atomic that orders nothing else."""
 _CROSSING = (Kind.REDUCTION, Kind.SCAN, Kind.COUNT, Kind.PRODUCT, Kind.PICKED)
 
 
@@ -61,11 +64,22 @@ class Order:
     """The paths between the ops of one kernel.
 
     `entered` are the loops that surely run, `decided` the branches whose condition is known.
+    `barriers_hold` False: a barrier of the kernel's own holds only a part of a program's threads,
+    and a path through it is doubtful; so is one past an atomic that acquires or releases, if
+    `releases_may_hold`: Triton may compile it with barriers.
     """
 
     def __init__(
-        self, module: Module, entered: Collection[int], decided: Mapping[int, bool]
+        self,
+        module: Module,
+        entered: Collection[int],
+        decided: Mapping[int, bool],
+        *,
+        barriers_hold: bool = True,
+        releases_may_hold: bool = True,
     ) -> None:
+        self._releases_may_hold = releases_may_hold
+        self._barriers_hold = barriers_hold
         self._entered = frozenset(entered)
         self._decided = decided
         self._moving = _moving(module)
@@ -97,16 +111,19 @@ class Order:
         chain = {loop: number for number, loop in enumerate(loops_around(start))}
         found: dict[int, set[Path]] = defaultdict(set)
         outer = set(around(start))
-        first = Path(len(chain), True, start.index in self._moving)
+        may_hold = self._releases_may_hold and _acquires_or_releases(start)
+        first = Path(len(chain), True, may_hold or start.index in self._moving)
         waiting = [(op, first) for op in self._next(start)]
         seen = set(waiting)
         while waiting:
             op, path = waiting.pop()
-            if op.name in BARRIERS:
+            if op.name in BARRIERS and self._barriers_hold:
                 continue
+            if self._releases_may_hold and _acquires_or_releases(op):
+                path = replace(path, doubtful=True)
             if op.name in MEMORY:
                 found[op.index].add(path)
-            if op.index in self._moving:
+            if op.index in self._moving or op.name in BARRIERS:
                 nested = any(each not in outer for each in around(op))
                 path = replace(path, doubtful=True, nested=path.nested or nested)
             for each, turned in self._onwards(op):
@@ -181,6 +198,10 @@ class Order:
                 and any(self._matters(inner, inner.block or block) for inner in _inside(op))
             )
         )
+
+
+def _acquires_or_releases(op: Op) -> bool:
+    return effect_of(op) is not None and attribute(op, "sem", _RELAXED) != _RELAXED
 
 
 def _outermost(op: Op) -> Op:

@@ -15,6 +15,7 @@ from kvtrace.ir import Op, source_stack
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.races.sharers import Sharer
 from kvtrace.verdicts.races.telling import DOES, names_of, scope_of, strongest
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class _Finding:
     """What is known of one op that writes: what became of each pair that it is in.
 
-    `others` are the ops, by index, of the pairs that are open.
+    `others` are the ops, by index, of the pairs that are open, and `pairs` what they do.
     """
 
     op: Op
@@ -39,6 +40,7 @@ class _Finding:
     open: list[Open] = field(default_factory=list)
     shown: list[Shown] = field(default_factory=list)
     others: set[int] = field(default_factory=set)
+    pairs: dict[int, tuple[Sharer, Sharer]] = field(default_factory=dict)
 
     @property
     def is_for_evaluation(self) -> bool:
@@ -75,8 +77,17 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
                 finding.shown.append(outcome)
             else:
                 finding.open.append(outcome)
-                finding.others |= set(indices) - {finding.op.index} or {finding.op.index}
-    bound.memo[concrete] = {index: f.left for index, f in findings.items() if f.is_for_evaluation}
+                others = set(indices) - {finding.op.index} or {finding.op.index}
+                finding.others |= others
+                finding.pairs |= dict.fromkeys(others, (one, other))
+    left = {index: f.left for index, f in findings.items() if f.is_for_evaluation}
+
+    def shown_at(index: int, other: int, program: int, byte: int) -> Verdict | None:
+        finding = findings[index]
+        shown = pairs.shown_at(*finding.pairs[other], program, byte)
+        return None if shown is None else _violation(bound, finding.op, shown)
+
+    bound.memo[concrete] = left, shown_at
     for finding in findings.values():
         if finding.free or finding.open or finding.shown or kind_of(finding.op) == "store":
             yield _verdict(bound, finding, parts.unseen)
@@ -85,15 +96,16 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer that decides ops by what each program touches."""
     ops = {v.op.index for v in undecided if v.rule == RULE and v.evaluating}
-    left: Mapping[int, Left] = bound.memo[concrete]
-    return Swept(bound, {index: left[index] for index in ops}) if ops else None
+    left: Mapping[int, Left]
+    left, shown_at = bound.memo[concrete]
+    return Swept(bound, {index: left[index] for index in ops}, shown_at) if ops else None
 
 
 def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict:
     op, kind = finding.op, kind_of(finding.op)
     arg = names_of(bound, op)
     if finding.shown:
-        return _violation(bound, finding)
+        return _violation(bound, op, finding.shown[0], finding.solver_ns)
     reason = finding.open[0].reason if finding.open else None
     if reason is None and unseen is not None:
         reason = f"the kernel has {unseen}"
@@ -112,12 +124,11 @@ def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict
     )  # fmt: skip
 
 
-def _violation(bound: BoundCall, finding: _Finding) -> Verdict:
-    """Show two lanes that race, this op's first."""
-    call, shown = bound.call, finding.shown[0]
-    witness = shown.witness
+def _violation(bound: BoundCall, op: Op, shown: Shown, solver_ns: int | None = None) -> Verdict:
+    """Show two lanes that race, those of `op` first."""
+    call, witness = bound.call, shown.witness
     mine, other = witness.first, witness.second
-    if mine.touch.op is not finding.op:
+    if mine.touch.op is not op:
         mine, other = other, mine
     tensor = call.arguments[mine.touch.argument]
     assert isinstance(tensor, TensorArgument)
@@ -125,15 +136,20 @@ def _violation(bound: BoundCall, finding: _Finding) -> Verdict:
     place = f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
     mine_does, other_does = (DOES[str(kind_of(each.touch.op))] for each in (mine, other))
     first = "this" if mine is witness.first else "that"
+    no_order = (
+        "and the loop was pipelined so that a load is started in an earlier trip"
+        if shown.is_pipelined
+        else f"and no barrier orders them{_of_what(bound)}"
+    )
     message = (
         f"{_lane(mine)} of program {program} {mine_does} {place}, which {_lane(other)} "
-        f"{other_does} {_where(mine, other)}; the kernel does {first} first, and no barrier orders "
-        f"them{_of_what(bound)}: run in both orders, the program leaves different results"
+        f"{other_does} {_where(mine, other)}; the kernel does {first} first, {no_order}: run in "
+        "both orders, the program leaves different results"
     )
     return Verdict(
-        RULE, "violation", finding.op, message, shown.method, access=kind_of(finding.op),
+        RULE, "violation", op, message, shown.method, access=kind_of(op),
         arg=tensor.name, program=program, iteration=mine.touch.iteration, lane=mine.lane,
-        address_offset=mine.address_offset(bound), solver_ns=finding.solver_ns,
+        address_offset=mine.address_offset(bound), solver_ns=solver_ns,
         other_program=program, other_op=other.touch.op,
     )  # fmt: skip
 

@@ -7,24 +7,23 @@ is left is run in two orders.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.ir import Op, Value
-from kvtrace.ir.flow import deciding
-from kvtrace.ir.ops import BRANCHES, POINTED
+from kvtrace.ir import Op
+from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.decide import Method
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
-from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.races.data_behind import data_behind
 from kvtrace.verdicts.races.digits import Common
 from kvtrace.verdicts.races.same_values import store_the_same
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
+from kvtrace.verdicts.within.barriers import Barriers
 from kvtrace.verdicts.within.lane_orders import Side
 from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
-from kvtrace.verdicts.within.order import Order
+from kvtrace.verdicts.within.pipelined import may_be_pipelined, trips_started_early
 from kvtrace.verdicts.within.race_replay import Witness, raced
 from kvtrace.verdicts.within.threads import Doing, Threads, same_threads, stays_in_lane
 
@@ -44,10 +43,18 @@ _DOUBTFUL: Final = (
     "no barrier of the kernel's own orders the lanes that meet, and whether the code that was "
     "compiled of it has one between is not known"
 )
+_ONE_CTA: Final = (
+    "a program is of several CTAs, and a barrier holds the threads of one of them only; whether "
+    "the lanes that meet are of one CTA is not known"
+)
 _ATOMIC: Final = "one of two that meet is atomic, which by itself orders no lanes of a program"
 _DESCRIPTOR: Final = "one of two that meet goes through a descriptor, whose copies are not followed"
 _NO_LAYOUT: Final = "which threads do it is not known: it was compiled with a layout not read here"
 _SEVERAL: Final = "several threads load what one of them stores, or loads again"
+_PIPELINED: Final = (
+    "a trip loads what an earlier one stores, the loop may be pipelined, which starts loads early, "
+    "and no TTGIR was recorded"
+)
 _CALLED: Final = "one of two that meet is in a function that is called"
 
 
@@ -71,11 +78,15 @@ class Free:
 
 @dataclass(frozen=True)
 class Shown:
-    """They race: `witness` was run in two orders, to two results."""
+    """They race: `witness` was run in two orders, to two results.
+
+    `is_pipelined`: one thread does both, a load of a later trip first.
+    """
 
     witness: Witness
-    method: Method
+    method: Method | Literal["evaluated"]
     solver_ns: int = 0
+    is_pipelined: bool = False
 
 
 Outcome = Free | Shown | Open
@@ -115,7 +126,7 @@ class Pairs:
         self._bound = bound
         self._module = bound.call.module
         self._threads = Threads(bound.call)
-        self._made_order: Order | None = None
+        self._barriers = Barriers(bound)
 
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
         """Return each two sharers that race where they meet out of order, in the text's order.
@@ -177,6 +188,8 @@ class Pairs:
             found = self._meeting(one, other, own, lanes_of(one))
             why = self._one_thread(one, other, doing)
             if isinstance(found, Apart) and why is not None:
+                if self._is_started_early(one, other):
+                    return Open(_PIPELINED, evaluating=False)
                 return Free(found.method, why, found.solver_ns)
         if isinstance(found, Apart):
             found = self._meeting(one, other, own, own if one is other else None)
@@ -199,6 +212,20 @@ class Pairs:
         if places[0] is None or places[1] is None or not self._in_turn(one, other):
             return _Differing()
         return _Differing(places=(places[0], places[1]), why=_THREAD)
+
+    def _is_started_early(self, one: Sharer, other: Sharer) -> bool:
+        """Whether a load in a later trip may come before the store that it reads, in one thread.
+
+        Of code that was not recorded: its loops may have been pipelined.
+        """
+        if self._threads.compiled:
+            return False
+        return any(
+            not isinstance(self._met(one, other, case, _Differing()), Apart)
+            for case in self._cases(one, other)
+            if _loads_later(one, other, case)
+            and any(may_be_pipelined(self._bound.call, loop.op) for loop in _common(one, other))
+        )
 
     def _one_thread(self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]) -> str | None:
         """Say why one thread does both where only the same lanes meet; None: it may not."""
@@ -248,36 +275,6 @@ class Pairs:
     def _turns(self, loop: Loop) -> bool:
         return self._bound.ranges.of(loop.trip)[1] > 0
 
-    @property
-    def _order(self) -> Order:
-        if self._made_order is None:
-            self._made_order = Order(self._module, self._entered(), self._decided_branches())
-        return self._made_order
-
-    def _entered(self) -> frozenset[int]:
-        """Return the loops that have a trip whenever they are reached, by op index."""
-        trips = [(loop.op, loop.trips) for loop in self._bound.summary.loops]
-        unsure = {op.index for op, count in trips if self._bound.ranges.interval(count)[0] < 1}
-        sure = {op for op, _ in trips if op.index not in unsure}
-        return frozenset(op.index for op in sure if self._is_ideal(deciding(op)))
-
-    def _decided_branches(self) -> Mapping[int, bool]:
-        """Return which branches' conditions the call's numbers decide, by op index."""
-        found = {}
-        for op in self._module.ops:
-            values = deciding(op) if op.name in BRANCHES else ()
-            known = self._bound.summary.values.get(values[0].id) if len(values) == 1 else None
-            truth = self._bound.ranges.truth(known) if isinstance(known, Condition) else None
-            if truth is not None and self._is_ideal(values):
-                found[op.index] = truth
-        return found
-
-    def _is_ideal(self, values: Sequence[Value]) -> bool:
-        """Whether no integer that values are made of may wrap around."""
-        fed = feeding_values(values, self._module)
-        arithmetic = self._bound.summary.arithmetic
-        return not any(each.op.index in fed and self._bound.wraps(each) for each in arithmetic)
-
     def _cases(self, one: Sharer, other: Sharer) -> list[_Case]:
         """Return the orders in which the two can come with no barrier between."""
         found: list[_Case] = []
@@ -294,12 +291,12 @@ class Pairs:
         self, first: Sharer, second: Sharer
     ) -> Iterator[tuple[tuple[Symbol, ...], bool, bool]]:
         """Yield the rest of the cases in which the second comes after the first."""
-        separate = self._separate(first.access.op, second.access.op)
+        separate = self._barriers.separate(first.access.op, second.access.op)
         if separate:
             return
         common = _common(first, second)
         once: dict[tuple[int, bool, bool], bool] = {}
-        for path in self._order.paths(first.access.op, second.access.op):
+        for path in self._barriers.order.paths(first.access.op, second.access.op):
             inside = path.turn < len(common)
             key = min(path.turn, len(common)), path.doubtful, path.nested
             once[key] = once.get(key, True) and (path.once or not inside)
@@ -314,14 +311,6 @@ class Pairs:
             trips = tuple(loop.trip for loop in common[turn:] if self._turns(loop))
             unclear = doubtful and (nested or bool(common))
             yield trips, one_turn, self._is_doubtful(doubtful, separate, unclear)
-
-    def _separate(self, first: Op, second: Op) -> bool | None:
-        """Tell whether a barrier of the PTX lies between; None: it does not say."""
-        compiled = self._bound.call.compiled
-        barriers = None if compiled is None else compiled.barriers
-        if barriers is None:
-            return None
-        return barriers.separate(first, second, self._order.between(first, second))
 
     def _is_doubtful(self, doubtful: bool, separate: bool | None, unclear: bool) -> bool:
         """Whether there may be a barrier all the same.
@@ -375,28 +364,77 @@ class Pairs:
     ) -> Outcome:  # fmt: skip
         """Run what seems to race; say why it is open where that does not show it."""
         solver_ns = sum(met.solver_ns for _, met in left)
+        for case, _ in left:
+            early = self._run_early(one, other, case)
+            if early is not None:
+                return Shown(early, "affine", solver_ns, is_pipelined=True)
         for _, met in left:
             if isinstance(met, Open):
                 return met
         if one.access.calls or other.access.calls:
             return Open(_CALLED, evaluating=False, solver_ns=solver_ns)
-        if "atomic" in (one.part.kind, other.part.kind):
-            return Open(_ATOMIC, evaluating=False, solver_ns=solver_ns)
         if self._threads.one_warp:
             return Open(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
         sure = [met for case, met in left if not case.doubtful and isinstance(met, Meeting)]
         if not sure:
-            return Open(_DOUBTFUL, evaluating=False, solver_ns=solver_ns)
+            doubt = _ONE_CTA if self._barriers.several_blocks else _DOUBTFUL
+            return Open(doubt, evaluating=False, solver_ns=solver_ns)
         reason = ""
         for met in sure:
-            shown = self._run((one, other), doing, met)
+            shown = self._run((one, other), doing, met.program, met.byte)
             if isinstance(shown, Witness):
                 return Shown(shown, met.method, solver_ns)
-            reason = shown
+            reason = _ATOMIC if "atomic" in (one.part.kind, other.part.kind) else shown
         return Open(reason, evaluating=False, solver_ns=solver_ns)
 
+    def shown_at(self, one: Sharer, other: Sharer, program: int, byte: int) -> Shown | None:
+        """Run a program in which both were seen to touch a byte; None: no race shows.
+
+        Args:
+            one: an access.
+            other: another one, or the same in other trips.
+            program: linear id of a program that does both.
+            byte: from the start of the storage that both go to.
+
+        """
+        sure = any(not case.doubtful for case in self._cases(one, other))
+        if not sure or self._threads.one_warp or one.access.calls or other.access.calls:
+            return None
+        doing = self._threads.doing(one.access), self._threads.doing(other.access)
+        shown = self._run((one, other), doing, program, byte)
+        return Shown(shown, "evaluated") if isinstance(shown, Witness) else None
+
+    def _run_early(self, one: Sharer, other: Sharer, case: _Case) -> Witness | None:
+        """Run a load before the store of an earlier trip, where a pipelined loop does that."""
+        if not _loads_later(one, other, case) or case.trips != (_common(one, other)[-1].trip,):
+            return None
+        load = one if case.turned else other
+        loop = _common(one, other)[-1]
+        early = trips_started_early(self._bound.call, load.access.op, loop.op)
+        trip = case.trips[0].term
+
+        def within(rename: Substitution) -> Condition:
+            store, late = (rename(trip), trip) if case.turned else (trip, rename(trip))
+            return conjunction((less(store, late), ~less(store + early, late)))
+
+        met = self._meeting(one, other, case.trips, None, within) if early else None
+        if not isinstance(met, Meeting):
+            return None
+
+        def differ(first: Side, second: Side) -> bool:
+            trips = second.touch.iteration - first.touch.iteration
+            return second.touch.op is load.access.op and 0 < trips <= early
+
+        storage = one.storage
+        assert storage is not None
+        ops: tuple[Op, Op] = one.access.op, other.access.op
+        shown = raced(
+            self._bound, ops, met.program, storage, met.byte, differ, lambda *_: (False, False)
+        )
+        return shown if isinstance(shown, Witness) else None
+
     def _run(
-        self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], met: Meeting
+        self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], program: int, byte: int
     ) -> Witness | str:
         by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
         seen: set[str] = set()
@@ -416,12 +454,18 @@ class Pairs:
         storage = pair[0].storage
         assert storage is not None
         ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
-        found = raced(self._bound, ops, met.program, storage, met.byte, differ, threads)
+        found = raced(self._bound, ops, program, storage, byte, differ, threads)
         if isinstance(found, Witness) or "apart" in seen:
             return found
         if "not known" in seen:
             return _NO_LAYOUT if self._threads.compiled else _SAME_PLACE
         return _LOCKSTEP if "one warp" in seen else found
+
+
+def _loads_later(one: Sharer, other: Sharer, case: _Case) -> bool:
+    """Whether a case has a store first, and a load in a later trip of a loop."""
+    first, second = (other, one) if case.turned else (one, other)
+    return bool(case.trips) and first.part.kind == "store" and second.part.kind == "load"
 
 
 def _are_of(places: tuple[_Place, _Place] | None, atoms: frozenset[Atom]) -> bool:

@@ -17,7 +17,8 @@ import numpy as np
 from kvtrace.evaluate import Argument, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.scope import MOST_STEPS
-from kvtrace.ir import Op
+from kvtrace.ir import Module, Op
+from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import READING, effect_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.replaying import Limit
@@ -86,20 +87,20 @@ def raced(
     watched = first.run(listing)
     if first.failure:
         return first.failure
-    found = _at_byte(bound, watched, first.memory.result(), program, storage, differ, threads)
+    found = _at_byte(bound, watched, first.memory, program, storage, differ, threads)
     for other in watched.meeting_bytes():
         if isinstance(found, Witness):
             break
         again = _Run(bound, program, storage, other)
         watched = again.run(listing)
-        found = _at_byte(bound, watched, again.memory.result(), program, storage, differ, threads)
+        found = _at_byte(bound, watched, again.memory, program, storage, differ, threads)
     return found
 
 
 def _at_byte(
     bound: BoundCall,
     watched: Touches,
-    result: dict[int, bytes] | None,
+    memory: Memory,
     program: int,
     storage: Storage,
     differ: Callable[[Side, Side], bool],
@@ -108,7 +109,8 @@ def _at_byte(
     """Run a program again with one of the lanes ahead that touch the byte that was watched."""
     byte, reason = watched.byte, "no two of its lanes were seen to do so when it was run"
     assert watched.ops is not None
-    for one, other in _candidates(watched.touches, watched.ops, differ):
+    module = bound.call.module
+    for one, other in _candidates(module, watched.touches, watched.ops, differ):
         repeated, alone = threads(one, other)
         ahead = Ahead(one, other, repeated, watched.by_one if alone else None)
         if _follows(bound, program, storage, byte, ahead):
@@ -119,17 +121,21 @@ def _at_byte(
         reordered.finish()
         if again.failure or not reordered.kept:
             reason = again.failure or "what one stores follows from what the other has loaded"
-        elif result is None:
+            continue
+        is_same = again.memory.is_left_as(memory)
+        if is_same is None:
             return "it stores too much to be compared"
-        elif again.memory.result() != result:
+        if not is_same:
             return Witness(one, other, program, byte)
-        else:
-            reason = "both orders left the same when it was run"
+        reason = "both orders left the same when it was run"
     return reason
 
 
 def _candidates(
-    touches: Iterable[Touch], ops: tuple[Op, Op], differ: Callable[[Side, Side], bool]
+    module: Module,
+    touches: Iterable[Touch],
+    ops: tuple[Op, Op],
+    differ: Callable[[Side, Side], bool],
 ) -> Iterator[tuple[Side, Side]]:
     """Yield pairs of lanes that touch the byte with no barrier and no store between them."""
     found = list(touches)
@@ -138,8 +144,7 @@ def _candidates(
         for other in found[position + 1 :]:
             if other.phase != one.phase:
                 break
-            kinds = {effect_of(one.op), effect_of(other.op)}
-            if {one.op, other.op} == set(ops) and "store" in kinds and "atomic" not in kinds:
+            if {one.op, other.op} == set(ops) and _can_be_turned(module, one.op, other.op):
                 sides = _sides(one, other, differ)
                 if sides is not None:
                     yield sides
@@ -148,6 +153,19 @@ def _candidates(
                         return
             if effect_of(other.op) != "load":
                 break
+
+
+def _can_be_turned(module: Module, first: Op, second: Op) -> bool:
+    """Whether an evaluation with the second op's lane ahead does what a device may do.
+
+    An atomic behind a store has no result then that is known, and none is made up for one that a
+    store overtakes.
+    """
+    kinds = effect_of(first), effect_of(second)
+    if "atomic" not in kinds:
+        return "store" in kinds
+    unused = not any(map(flow_of(module).uses, second.results))
+    return "load" in kinds or (kinds == ("store", "atomic") and unused)
 
 
 def _sides(

@@ -1,13 +1,13 @@
-"""Deciding by an evaluation that two ops touch no byte in common in any program.
+"""Deciding by an evaluation whether two ops touch a byte in common in any program.
 
 What formulas leave open, such as where indices lead, the recorded contents may decide. Of one op
-the trips are compared. Where lanes do meet, nothing is decided here.
+the trips are compared. A program whose lanes do meet is run in two orders.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 RULE: Final = "race-within-program"
 
 _MOST_ELEMENTS: Final = 1 << 24
+#: Ops that an op meets, tried until a race with one shows.
+_MOST_SHOWN: Final = 4
+
+ShownAt = Callable[[int, int, int, int], Verdict | None]
+"""Gives the race of two ops, by their indices, in a program, at a byte of their storage."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +57,15 @@ class _Touched:
 
 
 class Swept(Concrete):
-    """Proves ops of which no program touches a byte twice; leaves others as they are."""
+    """Proves ops of which no program touches a byte twice, and shows races where one does."""
 
     rules: ClassVar[frozenset[str]] = frozenset({RULE})
 
-    def __init__(self, bound: BoundCall, left: Mapping[int, Left]) -> None:
-        """`left` is what is open, by op index."""
+    def __init__(self, bound: BoundCall, left: Mapping[int, Left], shown_at: ShownAt) -> None:
+        """`left` is what is open, by op index; `shown_at` runs a program where two ops meet."""
         self._bound = bound
         self._left = left
+        self._shown_at = shown_at
         self._touched: dict[int, list[_Touched]] = defaultdict(list)
         self._elements = 0
         self._lost = {index for index in self._indices() if self._is_of_stores(index)}
@@ -108,16 +114,21 @@ class Swept(Concrete):
         )
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Return a proof of each op that no other meets in its program."""
+        """Return a proof of each op that no other meets in its program, and the races shown."""
         if failure is not None:
             return []
         found = []
         for index, left in self._left.items():
             others = sorted(left.others)
-            if self._lost.isdisjoint((index, *others)) and all(
-                self._are_apart(index, other) for other in others
-            ):
+            if not self._lost.isdisjoint((index, *others)):
+                continue
+            meetings = {other: self._meeting(index, other) for other in others}
+            met = [(other, *place) for other, place in meetings.items() if place is not None]
+            if not met:
                 found.append(self._proven(self._bound.call.module.ops[index], left))
+                continue
+            shown = (self._shown_at(index, *each) for each in met[:_MOST_SHOWN])
+            found += [each for each in shown if each is not None][:1]
         return found
 
     def _proven(self, op: Op, left: Left) -> Verdict:
@@ -128,11 +139,14 @@ class Swept(Concrete):
             RULE, "proven", op, message, "evaluated", access=kind, arg=names_of(self._bound, op)
         )
 
-    def _are_apart(self, one: int, other: int) -> bool:
-        """Whether no program touches a byte by both, or in two trips of one."""
+    def _meeting(self, one: int, other: int) -> tuple[int, int] | None:
+        """Return a program that touches a byte by both, or in two trips of one, and the byte.
+
+        The byte counts from the start of the storage.
+        """
         mine, others = self._touched[one], self._touched[other]
         if one == other:
-            return _have_no_two(mine)
+            return _in_two_trips(mine)
         storages = {each.storage for each in mine} & {each.storage for each in others}
         for storage in storages:
             sides = [[t for t in side if t.storage is storage] for side in (mine, others)]
@@ -140,20 +154,22 @@ class Swept(Concrete):
             first, second = (
                 np.concatenate([_cells(each, cell) for each in side]) for side in sides
             )
-            if len(np.intersect1d(first, second)):
-                return False
-        return True
+            common = np.intersect1d(first, second)
+            if len(common):
+                return _place(int(common[0]), storage, cell)
+        return None
 
 
-def _have_no_two(touched: list[_Touched]) -> bool:
-    """Whether no cell is touched in two trips."""
+def _in_two_trips(touched: list[_Touched]) -> tuple[int, int] | None:
+    """Return a program that touches a byte in two trips, and the byte; None: there is none."""
     for storage in {each.storage for each in touched}:
         trips = [each for each in touched if each.storage is storage]
         cell = _cell(trips)
         sets = [np.unique(_cells(each, cell)) for each in trips]
-        if len(np.unique(np.concatenate(sets))) < sum(map(len, sets)):
-            return False
-    return True
+        cells, counts = np.unique(np.concatenate(sets), return_counts=True)
+        if (counts > 1).any():
+            return _place(int(cells[counts.argmax()]), storage, cell)
+    return None
 
 
 def _cell(touched: list[_Touched]) -> int:
@@ -165,6 +181,16 @@ def _cell(touched: list[_Touched]) -> int:
 def _cells(touched: _Touched, cell: int) -> NDArray[np.int64]:
     """Return the cells of each program as numbers that no other program has."""
     steps = np.arange(touched.width // cell)
-    room = touched.storage.nbytes // cell + (1 << 20)
+    room = _room(touched.storage, cell)
     cells = touched.starts[:, None] // cell + steps + touched.programs[:, None] * room
     return np.asarray(cells.reshape(-1))
+
+
+def _room(storage: Storage, cell: int) -> int:
+    return storage.nbytes // cell + (1 << 20)
+
+
+def _place(number: int, storage: Storage, cell: int) -> tuple[int, int]:
+    """Return the program and the byte of a cell, by its number from `_cells`."""
+    program, place = divmod(number, _room(storage, cell))
+    return program, place * cell

@@ -155,6 +155,36 @@ SAMPLES.bad("the last program, with a relaxed counter", last_block,
 
 
 @triton.jit
+def last_of_rows(x, partial, counter, out, HOW: tl.constexpr, PROGRAMS: tl.constexpr,
+                 BLOCK: tl.constexpr):  # fmt: skip
+    """As last_block, but each program leaves a row, which all of its threads store."""
+    program = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + program * BLOCK + lanes)
+    if HOW == "stored behind the barrier":
+        tl.debug_barrier()
+    tl.store(partial + program * BLOCK + lanes, values * 2)  # [row]
+    if HOW == "barrier":
+        tl.debug_barrier()
+    if tl.atomic_add(counter, 1) == PROGRAMS - 1:
+        total = tl.zeros((BLOCK,), tl.float32)
+        for row in range(PROGRAMS):
+            total += tl.load(partial + row * BLOCK + lanes)
+        tl.store(out + lanes, total)
+
+
+ROWS_LEFT = {
+    "x": tensor(8, 256), "partial": tensor(8, 256), "counter": holding([0]), "out": tensor(256),
+}  # fmt: skip
+SAMPLES.good("the last program adds up rows, each left before a barrier", last_of_rows, ROWS_LEFT,
+             {"HOW": "barrier", "PROGRAMS": 8, "BLOCK": 256}, (8,), meets=True,
+             why="the barrier is before the thread that counts")  # fmt: skip
+for how in ("no barrier", "stored behind the barrier"):
+    SAMPLES.bad(f"the last program adds up rows, {how}", last_of_rows, ROWS_LEFT,
+                {"HOW": how, "PROGRAMS": 8, "BLOCK": 256}, (8,), race="row")  # fmt: skip
+
+
+@triton.jit
 def locked(x, lock, total, n, KIND: tl.constexpr, GROUPS: tl.constexpr, BLOCK: tl.constexpr):
     """Programs add rows into one of a few sums, each with a lock, as layer norm's backward does."""
     row = tl.program_id(0)
@@ -176,6 +206,8 @@ def locked(x, lock, total, n, KIND: tl.constexpr, GROUPS: tl.constexpr, BLOCK: t
     if (KIND == "right") or (KIND == "too many locks"):
         tl.debug_barrier()
         tl.atomic_xchg(lock, 0)
+    if KIND == "no barrier":
+        tl.atomic_xchg(lock, 0)
 
 
 LOCKED = {
@@ -193,6 +225,8 @@ SAMPLES.bad("sums without their lock", locked, LOCKED, lock("no lock"), (12,),
             race="store")  # fmt: skip
 SAMPLES.bad("two locks for one sum", locked, LOCKED, lock("too many locks"), (12,),
             race="store")  # fmt: skip
+SAMPLES.bad("lock released while other threads may still store", locked, LOCKED,
+            lock("no barrier"), (12,), race="store")  # fmt: skip
 SAMPLES.bad("lock released before the store", locked, LOCKED, lock("released too early"), (12,),
             race="store")  # fmt: skip
 

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from tests.kernels.defects.sample import Samples, tensor
+from tests.kernels.defects.sample import Samples, holding, tensor
 
 SAMPLES = Samples("within")
 
@@ -329,6 +329,71 @@ def updated(p, out, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(p) + lanes)
 
 
+@triton.jit
+def exchanged(x, HOW: tl.constexpr, BLOCK: tl.constexpr):
+    """Each lane takes the element whose number has all bits turned."""
+    lanes = tl.arange(0, BLOCK)
+    taken = tl.load(x + (lanes ^ (BLOCK - 1)))
+    if HOW == "barrier":
+        tl.debug_barrier()
+    tl.store(x + lanes, taken)  # [store]
+
+
+@triton.jit
+def halved(x, HOW: tl.constexpr, BLOCK: tl.constexpr):
+    """A sum by halves through memory, in a loop that is no `for`."""
+    lanes = tl.arange(0, BLOCK)
+    half = BLOCK // 2
+    while half > 0:
+        low = tl.load(x + lanes, mask=lanes < half)
+        high = tl.load(x + lanes + half, mask=lanes < half)
+        if HOW == "barrier":
+            tl.debug_barrier()
+        tl.store(x + lanes, low + high, mask=lanes < half)  # [store]
+        if HOW == "barrier":
+            tl.debug_barrier()
+        half = half // 2
+
+
+@triton.jit
+def zeroed_then_added(x, HOW: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + lanes, 0)  # [zero]
+    if HOW == "barrier":
+        tl.debug_barrier()
+    if HOW == "same lanes":
+        tl.atomic_add(x + lanes, 1)
+    else:
+        tl.atomic_add(x + BLOCK - 1 - lanes, 1)  # [add]
+
+
+@triton.jit
+def placed_by_counter(p, out, HOW: tl.constexpr, BLOCK: tl.constexpr):
+    """A place is taken from a counter, which goes on at once."""
+    lanes = tl.arange(0, BLOCK)
+    place = tl.load(p)
+    if HOW == "barrier":
+        tl.debug_barrier()
+    tl.store(p, place + BLOCK)  # [count]
+    tl.store(out + place + lanes, lanes)
+
+
+@triton.jit
+def counted_experts(chosen, counts, ends, HOW: tl.constexpr, TOKENS: tl.constexpr,
+                    EXPERTS: tl.constexpr):  # fmt: skip
+    """Tokens of each expert, counted by one program: zeros, counts, sums, through memory."""
+    experts = tl.arange(0, EXPERTS)
+    tl.store(counts + experts, 0)  # [zeros]
+    if HOW == "barriers":
+        tl.debug_barrier()
+    for token in range(TOKENS):
+        count = counts + tl.load(chosen + token)
+        tl.store(count, tl.load(count) + 1)  # [count]
+    if HOW == "barriers":
+        tl.debug_barrier()
+    tl.store(ends + experts, tl.cumsum(tl.load(counts + experts), 0))
+
+
 def block(**more):
     return {"x": tensor(LANES, dtype="i32"), "out": tensor(LANES, dtype="i32")} | more
 
@@ -420,6 +485,25 @@ bad("neighbors turned in place, stored as halves", turned_pairs, {"x": tensor(10
 good("halves turned in place", turned_pairs, {"x": tensor(1024)}, {"HALF": 512, "PAIRED": False})
 bad("a block less its first element, in place", from_first, ROW, how(), "store")
 good("a block less its first element, all loaded first", from_first, ROW, how("barrier"))
+bad("elements exchanged by all bits of their number", exchanged, ROW, how(), "store")
+good("elements exchanged by all bits, all loaded first", exchanged, ROW, how("barrier"))
+bad("a sum by halves in a while", halved, ROW, how(), "store")
+good("a sum by halves in a while, barriers on both sides", halved, ROW, how("barrier"))
+bad("zeroed, then added to by other lanes", zeroed_then_added, ROW, how(), ("zero", "add"))
+good("zeroed, a barrier, then added to by other lanes", zeroed_then_added, ROW, how("barrier"))
+good("zeroed, then added to by the same lanes", zeroed_then_added, ROW, how("same lanes"))
+PLACED = {"p": holding([0]), "out": tensor(2 * LANES, dtype="i32")}
+bad("a place from a counter that goes on at once", placed_by_counter, PLACED, how(), "count")
+good("a place from a counter that all have read", placed_by_counter, PLACED, how("barrier"))
+CHOSEN = {
+    "chosen": holding([number % 7 for number in range(32)]), "counts": tensor(256, dtype="i32"),
+    "ends": tensor(256, dtype="i32"),
+}  # fmt: skip
+EXPERTS = {"TOKENS": 32, "EXPERTS": 256}
+bad("tokens of experts counted without barriers", counted_experts, CHOSEN,
+    {"HOW": "", **EXPERTS}, ("zeros", "count"))  # fmt: skip
+good("tokens of experts counted, barriers between", counted_experts, CHOSEN,
+     {"HOW": "barriers", **EXPERTS})  # fmt: skip
 WORDS = {"x": tensor(LANES, dtype="i32"), "out": tensor(2 * LANES, dtype="i16")}
 bad("words stored, their halves loaded by other lanes", narrowed, WORDS, how(), "store")
 good("words stored, a barrier, their halves loaded", narrowed, WORDS, how("barrier"))
@@ -446,5 +530,4 @@ bad("an element of what is stored after sums of a loop of no trips", totaled,
 SAMPLES.undecided("sums of registers in a loop between a store and a load", settled,
                   {"x": tensor(LANES), "out": tensor(LANES), "turns": 3}, {"BLOCK": LANES}, ONE,
                   "code that was compiled", race_within_program="store")  # fmt: skip
-SAMPLES.undecided("a counter updated atomically and loaded plainly", updated, NUMBER,
-                  {"BLOCK": LANES}, ONE, "atomic", race_within_program="add")  # fmt: skip
+bad("a counter updated atomically and loaded plainly", updated, NUMBER, {"BLOCK": LANES}, "add")

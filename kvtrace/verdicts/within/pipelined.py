@@ -1,0 +1,51 @@
+"""Loops whose loads the compiler may start early: a trip then reads what is not stored yet.
+
+In
+
+    for k in tl.range(0, n, num_stages=3):
+        tl.store(x + k + 1, tl.load(x + k) + 1)
+
+the load of trip 1 is started before the loop, and finds what `x[1]` held before trip 0 stored it.
+Triton pipelines the innermost loops that ask for stages, loads that lead to a matrix product in
+others, and does not look for stores to the same tensor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.ir.flow import counter_of
+from kvtrace.ir.ops import KINDS, Kind
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.recorded_calls.recorded import Call
+
+_ASKED: Final = "tt.num_stages"
+_UNROLLED: Final = "tt.loop_unroll_factor"
+
+
+def may_be_pipelined(call: Call, loop: Op) -> bool:
+    """Tell whether loads of a loop may be started in earlier trips, by its TTIR and options."""
+    if counter_of(loop) is None:
+        return False
+    asked = attribute(loop, _ASKED, None)
+    if asked is not None:
+        return int(asked) > 1
+    return call.stages != 1 and any(_is_product(op) for op in loop.walk())
+
+
+def trips_started_early(call: Call, load: Op, loop: Op) -> int:
+    """Return how many trips of its loop before its own a load was surely started, by its TTGIR.
+
+    The last copy of a trip may come behind the trip's stores, so it does not count.
+    """
+    if call.compiled is None or int(attribute(loop, _UNROLLED, 1)) > 1:
+        return 0
+    return max(call.compiled.ahead.get(load.index, 0) - 1, 0)
+
+
+def _is_product(op: Op) -> bool:
+    row = KINDS.get(op.name)
+    return row is not None and row.kind is Kind.PRODUCT
