@@ -20,7 +20,7 @@ from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import Messages, warn
 from kvtrace.capture.record_rows import argument_row, kernel_row
 from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
-from kvtrace.capture.stacks import current_stack
+from kvtrace.capture.stacks import current_stack, forget_code
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.settings import Settings
@@ -156,6 +156,7 @@ class Session:
         self._ended = True
         if self._recorder is not None:
             self._recorder.active = False
+        forget_code()
 
     def flush(self) -> None:
         """Bring what was recorded to the operating system, so that it outlives the process."""

@@ -41,6 +41,11 @@ def current_stack() -> tuple[Frame, ...]:
     return tuple(found)
 
 
+def forget_code() -> None:
+    """Release the program's code objects: it may follow when they die, as Dynamo does."""
+    _frame.cache_clear()
+
+
 def generated_from(frames: Iterable[Frame]) -> tuple[Origin, ...] | None:
     """Return what the innermost generated line was generated from; None where none was."""
     found = (known(frame.file, frame.line) for frame in frames for known in LINE_ORIGINS)

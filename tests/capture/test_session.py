@@ -1,7 +1,9 @@
 """A session: what it is told becomes rows, whatever it is told, and nothing comes back."""
 
+import gc
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -155,3 +157,16 @@ def test_its_own_time_is_told(session):
     (run,) = stopped(session).runs
     assert run.self_overhead_ns is not None
     assert 1_000_000_000 < run.self_overhead_ns < 60_000_000_000
+
+
+def test_code_dies_with_its_functions_once_a_recording_is_over(session):
+    # given a function whose code nobody else has, which a stack is recorded of
+    names = {"session": session, "kernel_id": session.add_kernel(KERNEL)}
+    exec("def launch(): session.add_call(kernel_id, (1, 1, 1), [])", names)
+    names["launch"]()
+    code = weakref.ref(names.pop("launch").__code__)
+    # when the recording ends
+    session.stop()
+    gc.collect()
+    # then it is gone: Dynamo follows when code dies, which must not be after Dynamo itself
+    assert code() is None

@@ -21,10 +21,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.device_free_state import state
+from kvtrace.backends.triton.device_free_state import EQUAL_TIME, state
 
-#: What every measurement gives: a time in ms that programs can divide by.
-EQUAL_TIME: Final = 1.0
 #: Functions of `triton.testing` that measure; which there are depends on Triton's version.
 _MEASURING: Final = (
     "do_bench", "do_bench_cudagraph", "do_bench_proton", "do_bench_cudagraph_proton",
@@ -50,7 +48,7 @@ def install() -> Replacements:
         if not _runs_without_gpu():
             return find_in_cache(self, *arguments, **named)
         # What is found here was not measured, and must not be left for a machine with a GPU.
-        run_all = named.get("bench_fn", arguments[-1] if arguments else None)
+        run_all: Callable[[], Any] = named["bench_fn"] if "bench_fn" in named else arguments[-1]
         run_all()
         return False
 
@@ -87,7 +85,7 @@ def _runs_without_gpu() -> bool:
     try:
         active = sys.modules["triton.runtime.driver"].driver.active
     except RuntimeError:
-        return False  # Triton says so itself to who launches
+        return False  # Triton raises it again at the launch
     return state.driver is not None and active is state.driver
 
 

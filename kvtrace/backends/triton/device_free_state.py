@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 #: The message of a run some kernels of which were compiled to TTIR alone.
 STOPPED: Final = "stopped-at-ttir"
 
+#: What every measurement gives: a time in ms that programs can divide by.
+EQUAL_TIME: Final = 1.0
+
 
 class _State:
     """What `device_free.install` changed in Triton, and the session that launches report to.

@@ -74,7 +74,7 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         """Continue from elsewhere.
 
         Raises:
-            RuntimeError: that is not the begin of a counter.
+            RuntimeError: it is not a multiple of four.
 
         """
         if offset % _COUNTER:
@@ -92,7 +92,7 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         """Continue from a state.
 
         Raises:
-            TypeError: it is no tensor of bytes in the host's memory.
+            TypeError: it is not a tensor of bytes in the host's memory.
             RuntimeError: it has another size than a CUDA generator's.
 
         """

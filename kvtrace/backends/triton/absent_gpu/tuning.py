@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.autotune_free import EQUAL_TIME
+from kvtrace.backends.triton.device_free_state import EQUAL_TIME
 
 
 def place_inductor_runtime(module: Any, replaced: Replacements) -> None:
@@ -59,12 +59,12 @@ def place_inductor_choices(module: Any, replaced: Replacements) -> None:
             try:
                 if hasattr(choice, "precompile"):
                     choice.precompile()
-            except Exception as error:  # noqa: BLE001 - Inductor goes on to the next, too
+            except Exception as error:  # noqa: BLE001 - the next one is tried, as Inductor does
                 module.log.warning("%s cannot be launched: %s", choice, error)
                 continue
             times[choice] = EQUAL_TIME
             break
-        return times  # where all are infinite, Inductor says so
+        return times  # Inductor refuses times that are all infinite
 
     def make_precompile_fn(_self: Any, *_: Any, **__: Any) -> Callable[..., dict[Any, float]]:
         return lambda *_, **__: {}  # as Inductor's own, where it compiles in no other process
