@@ -69,10 +69,10 @@ def _missing(trace: "Trace", run: "Run") -> list[str]:
 
 
 def _has_ir(trace: "Trace", run: "Run") -> bool:
-    """Whether some kernel of the run was recorded with the IR that is evaluated."""
+    """Whether some kernel of the run was recorded with IR that is evaluated or judged."""
     stages = trace.table("kernels", (run,), ["stages"])["stages"].to_pylist()
     return any(
-        stage["stage"] == "ttir_generic" and stage["artifact"]
+        stage["stage"] in ("ttir_generic", "ttgir") and stage["artifact"]
         for listed in stages
         for stage in listed or ()
     )

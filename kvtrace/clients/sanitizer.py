@@ -1,7 +1,7 @@
 """The client that judges: verdicts of the rules on each unique call."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from kvtrace.clients.client import Client, Rows
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
@@ -11,10 +11,7 @@ from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.launches import judge_launches
 from kvtrace.verdicts.rules.choice import rule_texts
 from kvtrace.verdicts.rules.table import RULES, chosen_rules
-from kvtrace.verdicts.verdict import row_of
-
-#: The rule that a call is unknown by which no rule can judge.
-_ACCESSES: Final = "out-of-bounds"
+from kvtrace.verdicts.verdict import row_of, unjudged_row
 
 
 class Sanitizer(Client):
@@ -38,10 +35,11 @@ class Sanitizer(Client):
         try:
             verdicts = judge_launches(call, self._rules, self._budget)
         except KvtraceError as error:
-            self._findings.append(self._unjudged(call, str(error)))
+            self._findings.append(unjudged_row(call.call_id, call.kernel, str(error), self._rules))
             return
         except UNFIT as error:  # recorded IR may be anything; reported for the call
-            self._findings.append(self._unjudged(call, str(UnfitOp(call.kernel, error))))
+            reason = str(UnfitOp(call.kernel, error))
+            self._findings.append(unjudged_row(call.call_id, call.kernel, reason, self._rules))
             return
         for verdict in verdicts:
             severity = RULES[verdict.rule].severity
@@ -55,7 +53,7 @@ class Sanitizer(Client):
     def failed(self, call: Call | UnreadyCall, reason: str) -> None:
         """Note a call whose record lacks something."""
         if isinstance(call, UnreadyCall) and self._rules:
-            self._findings.append(self._unjudged(call, reason))
+            self._findings.append(unjudged_row(call.call_id, call.kernel, reason, self._rules))
 
     def finalize(self) -> Mapping[str, Rows]:
         """Return the rows of `findings`."""
@@ -64,17 +62,3 @@ class Sanitizer(Client):
     def settings(self) -> Mapping[str, Any]:
         """Return which rules were judged, and their summaries."""
         return {"rules": rule_texts(self._rules)}
-
-    def _unjudged(self, call: Call | UnreadyCall, reason: str) -> dict[str, Any]:
-        """Return the row of a call that none of the rules could judge, as the first of them."""
-        rule = _ACCESSES if _ACCESSES in self._rules else self._rules[0]
-        what = "the accesses" if rule == _ACCESSES else f"the rule {rule}"
-        return {
-            "finding_id": f"unready-{call.call_id}",
-            "call_id": call.call_id,
-            "rule": rule,
-            "verdict": "unknown",
-            "severity": "note",
-            "reason": reason,
-            "message": f"{what} of {call.kernel} could not be decided: {reason}",
-        }

@@ -1,6 +1,6 @@
 """Kernels that are recorded and not evaluated, since they are written in Gluon and have no TTIR.
 
-What an output says of accesses, bytes and FLOPs is of other kernels; each says so by this note.
+What an output reports of accesses, bytes and FLOPs is of other kernels, which this note tells.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.ir import Frame, Op, source_stack
 from kvtrace.ir.flow import around
@@ -15,6 +15,9 @@ from kvtrace.metrics.stacks import StackRows
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
+
+#: The rule by which a call is unknown that no rule can judge.
+_ACCESSES: Final = "out-of-bounds"
 
 Answer = Literal["violation", "proven", "unknown"]
 Severity = Literal["error", "warning", "note"]
@@ -125,3 +128,18 @@ def _identity(call: Call, row: dict[str, Any], frames: Sequence[Frame]) -> str:
     found = tuple(row[key] for key in ("rule", "verdict", "op_index", "arg", "other_op_index"))
     what = (call.kernel, call.grid, found, places, shapes)
     return hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()[:32]
+
+
+def unjudged_row(call_id: int, kernel: str, reason: str, rules: Sequence[str]) -> dict[str, Any]:
+    """Return the row of `findings` of a call that no rule could judge, as the first of `rules`."""
+    rule = _ACCESSES if _ACCESSES in rules else rules[0]
+    what = "the accesses" if rule == _ACCESSES else f"the rule {rule}"
+    return {
+        "finding_id": f"unready-{call_id}",
+        "call_id": call_id,
+        "rule": rule,
+        "verdict": "unknown",
+        "severity": "note",
+        "reason": reason,
+        "message": f"{what} of {kernel} could not be decided: {reason}",
+    }

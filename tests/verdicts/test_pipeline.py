@@ -310,6 +310,11 @@ def test_an_op_of_registers_need_not_be_known():
         ("count = 1 :", "count = 2 :", "ttng.init_barrier makes a barrier at which several have"),
         (r'(\n *"ttng.barrier_expect"[^\n]*)', r"\1\1", "ttng.barrier_expect may be of a phase in"),
         ("value = -1 :", "value = 4 :", "ttg.memdesc_index may be of part 5, and there are 3"),
+        (
+            r"(\"ttng.barrier_expect\"[^\n]*size = )\d+",
+            r"\g<1>64",
+            "ttng.wait_barrier waits for 64 b",
+        ),
     ],
 )
 def test_what_does_not_fit_is_not_decided(pattern, other, reason):
@@ -330,6 +335,34 @@ def test_what_does_not_fit_is_not_decided(pattern, other, reason):
 def test_what_counts_otherwise_is_not_judged(said, other, reason):
     with pytest.raises(Unexplored, match=reason):
         explore(small("part a zero\ncopy a\nwait 0\nread a", **{said: other}))
+
+
+_OTHER = '%other = "ttg.local_alloc"() : () -> !ttg.memdesc<32xf16, #shared, #smem, mutable>'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"part a zero\ncopy a\n{_OTHER}\nwait 0",
+        f"part a zero\nwrite a\nstore a\n{_OTHER}",
+    ],
+)
+def test_a_buffer_that_is_still_in_use_is_not_given_away(body):
+    module = small(body)
+    found = judge_order(module, "small", [])
+    assert found.verdict == "unknown"
+    assert found.reason.startswith("ttg.local_alloc may get memory that tt")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"part a zero\ncopy a\nwait 0\nread a\n{_OTHER}",
+        f"part a zero\ncopy a\n{_OTHER}\nwait 0\nread a",
+    ],
+)
+def test_buffers_that_are_in_use_at_once_lie_apart(body):
+    assert judge_order(small(body), "small", []).verdict == "proven"
 
 
 def test_a_wait_that_may_not_be_one_is_not_decided():

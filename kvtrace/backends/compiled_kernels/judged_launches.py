@@ -24,7 +24,7 @@ from kvtrace.capture.hot import NO_DEVICE
 from kvtrace.capture.hot_choice import make_recorder
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.stacks import current_stack
-from kvtrace.schema.errors import BadSetting, KernelDefect
+from kvtrace.schema.errors import BadSetting, KernelDefect, KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.live import Live, NewCall
@@ -193,6 +193,8 @@ class Judging:
         except Exception as error:  # noqa: BLE001 - counted; the launch continues unjudged
             text = f"a call of {launch.kernel} could not be judged: {type(error).__name__}: {error}"
             self._session.message("info", "not-judged", text)
+            if isinstance(error, KvtraceError):
+                live_of(self._session).could_not_judge(launch.call_id, launch.kernel, str(error))
             return None
         return defect if refused else None
 

@@ -38,7 +38,7 @@ from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules.choice import rule_texts
 from kvtrace.verdicts.rules.table import RULES
-from kvtrace.verdicts.verdict import Verdict, row_of
+from kvtrace.verdicts.verdict import Verdict, row_of, unjudged_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,6 +107,13 @@ class Live:
             rows = self._rows_of(verdicts, new.call)
             self._keep(rows)
         return self._defects(verdicts, rows, new)
+
+    def could_not_judge(self, call_id: int, kernel: str, reason: str) -> None:
+        """Keep that a call could not be judged, which is then unknown."""
+        self._judges = True
+        if self._rules:
+            with self._lock:
+                self._keep([unjudged_row(call_id, kernel, reason, self._rules)])
 
     def saw(self, new: NewCall, verdicts: Iterable[Verdict]) -> tuple[Finding, ...]:
         """Keep what a launch of a call was seen to do; give its defects, as `judge` does."""

@@ -334,9 +334,7 @@ class _Explorer:
         view = state.values[op.results[0].id] = whole(op)
         for use in (*state.copies(), *state.read(), *state.stores):
             if not self._relevance.live_together(op, use.view.buffer):
-                raise Unexplored(
-                    f"{op.name} may be given the memory of a buffer that {use.op.name} still uses"
-                )
+                self.found.given_away = self.found.given_away or (op, use.op)
         if op.optional("source") is not None:
             self._use(op, state)
             self._see_free(op, view, state)

@@ -53,3 +53,5 @@ class Explored:
     states: int = 0
     blocked: Op | None = None
     """A wait that never ends, in some state."""
+    given_away: tuple[Op, Op] | None = None
+    """A new buffer, and what is in flight in another that may lie in the same memory."""

@@ -79,7 +79,7 @@ class Relevance:
 
             seen = forward(self._flow, list(buffer.results), views)
             values = [value for value in _values(self._module) if value.id in seen]
-            last = max(self._last_use(value) for value in values)
+            last = max([buffer.index, *(self._last_use(value) for value in values)])
             found = self._buffers[buffer.index] = buffer.index, last
         return found
 

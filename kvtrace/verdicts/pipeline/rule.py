@@ -95,6 +95,9 @@ def _judged(found: Explored, module: Module, calls: Iterable[Call]) -> OrderVerd
         return undecided(f"{_told(found.possible[0])}, unless {found.possible[0].doubt}")
     if found.blocked is not None:
         return undecided(f"{found.blocked.name} may wait for what nothing begins")
+    if found.given_away is not None:
+        op, other = found.given_away
+        return undecided(f"{op.name} may get memory that {other.name} still uses")
     return OrderVerdict("proven", "nothing in its TTGIR comes too early, in any number of trips")
 
 

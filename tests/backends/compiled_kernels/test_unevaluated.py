@@ -1,0 +1,246 @@
+"""Kernels in Gluon: recorded without a GPU, where they do not run, and called not evaluated."""
+
+import json
+
+import pytest
+
+from tests.support.tiers import needs
+from tests.support.triton_versions import ROOT, run_with, versions
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+
+import kvtrace  # noqa: E402
+from kvtrace.backends.compiled_kernels.unevaluated import before_left_out  # noqa: E402
+from kvtrace.cli import main  # noqa: E402
+from kvtrace.schema.runs import plain_rows  # noqa: E402
+from kvtrace.schema.trace import open_trace  # noqa: E402
+from tests.backends import gluon_kernels  # noqa: E402
+from tests.backends.gluon_kernels import LAUNCHES  # noqa: E402
+
+PROGRAM = ROOT / "tests" / "support" / "gluon_program.py"
+
+
+@pytest.fixture(scope="module", params=versions())
+@needs("process")
+def seen(request, tmp_path_factory):
+    cache, out = (tmp_path_factory.mktemp(name) for name in ("triton", "out"))
+    done = run_with(request.param, [str(PROGRAM), str(out)], cache)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A trace of a launch of each kernel, and what was launched."""
+    out = tmp_path_factory.mktemp("gluon")
+    with kvtrace.capture(out):
+        made = {name: launch("cpu") for name, launch in LAUNCHES.items()}
+    return out, made
+
+
+def run(out, capsys, *command) -> tuple[int, str]:
+    capsys.readouterr()
+    code = main([*command, str(out)])
+    return code, " ".join(capsys.readouterr().out.split())
+
+
+# -- what is recorded -----------------------------------------------------------------------------
+
+
+def test_each_version_records_each_launch(seen):
+    names = [name for name, _ in seen["launched"]]
+    assert seen["launches"] >= len(names)
+    assert {name for name, _, _ in seen["kernels"]} == set(names)
+    assert not any(seen["results"])
+    assert "capture-failure" not in seen["codes"]
+
+
+def test_each_version_names_the_same_stages(seen):
+    for name, origin, stages in seen["kernels"]:
+        assert origin == "gluon"
+        assert stages == ["glir", "ttgir", "llir", "ptx", "cubin"], name
+        assert f"tt.func public @{name}" in seen["glir"][name]
+        assert "ttg.num-warps" in seen["glir"][name]
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_launch_is_recorded_and_does_not_run(name, recorded):
+    out, made = recorded
+    launch = made[name]
+    trace = open_trace(out)
+    kernels = {row["kernel_id"]: row for row in plain_rows(trace.table("kernels"))}
+    (call,) = (
+        row
+        for row in plain_rows(trace.table("calls"))
+        if kernels[row["kernel_id"]]["name"] == launch.kernel
+    )
+    assert (call["grid_x"], call["grid_y"], call["grid_z"]) == (launch.grid, 1, 1)
+    tensors = [arg for arg in call["args"] if arg["kind"] in ("tensor", "descriptor")]
+    assert [arg["name"] for arg in tensors][:2] in (["source", "result"], ["a", "b"])
+    assert not launch.result.any()
+    kernel = kernels[call["kernel_id"]]
+    assert kernel["file"] == gluon_kernels.__file__
+    assert kernel["file"] in [file["path"] for file in kernel["files"]]
+    source = trace.artifact(kernel["source_artifact"])
+    assert source is not None
+    assert f"def {launch.kernel}(".encode() in source
+
+
+def test_the_program_is_told_once_and_the_trace_of_each_kernel(tmp_path, capfd):
+    with kvtrace.capture(tmp_path):
+        for name in ("copy", "masked", "copy"):
+            LAUNCHES[name]("cpu")
+    assert capfd.readouterr().err.count("written in Gluon") == 1
+    rows = plain_rows(open_trace(tmp_path).table("messages"))
+    told = [(row["level"], row["text"]) for row in rows if row["code"] == "not-evaluated"]
+    assert [level for level, _ in told] == ["warning", "info", "warning"]  # the last: how often
+    assert "kernel gluon_copy is written in Gluon, which is not evaluated" in told[0][1]
+    assert "kernel scale_masked" in told[1][1]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tensors": "all"},
+        {"mode": "ops"},
+        {"check": "first"},
+        {"sanitize": "warn"},
+        {"sanitize": "raise", "strict": True},
+        {"compile": "full"},
+        {"source": "off"},
+    ],
+)
+def test_no_setting_makes_a_launch_fail(tmp_path, settings):
+    with kvtrace.capture(tmp_path, **settings):
+        LAUNCHES["copy"]("cpu")
+        LAUNCHES["autotuned"]("cpu")
+    trace = open_trace(tmp_path)
+    assert trace.table("launches").num_rows >= 2
+    codes = trace.table("messages", trace.runs, ["code"])["code"].to_pylist()
+    assert "capture-failure" not in codes
+
+
+def test_an_error_of_the_kernel_is_the_one_that_triton_raises(tmp_path):
+    from triton.compiler.errors import CompilationError
+
+    x = torch.zeros(32)
+    with kvtrace.capture(tmp_path), pytest.raises(CompilationError):
+        gluon_kernels.gluon_copy[(1,)](x, x, BLOCK=33)
+
+
+def test_who_needs_the_results_may_refuse_the_launch(tmp_path):
+    def refuse(sentence: str) -> None:
+        raise NotImplementedError(sentence)
+
+    before_left_out.append(refuse)
+    try:
+        with (
+            kvtrace.capture(tmp_path),
+            pytest.raises(NotImplementedError, match="kernel gluon_copy is written in Gluon"),
+        ):
+            LAUNCHES["copy"]("cpu")
+    finally:
+        before_left_out.remove(refuse)
+
+
+# -- what is said of it ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [["info", "--full"], ["profile"]])
+def test_what_is_not_evaluated_is_said(command, recorded, capsys):
+    out, _ = recorded
+    code, text = run(out, capsys, *[each for each in command if each != "--full"])
+    assert code == 0
+    assert f"not evaluated: {len(LAUNCHES)} kernels written in Gluon" in text
+    assert "kvtrace replay" not in text.partition("not evaluated")[2].partition("launches ")[0]
+
+
+def test_a_diff_says_it_of_both_sides(recorded, capsys):
+    out, _ = recorded
+    code, text = run(out, capsys, "diff", str(out))
+    assert code == 0
+    assert text.count("not evaluated:") >= 1
+
+
+@pytest.mark.parametrize("rule", ["out-of-bounds", "race", "overflow"])
+def test_no_rule_passes_over_a_kernel_that_it_cannot_judge(rule, tmp_path, capsys):
+    with kvtrace.capture(tmp_path):
+        LAUNCHES["copy"]("cpu")
+    code, text = run(tmp_path, capsys, "sanitize", "--rule", rule)
+    assert code == 0
+    assert "0 violations" in text
+    assert "1 unknown" in text
+    assert "is written in Gluon, which has no TTIR and is not evaluated" in text
+    assert run(tmp_path, capsys, "sanitize", "--rule", rule, "--strict")[0] == 1
+
+
+def test_sizes_are_not_known(tmp_path, capsys):
+    with kvtrace.capture(tmp_path):
+        LAUNCHES["copy"]("cpu")
+    code, text = run(tmp_path, capsys, "sizes")
+    assert (code, text) == (0, "no accesses to memory are known")
+    assert run(tmp_path, capsys, "sizes", "--strict")[0] == 1
+
+
+def test_what_is_judged_before_launches_is_unknown_too(tmp_path):
+    with kvtrace.capture(tmp_path, sanitize="warn"):
+        LAUNCHES["copy"]("cpu")
+    (row,) = plain_rows(open_trace(tmp_path).table("findings"))
+    assert (row["call_id"], row["verdict"]) == (0, "unknown")
+    assert "is written in Gluon" in row["reason"]
+
+
+def test_what_clients_watch_is_told_of_the_launches_that_did_not_run(tmp_path, capsys):
+    from tests.backends import live_kernels
+
+    chosen, source, result = torch.arange(256), torch.randn(256), torch.zeros(256)
+    with kvtrace.capture(tmp_path, mode="ops"):
+        LAUNCHES["copy"]("cpu")
+        live_kernels.gather[(1,)](source, chosen, result, 256, BLOCK=256)
+    rows = plain_rows(open_trace(tmp_path).table("findings"))
+    reasons = {row["call_id"]: row["reason"] for row in rows if row["verdict"] == "unknown"}
+    assert "is written in Gluon" in reasons[0]
+    assert "gluon_copy, which is written in Gluon and not evaluated, came before" in reasons[1]
+
+
+# -- what is judged -------------------------------------------------------------------------------
+
+
+def judged(out):
+    """Return verdict and message of pipeline-order by the kernel's name."""
+    kvtrace.open(out).sanitize("pipeline-order")
+    trace = open_trace(out)
+    names = {row["kernel_id"]: row["name"] for row in plain_rows(trace.table("kernels"))}
+    calls = {row["call_id"]: row["kernel_id"] for row in plain_rows(trace.table("calls"))}
+    rows = [row for row in plain_rows(trace.table("findings")) if row["rule"] == "pipeline-order"]
+    return {names[calls[row["call_id"]]]: (row["verdict"], row["message"]) for row in rows}
+
+
+@pytest.mark.process
+def test_the_order_in_ttgir_is_judged(recorded):
+    out, _ = recorded
+    found = {name: verdict for name, (verdict, _) in judged(out).items()}
+    assert found.pop("specialized", "unknown") == "unknown"
+    assert set(found.values()) == {"proven"}
+    assert {"copied_asynchronously", "copied_by_descriptor", "product"} <= set(found)
+
+
+@pytest.mark.process
+def test_a_read_before_its_copy_is_a_violation(tmp_path):
+    x = torch.zeros(128)
+    with kvtrace.capture(tmp_path):
+        gluon_kernels.read_too_early[(1,)](x, torch.zeros(128), BLOCK=128)
+    verdict, message = judged(tmp_path)["read_too_early"]
+    assert verdict == "violation"
+    assert "may not have brought yet" in message
+
+
+@pytest.mark.process
+def test_a_barrier_that_expects_too_few_bytes_is_not_proven(tmp_path):
+    with kvtrace.capture(tmp_path):
+        gluon_kernels.copy_by_descriptor("cpu", size=1024)
+    verdict, message = judged(tmp_path)["copied_by_descriptor"]
+    assert verdict == "unknown"
+    assert "waits for 1,024 bytes where copies of 4,096 are begun" in message
