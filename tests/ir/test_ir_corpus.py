@@ -21,7 +21,14 @@ DUMPED = tuple(
 )
 
 
-@pytest.fixture(scope="module", params=versions())
+#: What another version compiles is not kept: it is run each time.
+VERSIONS = [
+    version if version == INSTALLED else pytest.param(version, marks=pytest.mark.process)
+    for version in versions()
+]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
 def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     pytest.importorskip("triton")
     folder = tmp_path_factory.mktemp("corpus")
