@@ -127,7 +127,7 @@ class _Slice:
                 for caller in self._flow.callers(parent):
                     self._execution(caller)
             else:
-                if parent.name in LOOPS:  # whose counter is arithmetic of its own
+                if parent.name in LOOPS:  # its counter is arithmetic, too
                     self._ops.add(parent.index)
                 self._want(deciding(parent))
             block, parent = parent.block, parent.parent

@@ -3,7 +3,7 @@
     python tests/gpu/check_loop_wrap.py
 
 Triton compiles `for k in range(first, end, step)` to a signed comparison before each trip and an
-add after it, in the counter's width. So a counter that passes 2**31 - 1 goes on at -2**31. This
+add after it, in the counter's width. So a counter that passes 2**31 - 1 continues at -2**31. This
 lists the counters of loops as a device sees them, and compares them with the evaluator's and with
 `kvtrace.ir.integers.laps`; reads where they lead, at negative offsets inside a larger allocation;
 and launches, in children, kernels that leave their tensors that way. Each must be a violation to

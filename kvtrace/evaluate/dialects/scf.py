@@ -142,7 +142,7 @@ def index_switch(op: Op, compiler: Compiler) -> Step:
 
 
 _MOST_TRIPS: Final = 1 << 20
-"""How many trips of a loop are run whose counter wraps around: it may go on forever."""
+"""How many trips of a loop are run whose counter wraps around: it may never end."""
 _FIRST_TRIPS: Final = 1 << 10
 """How many of them are run where there are more, so that what they do is seen."""
 _FAR: Final = 1 << 62
@@ -217,7 +217,7 @@ class _For:
         past, on = (most, least) if by > 0 else (least, most)
         complaint = (
             f"{loop}, which counts from {low:,} to {high:,} in steps of {by:,}, passes {past:,} "
-            f"and goes on near {on:,}: it takes more than the {_MOST_TRIPS:,} trips that such a "
+            f"and continues near {on:,}: it takes more than the {_MOST_TRIPS:,} trips that such a "
             "loop is given; mend its bounds"
         )
         return [found[0][:_FIRST_TRIPS]], TooLarge(complaint)

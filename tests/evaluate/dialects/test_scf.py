@@ -78,7 +78,7 @@ def test_64_bits_do_not_wrap_where_32_do():
 def test_a_loop_that_goes_on_too_long_is_refused_with_a_sentence():
     one = launched(0, MOST - 99, 128)
 
-    with pytest.raises(TooLarge, match=r"passes 2,147,483,647 and goes on near -2,147,483,648"):
+    with pytest.raises(TooLarge, match=r"passes 2,147,483,647 and continues near -2,147,483,648"):
         evaluate(one.module, one.arguments, one.grid)
 
 
