@@ -21,7 +21,9 @@ class EnvelopeRow:
     `kind` is overflow, tensor (one is left), rule (another one is broken), grid, argument (it no
     longer fits its type), constants (a block no longer covers it), none, or unknown, for `reason`.
     `contract` says for which values all rules are proven, where `along` holds, which is based on
-    the launches of `basis`; None: no value is promised to be fine.
+    the launches of `basis`; None: no value is promised to be fine. `low` and `high` are its ends.
+    `last_bad` is the greatest value below them at which something goes wrong, and `below` what;
+    without it, `below` says why that is unknown, or is empty where no smaller value can be.
     """
 
     quantity: str
@@ -36,6 +38,10 @@ class EnvelopeRow:
     along: tuple[str, ...] = ()
     basis: str = ""
     reason: str | None = None
+    low: int | None = None
+    high: int | None = None
+    last_bad: int | None = None
+    below: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,13 @@ def _row(row: EnvelopeRow, base: str | None) -> str:
     else:
         ends = "this variant ends at" if row.kind in _OTHER_VARIANT else "first bad"
         text = f"{ends} {row.first_bad:,}: {row.what}{where}; {fine or assumed}"
-    return f"{row.quantity} (was {row.recorded:,}): {text}"
+    return f"{row.quantity} (was {row.recorded:,}): {text}{_below(row)}"
+
+
+def _below(row: EnvelopeRow) -> str:
+    if row.last_bad is not None:
+        return f"; below that, bad at {row.last_bad:,}: {row.below}"
+    return f"; below that unknown: {row.below}" if row.below else ""
 
 
 def at_text(found: AtSizes, width: int, base: str | None) -> list[str]:

@@ -80,12 +80,10 @@ def sizes_of(text: str | None) -> dict[str, int]:
         name, equals, value = (each.strip() for each in part.partition("="))
         if not part.strip():
             continue
-        try:
-            sizes[name] = int(value.replace("_", ""))
-        except ValueError:
-            sizes[name] = -1
-        if not name or not equals or sizes[name] < 0:
+        digits = value.replace("_", "").removeprefix("-")
+        if not name or not equals or not digits.isdecimal():
             raise BadSetting(f'--at takes sizes as in "batch=64, seq=131072", and not {part!r}.')
+        sizes[name] = int(value)
     return sizes
 
 
@@ -207,6 +205,7 @@ def _envelope(
         EnvelopeRow(
             row.quantity, row.recorded, row.kind, row.first_bad, row.what, *_place(row.op),
             row.expression, row.contract, row.along, row.basis, row.reason,
+            *(row.fine or (None, None)), row.last_bad, row.below,
         )
         for row in envelope(relations, contracts, seconds, bad)
     )  # fmt: skip

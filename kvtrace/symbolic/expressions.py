@@ -158,8 +158,10 @@ class _Printer:
         return own.name
 
     def operation(self, op: Op) -> str:
-        """Print what an op computes."""
+        """Print what an op computes; of a loop that counts, its counter after a trip."""
         self._parts = 0
+        if counter_of(op) is not None:
+            return f"{self._trip(op)} + {self.text(op.operand('step'), _ADD)}"
         return self._operation(op, 0, address=False, depth=0)
 
     def _operation(self, op: Op, strength: int, *, address: bool, depth: int) -> str:

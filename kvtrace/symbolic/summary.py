@@ -115,6 +115,9 @@ class Access(Place):
 class Arithmetic(Place):
     """An integer op whose ideal `result` may leave its width (for some arguments).
 
+    Of a counted loop it is the counter after a trip, in the trip; and, before the loop, a number
+    that leaves its width unless the step is positive.
+
     Its IR result in `values` is the ideal one, too: who uses it must see that it fits. `followed`
     False: that is what the width holds of it; `result` may represent any number.
     """

@@ -342,6 +342,14 @@ class Walk:
             Arithmetic(**self.place(op), result=result, bits=bits, shape=shape, followed=followed)
         )
 
+    def counts(self, loop: Op, result: Term, bits: int) -> None:
+        """Note what a counted loop's counter may become, where that may leave its width."""
+        low, high = signed_range(bits)
+        if result.low < low or result.high > high:
+            self.arithmetic.append(
+                Arithmetic(**self.place(loop), result=result, bits=bits, shape=())
+            )
+
     def divides(self, op: Op, divisor: Term) -> None:
         """Note a division whose divisor may be 0."""
         if divisor.low <= 0 <= divisor.high:

@@ -81,6 +81,7 @@ class _Slice:
             self._want(self._flow.made_of(value))
             around = owner.region.owner
             if around.name in LOOPS:
+                self._ops.add(around.index)
                 self._want(deciding(around))
             elif around.name in FUNCTIONS:
                 self._entering(owner)
@@ -126,6 +127,8 @@ class _Slice:
                 for caller in self._flow.callers(parent):
                     self._execution(caller)
             else:
+                if parent.name in LOOPS:  # its counter is arithmetic, too
+                    self._ops.add(parent.index)
                 self._want(deciding(parent))
             block, parent = parent.block, parent.parent
 

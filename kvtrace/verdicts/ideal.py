@@ -31,6 +31,7 @@ from kvtrace.evaluate.shadows.values import Wrapped, ideal_numbers, origins_of
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Pointer, Unknown, actual
 from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import counter_of, deciding
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
@@ -109,6 +110,18 @@ class Ideals(Shadows):
         """Compare what decides a branch or a jump, or whether a loop continues."""
         branches = op.name in BRANCHES or bool(op.successors)
         self.seen.use(op, value, held, scope, "branch" if branches else "loop")
+
+    def _decision(self, op: Op, step: Step) -> Step:
+        """Look, before a counted loop runs, whether its counter will wrap around, too."""
+        controlled = super()._decision(op, step)
+        if counter_of(op) is None or op.index not in self._deciding:
+            return controlled
+
+        def counted(values: list[Any], scope: Any) -> None:
+            self.seen.counts(op, [actual(values[value.id]) for value in deciding(op)], scope)
+            controlled(values, scope)
+
+        return counted
 
     def lost(self, given: Sequence[Any]) -> None:
         """Note that what has wrapped goes no further."""

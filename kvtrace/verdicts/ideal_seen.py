@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from kvtrace.evaluate.shadows.values import Wrapped, ideal_numbers
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value
+from kvtrace.ir.integers import laps, signed_range, wrapped, wraps_around
 from kvtrace.ir.ops import MEMORY
 from kvtrace.verdicts.deciding import Purpose
 from kvtrace.verdicts.replaying import program_at
@@ -101,6 +102,30 @@ class Seen:
         places = np.argwhere(differs)
         if len(places):
             self._show(op, held, scope, purpose, tuple(map(int, places[0])))
+
+    def counts(self, op: Op, bounds: Sequence[Any], scope: Any) -> None:
+        """Look whether the counter of a loop that begins wraps around: its bounds say so."""
+        if any(map(is_unknown, bounds)) or not scope.certain:
+            self.hidden.add(op.index)
+            return
+        type_ = value_type(op.operand("first").type)
+        bits = type_.element.bits
+        first, end, step = (
+            np.broadcast_to(to_array(each, type_).reshape(-1), (scope.programs,)) for each in bounds
+        )
+        beyond = (step <= 0) | (end - 1 > signed_range(bits)[1] - step)
+        for number in np.flatnonzero((first < end) & beyond):
+            if op.index in self.shown:
+                return
+            numbers = (int(first[number]), int(end[number]), int(step[number]))
+            if wraps_around(*numbers, bits):
+                lap = next(laps(*numbers, bits))
+                after = lap[-1] + numbers[2]
+                self.wrapped_ops.add(op.index)
+                self.shown[op.index] = Shown(
+                    op.index, op, "loop", program_at(int(scope.linear[number]), scope.launch.grid),
+                    len(lap) - 1, (), after, wrapped(after, bits),
+                )  # fmt: skip
 
     def _is_undecided(self, op: Op, value: Value) -> bool:
         """Whether a condition decides nothing that counts."""

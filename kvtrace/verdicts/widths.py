@@ -10,13 +10,14 @@ where it is used: then all that it is made of must fit.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.evaluate.shadows.ideal.integers import FIRST_UNSIGNED
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import around, deciding, flow_of, leading_to
+from kvtrace.ir.flow import around, counter_of, deciding, flow_of, leading_to
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
@@ -100,7 +101,12 @@ class _Finder:
         self._values = summary.values
         self._places = summary.places
         self._accesses = summary.accesses
-        self._arithmetic = {each.op.index: each for each in summary.arithmetic if not each.calls}
+        own = [each for each in summary.arithmetic if not each.calls]
+        self._arithmetic = {each.op.index: each for each in own if counter_of(each.op) is None}
+        self._counters: dict[int, list[Arithmetic]] = defaultdict(list)
+        for each in own:
+            if counter_of(each.op) is not None:
+                self._counters[each.op.index].append(each)
         self._main = summary.module.main.op
         self._flow = flow_of(summary.module)
         self._found: dict[object, Use] = {}
@@ -146,6 +152,10 @@ class _Finder:
         for value in deciding(op):
             truth = integer_bits(value.type) == 1  # a loop's trips are counted by comparing
             self._look(value, (), purpose, by=None if truth else op)
+        counter = counter_of(op)
+        if counter is not None:
+            for arithmetic in self._counters[op.index]:
+                self._fits(op, arithmetic, counter, purpose, place=arithmetic)
 
     # -- backwards -------------------------------------------------------------------------------
 

@@ -157,7 +157,8 @@ def test_the_objects_have_the_table(kvtrace, two):
     # The last row starts at (rows - 1) * 180 of 32 bits.
     assert row["first_bad"] == (2**31 - 1) // 180 + 2
     assert (row["kind"], row["line"]) == ("overflow", 50)
-    assert row["contract"] == "rows <= 11,930,465"
+    assert row["contract"] == "0 <= rows <= 11,930,465"
+    assert (row["low"], row["high"], row["last_bad"]) == (0, 11_930_465, None)
     assert row["basis"] == "3 recorded launches, all of one size"
     assert matmul["at"] is None
 
@@ -173,7 +174,7 @@ def test_a_size_is_asked_for_without_running_it(kvtrace, two):
     assert kvtrace("sizes", two, "--at", "rows=2000, columns=300")[0] == 0
 
 
-@pytest.mark.parametrize("sizes", ["rows", "rows=x", "=3", "rows=-1"])
+@pytest.mark.parametrize("sizes", ["rows", "rows=x", "=3", "rows=--1"])
 def test_sizes_that_are_none(kvtrace, sizes):
     code, _, err = kvtrace("sizes", FIXTURE, "--at", sizes)
 

@@ -6,14 +6,16 @@ by index and the results scattered back. Where a condition is unknown, both ways
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.branches import either, equal_constants, in_doubt, selected
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
-from kvtrace.evaluate.errors import Deadlock
+from kvtrace.evaluate.errors import Deadlock, TooLarge, UnsupportedOp
 from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
@@ -29,6 +31,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 from kvtrace.ir.flow import deciding
+from kvtrace.ir.integers import laps, signed_range, wraps_around
 
 # -- if ---------------------------------------------------------------------------------------
 
@@ -138,9 +141,21 @@ def index_switch(op: Op, compiler: Compiler) -> Step:
 # -- for --------------------------------------------------------------------------------------
 
 
+_MOST_TRIPS: Final = 1 << 20
+"""How many trips of a loop are run whose counter wraps around: it may never end."""
+_FIRST_TRIPS: Final = 1 << 10
+"""How many of them are run where there are more, so that what they do is seen."""
+_FAR: Final = 1 << 62
+
+
 @semantics("scf.for")
 def for_(op: Op, compiler: Compiler) -> Step:
-    """Count from a lower bound in steps while below an upper bound, carrying values."""
+    """Count from a lower bound in steps while below an upper bound, carrying values.
+
+    The counter has the width that it has on a device, where it wraps around.
+    """
+    if "unsignedCmp" in op.attributes:
+        raise UnsupportedOp(f"the loop at {place(op)} compares unsigned integers")
     return _For(op, compiler).step
 
 
@@ -163,7 +178,7 @@ class _For:
         numbers = [_uniform_integer(bound) for bound in bounds]
         if all(number is not None for number in numbers):
             low, high, by = (int(number) for number in numbers if number is not None)
-            self._same_for_all(values, scope, range(low, high, by))
+            self._same_for_all(values, scope, *self._laps(scope, low, high, by))
             return
         self._program_by_program_bounds(values, scope, bounds)
 
@@ -175,19 +190,60 @@ class _For:
             for observer in scope.launch.loop_observers:
                 observer.loop(self.op, counts)
 
-    def _same_for_all(self, values: list[Any], scope: Scope, trips: range) -> None:
+    def _laps(
+        self, scope: Scope, low: int, high: int, by: int
+    ) -> tuple[list[range], Deadlock | TooLarge | None]:
+        """Return all counters of a loop, a range each time until they wrap around.
+
+        If there are too many, those of some trips, and what is to be raised after them.
+        """
+        bits = self.type.element.bits
+        if not wraps_around(low, high, by, bits):
+            return [range(low, high, by)] if low < high else [], None
+        loop = f"the loop at {place(self.op)} in kernel {scope.launch.kernel!r}"
+        if by == 0:
+            complaint = f"{loop} never ends: it counts from {low:,} to {high:,} in steps of 0"
+            return [range(low, low + 1)], Deadlock(complaint)
+        found: list[range] = []
+        trips = 0
+        for lap in laps(low, high, by, bits):
+            found.append(lap)
+            trips += len(lap)
+            if trips > _MOST_TRIPS:
+                break
+        else:
+            return found, None
+        least, most = signed_range(bits)
+        past, on = (most, least) if by > 0 else (least, most)
+        complaint = (
+            f"{loop}, which counts from {low:,} to {high:,} in steps of {by:,}, passes {past:,} "
+            f"and continues near {on:,}: it takes more than the {_MOST_TRIPS:,} trips that such a "
+            "loop is given; mend its bounds"
+        )
+        return [found[0][:_FIRST_TRIPS]], TooLarge(complaint)
+
+    def _same_for_all(
+        self,
+        values: list[Any],
+        scope: Scope,
+        counters: Sequence[range],
+        error: Deadlock | TooLarge | None,
+    ) -> None:
         body = self.body
-        scope.launch.afford(len(trips) * (1 + len(body.steps)), scope.programs)
+        trips = sum(map(len, counters))
+        scope.launch.afford(trips * (1 + len(body.steps)), scope.programs)
         induction, *arguments = body.arguments
         carried = [values[slot] for slot in self.initial]
         inner = scope.at_iteration(0)
-        for trip, number in enumerate(trips):
+        for trip, number in enumerate(chain.from_iterable(counters)):
             inner.iteration = trip
             values[induction] = constant_sum(number)
             for slot, value in zip(arguments, carried, strict=True):
                 values[slot] = value
             carried = body.run(values, inner)
-        self._finish(values, scope, carried, len(trips))
+        if error is not None:
+            raise error
+        self._finish(values, scope, carried, trips)
 
     def _program_by_program_bounds(
         self, values: list[Any], scope: Scope, bounds: list[Any]
@@ -197,14 +253,31 @@ class _For:
             np.broadcast_to(to_array(bound, self.type).astype(np.int64), (programs,))
             for bound in bounds
         )
-        trips = np.maximum(0, -((low - high) // by))
+        trips = self._trips(scope, low, high, by)
         carried = [values[slot] for slot in self.initial]
         scope.launch.afford(int(trips.max(initial=0)) * (1 + len(self.body.steps)), 1)
         for trip in range(int(trips.max(initial=0))):
             index = np.flatnonzero(trips > trip)
-            counter = low + trip * by
+            counter = (low + trip * by).astype(self.type.element.value).astype(np.int64)
             carried = self._trip(values, scope, carried, index, counter, trip)
         self._finish(values, scope, carried, trips)
+
+    def _trips(self, scope: Scope, low: Array, high: Array, by: Array) -> Array:
+        """Return how many trips each program takes."""
+        _, most = signed_range(self.type.element.bits)
+        if max(-int(low.min(initial=0)), int(high.max(initial=0))) > _FAR:  # the distance overflows
+            low, high, by = (each.astype(object) for each in (low, high, by))
+        upward = np.where(by > 0, by, 1)
+        runs = low < high
+        trips = np.where(runs, -((low - high) // upward), 0)
+        last = low + (trips - 1) * upward
+        for program in np.flatnonzero(runs & ((by <= 0) | (last > most - upward))):
+            bounds = (int(each[program]) for each in (low, high, by))
+            counters, error = self._laps(scope, *bounds)
+            if error is not None:
+                raise error
+            trips[program] = sum(map(len, counters))
+        return np.minimum(trips, _FAR).astype(np.int64)
 
     def _trip(
         self,

@@ -29,7 +29,7 @@ from kvtrace.evaluate.plan.walk import Walk, is_open
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Block, Op
 from kvtrace.ir.flow import deciding
-from kvtrace.ir.integers import signed_range
+from kvtrace.ir.integers import signed_range, wraps_around
 
 _MOST_SEGMENTS = 64
 _UNROLLED = 1
@@ -62,6 +62,10 @@ class CountedLoop:
             raise Unplannable("the bounds of a loop depend on data")
         if stride <= 0:
             raise Unplannable("a loop that does not count upwards")
+        if "unsignedCmp" in self.op.attributes:
+            raise Unplannable("a loop that compares unsigned integers")
+        if self._may_wrap(walk, low.form, high.form, stride):
+            raise Unplannable("the counter of a loop may wrap around")
         span = walk.domain.folded(plus(high.form, low.form, -1))
         carried = [values[slot] for slot in self.initial]
         result = self._by_stairs(walk, low.form, span, stride, carried)
@@ -71,6 +75,11 @@ class CountedLoop:
             result = self._trip_by_trip(walk, low.form, stride, trips, carried, None)
         for slot, value in zip(self.results, result, strict=True):
             values[slot] = value
+
+    def _may_wrap(self, walk: Walk, low: Affine, high: Affine, stride: int) -> bool:
+        if low.is_constant and high.is_constant:
+            return wraps_around(low.constant, high.constant, stride, self.bits)
+        return walk.extremes(high, ())[1] - 1 + stride > signed_range(self.bits)[1]
 
     def _by_stairs(
         self, walk: Walk, low: Affine, span: Affine, stride: int, carried: list[Any]

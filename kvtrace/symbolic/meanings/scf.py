@@ -16,7 +16,7 @@ from kvtrace.symbolic.meanings.carried import Carried
 from kvtrace.symbolic.meanings.invariants import most_trips
 from kvtrace.symbolic.meanings.merging import chosen, rewritten
 from kvtrace.symbolic.summary import Known, Loop
-from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol
+from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, signed_range
 from kvtrace.symbolic.walk_types import element_of, integer_bits
 
 if TYPE_CHECKING:
@@ -83,13 +83,22 @@ def execute_region(walk: Walk, op: Op) -> None:
 
 @meaning("scf.for")
 def for_(walk: Walk, op: Op) -> None:
-    """Visit the body once, with a symbol for the trip."""
+    """Visit the body once, with a symbol for the trip.
+
+    Trips are those of ideal integers; that the counter does not wrap around is noted as arithmetic
+    of the loop, wherever there is a trip, and so is that its step is positive.
+    """
     first, end, step = (walk.term(value) for value in deciding(op))
+    bits = integer_bits(op.operand("first").type) or 64
+    least = 0
     if "unsignedCmp" in op.attributes:
-        bits = integer_bits(op.operand("first").type) or 64
         first, end = unsigned(first, bits), unsigned(end, bits)
+        least = 1 << (bits - 1)
     initial = [walk.known(value) for value in op.group("initial")]
     trips = maximum(0, quotient(end - first + step - 1, step, floor=True))
+    if step.low < 1:  # from the least number, a step down leaves the width, and 0 never ends
+        with walk.under(less(first, end)):
+            walk.counts(op, step - 1 + signed_range(bits)[0], bits)
     if trips == 0 and not walk.arithmetic:
         for value, known in zip(op.results, initial, strict=True):
             walk.set(value, known)
@@ -116,6 +125,7 @@ def for_(walk: Walk, op: Op) -> None:
     walk.set(induction, counter)
     carried.bind()
     with walk.inside(loop):
+        walk.counts(op, counter + step - least, bits)
         walk.block(block)
     for value, known in zip(op.results, carried.after(trips, op.results), strict=True):
         walk.set(value, known)

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.evaluate import TensorArgument
+from kvtrace.symbolic.conditions import at_least
+from kvtrace.symbolic.decide import Refuted
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.generic.condition import conditions_of
 from kvtrace.verdicts.ranges.contracts import Contract, ends_of, named_in, supposed, symbols_of
 from kvtrace.verdicts.ranges.envelope_rows import (
@@ -22,10 +26,12 @@ from kvtrace.verdicts.ranges.envelope_rows import (
     Kernel,
     Kind,
     Row,
+    Searched,
     Subject,
     Supposed,
     broken_of,
     contents_of,
+    searched,
 )
 from kvtrace.verdicts.ranges.envelope_values import (
     ValuesOfTensor,
@@ -35,11 +41,25 @@ from kvtrace.verdicts.ranges.envelope_values import (
 )
 from kvtrace.verdicts.ranges.growth import Ambiguous, Quantity, Relations
 from kvtrace.verdicts.ranges.launch_numbers import Number, call_with
-from kvtrace.verdicts.ranges.sized import MOST, SIZE, Clock, Contents, Key, Sized, Spent, key_of
+from kvtrace.verdicts.ranges.sized import (
+    BELOW_ZERO,
+    BUDGET,
+    MOST,
+    SIZE,
+    Clock,
+    Contents,
+    Key,
+    Sized,
+    SizedCall,
+    Spent,
+    key_of,
+)
 from kvtrace.verdicts.ranges.sized_claims import Claim
 
 GRID_LIMITS: Final = ((1 << 31) - 1, 65_535, 65_535)
 
+if TYPE_CHECKING:
+    from kvtrace.recorded_calls.recorded import Call
 
 Broken = tuple[Mapping[Number, int], str]
 """The numbers of a recorded launch, and what it breaks."""
@@ -156,6 +176,22 @@ def _relevant(relations: Relations) -> set[Number]:
     return found & relations.base.keys()
 
 
+def is_filled(call: Call, place: int) -> bool:
+    """Whether a launch accesses a tensor's last element, as far as formulas tell."""
+    tensor = call.arguments[place]
+    if not isinstance(tensor, TensorArgument):
+        return False
+    bound = BoundCall(call, (), BUDGET)
+    for access in bound.summary.accesses:
+        if access.argument == place and access.unknown is None:
+            before_last = tensor.view_bytes[1] - access.element_bytes - 1
+            claim = at_least(before_last - access.offset)
+            decision = bound.decide(claim, bound.active(access))
+            if isinstance(decision, Refuted) and not bound.doubts(decision.model):
+                return True
+    return False
+
+
 # -- limits of a launch ---------------------------------------------------------------------------
 
 
@@ -185,12 +221,19 @@ def _refused(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
     for axis, most in enumerate(GRID_LIMITS):
         if numbers["grid", axis, 0] > most:
             return "grid", f"grid_{'xyz'[axis]} is more than {most:,}, which CUDA does not launch"
+        if numbers["grid", axis, 0] < 1:
+            return (
+                "grid",
+                f"grid_{'xyz'[axis]} is {numbers['grid', axis, 0]:,}: nothing is launched",
+            )
     parameters = relations.call.module.main.arguments
     for number, value in numbers.items():
+        if number[0] == "shape" and value < 0:
+            return "argument", f"{relations.name(number)} is {value:,}, and no extent is negative"
         if number[0] != "scalar" or value == relations.base[number]:
             continue
-        bits = integer_bits(parameters[number[1]].type) or 64
-        if value > signed_range(bits)[1]:
+        low, high = signed_range(bits := integer_bits(parameters[number[1]].type) or 64)
+        if not low <= value <= high:
             name = relations.name(number)
             return "argument", f"{name} no longer fits {bits} bits: the kernel is compiled again"
     return None
@@ -213,14 +256,17 @@ class _Size(Subject):
         clock: Clock,
     ) -> None:
         self._relations = relations
+        self._quantity = quantity
         self._contracts = [each for each in contracts if symbols_of(each, relations.call)]
         self._contents = contents_of(relations.call)
         recorded = relations.base[quantity[0]]
         contents = _loaded(relations, self._contracts, terms)
         sized = Sized(relations.call, terms, contents, clock, (recorded, recorded))
         name, basis = relations.name(quantity[0]), relations.basis(quantity)
-        super().__init__(kernel, name, sized, (*along, *self._assumed()), basis, 1, MOST)
+        super().__init__(kernel, name, sized, (*along, *self._assumed()), basis, 0, MOST)
         self.end = self._first_refused(recorded)
+        self.least = self._least()
+        self._negative: Sized | None = None
 
     def _assumed(self) -> Iterator[str]:
         call = self._relations.call
@@ -245,6 +291,72 @@ class _Size(Subject):
             middle = (low + high) // 2
             low, high = (low, middle) if is_refused(middle) else (middle, high)
         return high
+
+    def _least(self) -> int:
+        """Return the least value of which there is a launch: no extent is negative."""
+        kinds = {number[0] for number in self._quantity}
+        if "grid" in kinds:
+            return 1
+        numbers = [number for number in self._quantity if number[0] == "scalar"]
+        if "shape" in kinds or not self._is_launched(-1):
+            return 0
+        parameters = self._relations.call.module.main.arguments
+        widths = [integer_bits(parameters[number[1]].type) or 64 for number in numbers]
+        least, bad = -1, max(-MOST, signed_range(min(widths))[0]) - 1
+        if self._is_launched(bad + 1):
+            return bad + 1
+        while least - bad > 1:
+            middle = (least + bad) // 2
+            least, bad = (middle, bad) if self._is_launched(middle) else (least, middle)
+        return least
+
+    def _is_launched(self, value: int) -> bool:
+        """Whether there is a launch at a negative value."""
+        numbers = self.sized.numbers(value)
+        least = {"grid": 1, "shape": 0}
+        return all(numbers[each] >= least[each[0]] for each in numbers if each[0] in least)
+
+    def below_zero(self, found: Searched) -> Searched:
+        """Search below zero, where formulas are of another symbol."""
+        try:
+            negative = self._below_zero_sized()
+            broken = broken_of(negative, self.kernel.claims)
+            if broken:
+                return replace(found, lowest=broken[0])
+            further = searched(negative, self.kernel.claims, (), (self.least, -1), self.is_bad)
+        except Spent:
+            return replace(found, spent=True, lowest=self.kernel.claims[0])
+        return replace(found, low=further.low, lowest=further.lowest)
+
+    def _below_zero_sized(self) -> Sized:
+        if self._negative is None:
+            terms, _ = self._relations.followed({self._quantity: BELOW_ZERO.term})
+            contents = _loaded(self._relations, self._contracts, terms)
+            call, clock = self._relations.call, self.sized.clock
+            self._negative = Sized(call, terms, contents, clock, (-1, -1), size=BELOW_ZERO)
+        return self._negative
+
+    def at(self, value: int) -> SizedCall:
+        """Return the launch at a size, negative or not."""
+        sized = self._below_zero_sized() if value < 0 else self.sized
+        return sized.between(value, value, solving=True)
+
+    def doubt(self, claim: Claim) -> str | None:
+        """Return that a tensor is as large as needed, and that nothing says how it grows."""
+        if claim.group != "tensor" or claim.access is None:
+            return None
+        place = summarise(self.kernel.call.module).accesses[claim.access].argument
+        varies = self._relations.varies(self._quantity[0])
+        if place is None or varies or not is_filled(self.kernel.call, place):
+            return None
+        shape = [self.sized.terms[n] for n in self.sized.terms if n[:2] == ("shape", place)]
+        if any(extent.constant is None for extent in shape):
+            return None
+        name = self.kernel.call.arguments[place].name
+        return (
+            f"{name} is as large as the recorded launch needs, and how it grows with {self.name} "
+            "is not known: record a launch of another size"
+        )
 
     def launch(self, value: int) -> tuple[Any, Supposed]:
         """Return the launch at a size, and what loads give there."""

@@ -65,6 +65,8 @@ class Row:
         basis: how many recorded launches that is assumed by.
         reason: why it is unknown, or why no value is promised to be fine.
         fine: both ends of the contract's values.
+        last_bad: the greatest bad value below them; None where there is none, or it is unknown.
+        below: what happens there, or why it is unknown what is below.
 
     """
 
@@ -80,6 +82,8 @@ class Row:
     basis: str = ""
     reason: str | None = None
     fine: Interval | None = None
+    last_bad: int | None = None
+    below: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,9 @@ class Searched:
     """Up to where claims are proven.
 
     `low` to `high` is where all claims hold that hold as recorded; `broken` are the others.
-    `limiting` is a claim that is not proven one further, None if none is; `wrapping` is the first
-    integer that may wrap around, with the greatest value at which it does not.
+    `limiting` is a claim that is not proven one further, None if none is, and `lowest` one that is
+    not proven one below; `wrapping` is the first integer that may wrap around, with the greatest
+    value at which it does not.
     """
 
     low: int
@@ -97,6 +102,7 @@ class Searched:
     limiting: Claim | None
     wrapping: tuple[int, Claim] | None
     spent: bool
+    lowest: Claim | None = None
 
 
 IsBad = Callable[[Claim, int], bool]
@@ -145,6 +151,7 @@ class _Search:
     ) -> Searched:
         low, high = min(limits[0], self._first), max(limits[1], self._last)
         limiting: Claim | None = None
+        lowest: Claim | None = None
         wrapping: tuple[int, Claim] | None = None
         for claim in [each for each in sound if not self._holds(each, low, high)]:
             most = self._greatest(claim, high)
@@ -152,8 +159,10 @@ class _Search:
                 high, limiting = most, claim
                 if claim.group == "overflow":
                     wrapping = (most, claim)
-            low = self._lowest(claim, low)
-        return Searched(low, high, broken, limiting, wrapping, self.spent)
+            least = self._lowest(claim, low)
+            if least > low:
+                low, lowest = least, claim
+        return Searched(low, high, broken, limiting, wrapping, self.spent, lowest)
 
     def _holds(self, claim: Claim, low: int, high: int) -> bool:
         """Tell whether a claim is proven in a range; not where the time is up."""
@@ -307,9 +316,17 @@ class Subject:
         self.end = end
         self._seen: dict[tuple[Claim, int], tuple[str, str | None] | None] = {}
 
+    def doubt(self, claim: Claim) -> str | None:  # noqa: ARG002
+        """Return why what is shown at a value may not be bad."""
+        return None
+
     def launch(self, value: int) -> tuple[Call, Supposed]:
         """Return the launch at a value, and what loads give there."""
         raise NotImplementedError
+
+    def at(self, value: int) -> SizedCall:
+        """Return the launch at a value, as claims are asked of it."""
+        return self.sized.between(value, value, solving=True)
 
     def chosen(self, value: int) -> Supposed:
         """Return what loads give there by the row's own subject; all others give what they gave."""
@@ -336,15 +353,34 @@ class Subject:
                 broken = broken_of(self.sized, claims)
         except Spent:
             return [self._row("unknown", reason=self._too_long())]
-        limits = self.least, self.end - 1
+        limits = max(self.least, self.sized.size.low), self.end - 1
         found = searched(self.sized, claims, broken, limits, self.is_bad)
+        if found.low == limits[0] > self.least and not found.broken:
+            found = self.below_zero(found)
         ends = found.low, found.high
-        rows = [replace(r, fine=ends) if r.contract else r for r in self._rows(found)]
+        rows = [
+            replace(row, fine=ends, **self._below(found)) if row.contract else row
+            for row in self._rows(found)
+        ]
         is_told = found.wrapping is None or found.limiting is found.wrapping[1]
         if found.wrapping is not None and (found.broken or not is_told):
             row = self._bad(found.wrapping[1], found.wrapping[0] + 1, None)
             rows += [row] if row.first_bad is not None else []
         return rows
+
+    def below_zero(self, found: Searched) -> Searched:
+        """Return what was found, with what is proven of values below zero."""
+        raise NotImplementedError
+
+    def _below(self, found: Searched) -> dict[str, Any]:
+        """Return what happens one below the values that are fine."""
+        if found.lowest is None:
+            return {}
+        value = found.low - 1
+        shown = None if found.spent else self._shown(found.lowest, value)
+        if shown is None:
+            return {"below": f"{found.lowest.what} is not decided at {value:,}"}
+        return {"last_bad": value, "below": shown[0]}
 
     def _rows(self, found: Searched) -> list[Row]:
         if found.broken:
@@ -380,6 +416,9 @@ class Subject:
         if shown is None:
             reason = f"{claim.what} is not decided at {value:,}"
             return self._row("unknown", op=claim.op, contract=contract, reason=reason)
+        doubt = self.doubt(claim)
+        if doubt is not None:
+            return self._row("unknown", op=claim.op, contract=contract, reason=doubt)
         what, text = shown
         return self._row(
             claim.group, first_bad=value, what=what, op=claim.op, expression=text,
@@ -400,8 +439,7 @@ class Subject:
     def _contract(self, found: Searched) -> str:
         if found.low == found.high:
             return f"{self.name} = {found.high:,}"
-        first = "" if self.least == 1 == found.low else f"{found.low:,} <= "
-        return f"{first}{self.name} <= {found.high:,}"
+        return f"{found.low:,} <= {self.name} <= {found.high:,}"
 
     # -- showing ---------------------------------------------------------------------------------
 
@@ -424,7 +462,7 @@ class Subject:
                 return self.by_run(claim, value)
             return wraps_of(call, claim.use) if self._wraps(claim.use, value, program) else None
         if claim.group == "constants":
-            holds = claim.holds(self.sized.between(value, value, solving=True))
+            holds = claim.holds(self.at(value))
             return None if holds else (_OTHER_BLOCKS, None)
         if claim.access is not None:
             left = self._left(call, self.chosen(value), claim.access)

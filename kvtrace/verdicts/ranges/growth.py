@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations_with_replacement, pairwise
 from operator import mul
 from typing import TYPE_CHECKING, Final
@@ -24,15 +24,19 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import AtLeast
-from kvtrace.symbolic.functions import quotient
-from kvtrace.symbolic.terms import ONE, Term, as_term
+from kvtrace.symbolic.expressions import expression
+from kvtrace.symbolic.functions import Quotient, quotient
+from kvtrace.symbolic.terms import ONE, Substitution, Symbol, Term, as_term
+from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.generic.condition import conditions_of
 from kvtrace.verdicts.ranges.growth_ties import (
     block_extents,
     compared_in,
+    constant_moduli,
     factors_of_program,
     fixed_numbers,
     limits_of,
+    quotients_in,
     size_by_grid,
     ties_of,
 )
@@ -85,6 +89,7 @@ class Relations:
         self._ties = ties_of(call.module)
         self._fixed = fixed_numbers(call.module)
         self._compared = compared_in(call.module)
+        self._moduli = constant_moduli(call.module)
         by_mask = {axis: self._by_reach(axis) for axis in range(3)}
         self.quantities: tuple[Quantity, ...] = self._quantities(
             {("grid", axis, 0) for axis, found in by_mask.items() if found}
@@ -134,7 +139,8 @@ class Relations:
     def _values(self, number: Number) -> tuple[int, ...]:
         return tuple(launch[number] for launch in self._launches)
 
-    def _varies(self, number: Number) -> bool:
+    def varies(self, number: Number) -> bool:
+        """Whether recorded launches differ in a number."""
         return number in self._same and len(set(self._values(number))) > 1
 
     def _fits(self, number: Number, reading: _Reading) -> bool:
@@ -156,7 +162,7 @@ class Relations:
             if is_size and min(self._values(number)) >= _LEAST:
                 found.setdefault(self._values(number), []).append(number)
         for number in self._same:
-            small = self._varies(number) and min(self._values(number)) < _LEAST
+            small = self.varies(number) and min(self._values(number)) < _LEAST
             if small and number[0] == "grid" and number not in masked:
                 found.setdefault(self._values(number), []).append(number)
         groups = (g for each in found.values() for g in self._parted(each))
@@ -164,7 +170,7 @@ class Relations:
 
     def _parted(self, equal: Sequence[Number]) -> list[list[Number]]:
         """Part numbers that are equal in all launches: by the kernel, unless they differ there."""
-        if self._varies(equal[0]):
+        if self.varies(equal[0]):
             return [self._by_name(equal)]
         groups: list[list[Number]] = []
         for number in equal:
@@ -184,13 +190,13 @@ class Relations:
         """Whether a number is an extent of a tensor that the kernel accesses by the other one."""
         for number, extent in ((one, other), (other, one)):
             if extent[0] == "shape" and number[0] != "shape" and self._is_tied(number, extent[1]):
-                return True
+                return (extent[1], self.base[extent]) not in self._moduli
         return False
 
     def _is_fixed(self, group: Sequence[Number]) -> bool:
         """Whether all of a group are extents that constants of the kernel say."""
         return all(
-            number[0] == "shape" and not self._varies(number) and self.base[number] in self._fixed
+            number[0] == "shape" and not self.varies(number) and self.base[number] in self._fixed
             for number in group
         )
 
@@ -214,7 +220,7 @@ class Relations:
         near = [_ceiling(self._plain(s), by) for s in tied for by in sorted(blocks)
                 if min(self._values(s)) >= by]  # fmt: skip
         fitting = [reading for reading in near if self._fits(number, reading)]
-        if fitting or not self._varies(number):
+        if fitting or not self.varies(number):
             return fitting
         by_blocks = sorted({1, *blocks, *block_extents(self.call.module)})
         parts = [_ceiling(self._plain(size), by) for size in sizes for by in by_blocks]
@@ -244,7 +250,7 @@ class Relations:
         if number[0] != "scalar" or min(self._values(number)) < _LEAST:
             return []
         strides = (n for n in self.base if n[0] == "stride")
-        found = [n for n in strides if self._varies(number) or self._is_tied(number, n[1])]
+        found = [n for n in strides if self.varies(number) or self._is_tied(number, n[1])]
         return [reading for n in found if self._fits(number, reading := self._plain(n))]
 
     def _offset_readings(self, extent: Number) -> list[_Reading]:
@@ -258,14 +264,29 @@ class Relations:
                 f"{self.name(number)} + 1",
                 lambda n, number=number: n[number] + 1,  # type: ignore[misc]
             )
-            tied = self._varies(extent) or self._is_tied(number, extent[1])
+            tied = self.varies(extent) or self._is_tied(number, extent[1])
             if tied and self._fits(extent, reading):
                 readings.append(reading)
         return readings
 
+    def _quotient_readings(self, extent: Number) -> list[_Reading]:
+        """Read an extent as a quotient of scalars that the tensor is accessed by: `n // 2`."""
+        found: dict[str, _Reading] = {}
+        for place, atom in sorted(quotients_in(self.call.module), key=lambda each: each[1].order):
+            if place != extent[1]:
+                continue
+            scalars = [a for a in atom.within() if isinstance(a, Symbol)]
+            if not all(("scalar", symbol.key, 0) in self._same for symbol in scalars):
+                continue
+            text = expression(atom.term, summarise(self.call.module)).strip("()")
+            reading = _Reading(text, partial(_put_in, atom, scalars))
+            if self._fits(extent, reading):
+                found[text] = reading
+        return list(found.values())
+
     def _product_readings(self, extent: Number) -> list[_Reading]:
         """Read an extent as the product of two sizes, if launches of different sizes show it."""
-        if not self._varies(extent):
+        if not self.varies(extent):
             return []
         sizes = [q[0] for q in self.quantities if extent not in q and q[0][0] != "grid"]
         readings = (
@@ -286,7 +307,7 @@ class Relations:
         return [
             reading
             for place, whole, reading in self._extent_runs()
-            if self._varies(scalar) or (whole and self._is_tied(scalar, place))
+            if self.varies(scalar) or (whole and self._is_tied(scalar, place))
             if self._fits(scalar, reading)
         ]
 
@@ -347,7 +368,11 @@ class Relations:
                     self._follow(programs, self._grid[axis], numbers, along)
             for number in self.base:
                 if number[0] == "shape" and number not in fixed and not self._is_member(number):
-                    readings = self._offset_readings(number) or self._product_readings(number)
+                    readings = (
+                        self._offset_readings(number)
+                        or self._product_readings(number)
+                        or self._quotient_readings(number)
+                    )
                     self._follow(number, readings, numbers, along)
         for place, argument in enumerate(self.call.arguments):
             if isinstance(argument, TensorArgument):
@@ -361,7 +386,7 @@ class Relations:
 
         In launches of different sizes they would have been seen to.
         """
-        if self._varies(quantity[0]):
+        if self.varies(quantity[0]):
             return
         for (number,) in (q for q in self.quantities if len(q) == 1 and q != quantity):
             if self._is_open(number) and self._may_follow(number, quantity):
@@ -476,6 +501,13 @@ class Relations:
         elif not readings and not self._is_member(number):
             readings = self._run_readings(number)
         self._follow(number, readings, numbers, along)
+
+
+def _put_in(atom: Quotient, scalars: Sequence[Symbol], numbers: Terms) -> Term:
+    """Return a quotient of scalars where these are terms."""
+    return atom.substituted(
+        Substitution({each: numbers["scalar", each.key, 0] for each in scalars})
+    )
 
 
 def _ceiling(reading: _Reading, by: int) -> _Reading:

@@ -29,7 +29,8 @@ _NUMBERS: Final[Mapping[str, Callable[[int], tuple[str, int]]]] = {
 def ties_of(module: Module) -> frozenset[Tie]:
     """Return which scalars and axes of the grid decide where, or whether, a tensor is accessed.
 
-    What only divides, or only decides where an index is loaded from, does not count.
+    What only divides, or only decides where an index is loaded from, does not count; what a
+    remainder is taken by does, since that is less.
     """
     return frozenset(
         (_NUMBERS[symbol.kind](symbol.key), access.argument)
@@ -37,6 +38,35 @@ def ties_of(module: Module) -> frozenset[Tie]:
         if access.argument is not None
         for symbol in (*_of_term(access.offset), *_of_condition(access.active))
         if symbol.kind in _NUMBERS and isinstance(symbol.key, int)
+    )
+
+
+@once_per_module
+def constant_moduli(module: Module) -> frozenset[tuple[int, int]]:
+    """Return arguments with constants that bound where they are accessed: `i % 8`."""
+    return frozenset(
+        (access.argument, atom.arguments[1].constant)
+        for access in summarise(module).accesses
+        if access.argument is not None
+        for atom in access.offset.atoms()
+        if isinstance(atom, Remainder) and atom.arguments[1].constant is not None
+    )
+
+
+@once_per_module
+def quotients_in(module: Module) -> frozenset[tuple[int, Quotient]]:
+    """Return arguments with quotients of scalars by which they are accessed."""
+    return frozenset(
+        (access.argument, atom)
+        for access in summarise(module).accesses
+        if access.argument is not None
+        for atom in access.offset.atoms() | access.active.atoms()
+        if isinstance(atom, Quotient)
+        if all(
+            isinstance(part, Quotient)
+            or (isinstance(part, Symbol) and part.kind == "scalar" and isinstance(part.key, int))
+            for part in atom.within()
+        )
     )
 
 
@@ -119,7 +149,7 @@ def _of_term(term: Term) -> Iterator[Symbol]:
 def _of_atom(atom: Atom) -> Iterator[Symbol]:
     if isinstance(atom, Symbol):
         yield atom
-    elif isinstance(atom, Quotient | Remainder):
+    elif isinstance(atom, Quotient):
         yield from _of_term(atom.arguments[0])
     elif isinstance(atom, Choice):
         yield from _of_condition(atom.condition)

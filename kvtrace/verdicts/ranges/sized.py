@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MOST: Final = 1 << 48
 """Larger sizes are not checked: no memory has as many bytes."""
 SIZE: Final = Symbol("scalar", ("size", 0, 0), 0, MOST)
+BELOW_ZERO: Final = Symbol("scalar", ("size", 0, 0), -MOST, -1)
+"""The size where it is negative, as scalars and strides may be: most formulas are of sizes."""
 BUDGET: Final = Budget(solver_seconds=0.2, solver_seconds_a_call=1.0, lanes=0, replay_lanes=0)
 
 Key = tuple[str, Any]
@@ -76,7 +78,7 @@ class Contents:
 
 
 class Sized:
-    """The launches of a kernel where one number is the symbol `SIZE`.
+    """The launches of a kernel where one number is a symbol: `SIZE`, or `BELOW_ZERO`.
 
     `recorded` is the range that the recorded launch has: one size, or all values of a tensor.
     `values` are the loads that give the size, where it is the greatest value of a tensor.
@@ -90,8 +92,10 @@ class Sized:
         clock: Clock,
         recorded: Interval,
         values: tuple[Key, ...] = (),
+        size: Symbol = SIZE,
     ) -> None:
-        """`contents`: what all other loads give."""
+        """`contents`: what all other loads give; `size`: the symbol that `terms` are of."""
+        self.size = size
         self.recorded = recorded
         self.values = values
         self.call = call
@@ -113,7 +117,7 @@ class Sized:
 
     def numbers(self, size: int) -> dict[Number, int]:
         """Return all numbers at a size."""
-        return {number: term.value({SIZE: size}) for number, term in self.terms.items()}
+        return {number: term.value({self.size: size}) for number, term in self.terms.items()}
 
     def at(self, what: Any) -> Any:
         """Return a term or a condition with the sizes put in."""
@@ -196,8 +200,9 @@ class SizedCall(BoundCall):
             known[key_of(number)] = ends
             if number[0] == "grid":
                 known["program", number[1]] = (0, max(ends[1], 1) - 1)
-        known[SIZE.kind, SIZE.key] = (low, high)
-        sizes = Ranges({(SIZE.kind, SIZE.key): (low, high)})
+        size = sized.size.kind, sized.size.key
+        known[size] = (low, high)
+        sizes = Ranges({size: (low, high)})
         for key, (first, last) in sized.contents.ends.items():  # lanes that are masked off give 0
             known[key] = (
                 min(sizes.interval(first)[0], 0),
@@ -206,6 +211,10 @@ class SizedCall(BoundCall):
         call = without_contents(call_with(sized.call, most))
         super().__init__(call, default_rules(), BUDGET, known)
         self.summary = sized.summary
+
+    def between(self, low: int, high: int) -> SizedCall:
+        """Return the launches of another range of sizes, asked for in the same way."""
+        return self.sized.between(low, high, solving=self._solving)
 
     def decide(self, claim: Condition, given: Given) -> Decision:
         """Prove a claim for all sizes in the range, or leave it open."""

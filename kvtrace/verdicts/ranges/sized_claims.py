@@ -6,7 +6,7 @@ the default rules make are here; a range of sizes is fine only where every one o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.symbolic.conditions import FALSE, Condition, at_least, conjunction
 from kvtrace.symbolic.decide import Given, Refuted, prove
+from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.symbolic.undefined.flow import sinks_of
@@ -64,8 +65,14 @@ def claims_of(call: Call) -> list[Claim]:
 
 
 def _of_widths(module: Module) -> Iterator[Claim]:
+    seen: set[tuple[Condition, int]] = set()
     for use in uses(module):
-        what = f"whether {use.arithmetic.op.name} stays within {use.arithmetic.bits} bits"
+        key = use.right, id(use.access if use.exact_lanes else use.place)
+        if key in seen:  # of another access in the same loop
+            continue
+        seen.add(key)
+        text = operation_expression(use.arithmetic.op, summarise(module))
+        what = f"whether {text} stays within {use.arithmetic.bits} bits"
         holds = partial(_fits, use)
         yield Claim("overflow", ("overflow",), use.access.op, what, holds, use)
     for number, access in enumerate(summarise(module).accesses):
@@ -241,13 +248,19 @@ def _active_point(recorded: BoundCall, access: Access) -> dict[Symbol, int] | No
 
 def _is_ever_active(numbers: list[tuple[int, dict[Symbol, int] | None]], bound: SizedCall) -> bool:
     accesses = [bound.summary.accesses[number] for number, _ in numbers]
-    if all(bound.given(access).is_impossible for access in accesses):
+    if _is_never_reached(bound, accesses):
         return True
+    if bound.low == 0 and _is_never_reached(bound.between(0, 0), accesses):
+        bound = bound.between(1, bound.high)  # of size 0, nothing is asked for
     return any(
         _is_active_at(bound, access, point)
         for access, (_, point) in zip(accesses, numbers, strict=True)
         if point is not None
     )
+
+
+def _is_never_reached(bound: SizedCall, accesses: Sequence[Access]) -> bool:
+    return all(bound.given(access).is_impossible for access in accesses)
 
 
 def _is_active_at(bound: SizedCall, access: Access, point: dict[Symbol, int]) -> bool:
@@ -256,7 +269,9 @@ def _is_active_at(bound: SizedCall, access: Access, point: dict[Symbol, int]) ->
     first = {a: 0 for a in atoms if isinstance(a, Symbol) and a.kind in ("program", "lane", "trip")}
     own = Substitution({**first, **point})
     claim = conjunction(condition.substitute(own) for condition in active)
-    return bound.proves(claim, Given((), bound.ranges))
+    grid = (bound.sized.terms["grid", axis, 0] for axis in range(3))
+    launched = [at_least(extent, 1) for extent in grid if extent.constant is None]
+    return bound.proves(claim, Given(launched, bound.ranges))
 
 
 # -- races ----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.generic.upper_bounds import varies
 from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.pairs import Free, Pairs
-from kvtrace.verdicts.ranges.sized import BUDGET, SIZE, SizedCall
+from kvtrace.verdicts.ranges.sized import BUDGET, SizedCall
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -86,7 +86,7 @@ def _are_apart(bound: SizedCall, first: Access, second: Access) -> bool:
     if not found:
         return False
     same = conjunction(equal(axis.term, question.renamed(axis).term) for axis in axes)
-    found += [each for each in question.given.exact if SIZE not in each.atoms()]
+    found += [each for each in question.given.exact if bound.sized.size not in each.atoms()]
     given = Given(conjunction(found).conjuncts(), question.given.ranges)
     left = bound.seconds()
     return isinstance(decide_given(same, given, budget=left), Proven)

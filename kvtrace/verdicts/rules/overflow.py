@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import ScalarArgument
+from kvtrace.ir.flow import counter_of
 from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.decide import Decision, Given, Proven, Refuted, prove
 from kvtrace.symbolic.expressions import operation_expression
@@ -268,19 +269,30 @@ def _violation(
     module = bound.call.module
     op = next(each for each in module.ops if each.index == shown.origin)
     text = operation_expression(op, bound.summary)
-    access = next((each for each in bound.summary.accesses if each.op is shown.by), None)
+    counter = counter_of(op)
+    access = next(
+        (
+            each
+            for each in bound.summary.accesses
+            if each.op is shown.by or (counter is not None and _is_in(each, op))
+        ),
+        None,
+    )
     argument = None
     if access is not None and access.argument is not None:
         argument = bound.call.arguments[access.argument].name
     kind = "memory access" if access is None else access.kind
     target = f"a {kind}" if argument is None else f"a {kind} of {argument}"
-    bits = integer_bits(op.results[0].type)
+    bits = integer_bits((counter or op.results[0]).type)
+    happens = f"{text} is {shown.ideal:,}, more than {bits} bits hold, and wraps around to "
+    happens += f"{shown.actual:,}"
+    if shown.ideal == shown.actual:
+        happens = f"{text} stays {shown.ideal:,}, a step of 0, and the loop never ends"
     return Verdict(
         RULE,
         "violation",
         op,
-        f"{text} is {shown.ideal:,}, more than {bits} bits hold, and wraps around to "
-        f"{shown.actual:,}; it decides {_DECIDES[shown.purpose]} {target}",
+        f"{happens}; it decides {_DECIDES[shown.purpose]} {target}",
         method,
         access=None if access is None else access.kind,
         arg=argument,
@@ -290,6 +302,10 @@ def _violation(
         expression=text,
         solver_ns=solver_ns or None,
     )
+
+
+def _is_in(access: Access, loop: Op) -> bool:
+    return any(each.op is loop for each in access.loops)
 
 
 def _evaluated(

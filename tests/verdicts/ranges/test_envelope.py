@@ -145,7 +145,7 @@ def test_fla_1080_fixed_ends_with_the_argument():
     found = rows(sequences(kernels.chunks_fixed))
 
     assert found["length", "argument"].first_bad == WRAP
-    assert found["length", "argument"].contract == f"length <= {WRAP - 1:,}"
+    assert found["length", "argument"].contract == f"0 <= length <= {WRAP - 1:,}"
 
 
 def test_fla_818_starts_that_were_made_32_bits():
@@ -182,7 +182,7 @@ def test_what_is_bad_shows_when_it_is_run_and_what_is_before_is_proven():
 def test_a_fixed_kernel_is_proven_up_to_the_grid():
     row = rows(many_rows(kernels.rows_of_fixed))["x.shape[0]", "grid"]
 
-    assert (row.first_bad, row.contract) == (WRAP, f"x.shape[0] <= {WRAP - 1:,}")
+    assert (row.first_bad, row.contract) == (WRAP, f"1 <= x.shape[0] <= {WRAP - 1:,}")
 
 
 def test_a_grid_of_two_axes_ends_sooner():
@@ -200,7 +200,7 @@ def test_no_overflow_of_a_masked_flat_kernel():
 
     row = rows(first)["n", "argument"]
 
-    assert (row.first_bad, row.contract) == (WRAP, f"n <= {WRAP - 1:,}")
+    assert (row.first_bad, row.contract) == (WRAP, f"0 <= n <= {WRAP - 1:,}")
     assert {kind for _, kind in rows(first)} == {"argument"}
 
 
@@ -311,7 +311,7 @@ def test_a_contract_lets_values_grow_with_what_bounds_them(subject):
     row = next(row for row in found if row.quantity == "cache.shape[0]")
     # Page 7,767 is the last of 7,768.
     assert (row.kind, row.first_bad, row.contract) == (
-        "overflow", 7768, "cache.shape[0] <= 7,767",
+        "overflow", 7768, "1 <= cache.shape[0] <= 7,767",
     )  # fmt: skip
     assert f"0 <= {subject} < cache.shape[0]" in row.along
 

@@ -36,16 +36,21 @@ def test_a_size_that_the_recorded_launch_breaks_is_in_no_range():
 def test_the_same_kernel_with_room_is_fine_as_long_as_there_is_room():
     row = rows(flat(kernels.one_off, 1000, room=1))["n", "argument"]
 
-    assert row.contract == f"n <= {2**31 - 1:,}"
+    assert row.contract == f"0 <= n <= {2**31 - 1:,}"
     assert "x.shape[0] = n + 1" in row.along
 
 
 def test_blocks_that_are_not_masked_are_fine_as_recorded_and_no_further():
     one = call(kernels.lost_tail, (2,), x=tensor(2048), out=tensor(2048), BLOCK=1024)
 
-    row = rows(one)["grid_x", "tensor"]
+    row = rows(one)["grid_x", "unknown"]
 
-    assert (row.first_bad, row.contract) == (3, "grid_x <= 2")
+    # A third program has a third block where x has grown by one, which one launch does not tell.
+    assert (row.first_bad, row.contract) == (None, "1 <= grid_x <= 2")
+    assert row.reason == (
+        "x is as large as the recorded launch needs, and how it grows with grid_x is not known: "
+        "record a launch of another size"
+    )
 
 
 def test_a_grid_ends_where_a_condition_on_an_extent_does():
@@ -57,7 +62,7 @@ def test_a_grid_ends_where_a_condition_on_an_extent_does():
     row = rows(one)["grid_x", "tensor"]
 
     # cu has 6 numbers: the last of grid_x + 1 is there up to 5 programs.
-    assert (row.first_bad, row.contract) == (6, "grid_x <= 5")
+    assert (row.first_bad, row.contract) == (6, "1 <= grid_x <= 5")
 
 
 def test_a_rule_that_warns_leaves_no_range_either():
@@ -93,7 +98,7 @@ def test_a_size_at_which_another_launch_is_bad_is_in_no_range():
     relations = Relations(first, [numbers])
 
     (row,) = (r for r in envelope(relations) if r.quantity == "n")
-    assert row.fine == (1, 1500)
+    assert row.fine == (0, 1500)
     (row,) = (
         r for r in envelope(relations, broken=[(numbers, "a load leaves x")]) if r.quantity == "n"
     )
@@ -158,7 +163,7 @@ def test_heads_grow_by_themselves():
     row = rows(decoded())["heads", "grid"]
 
     assert "q.shape[1] = heads" in row.along
-    assert (row.first_bad, row.contract) == (65_536, "heads <= 65,535")
+    assert (row.first_bad, row.contract) == (65_536, "1 <= heads <= 65,535")
 
 
 def test_extents_that_a_constant_says_do_not_grow():
@@ -203,7 +208,7 @@ def printed(first, *more):
 def test_a_range_is_reported_with_its_assumptions():
     assert printed(flat(kernels.copied, 1000)) == (
         "sizes n (was 1,000): this variant ends at 2,147,483,648: n no longer fits 32 bits: the "
-        "kernel is compiled again; proven for n <= 2,147,483,647, assuming x.shape[0] = n, "
+        "kernel is compiled again; proven for 0 <= n <= 2,147,483,647, assuming x.shape[0] = n, "
         "out.shape[0] = n, grid_x = cdiv(n, 1024), other sizes as recorded (one recorded launch)"
     )
     assert "(2 recorded launches, 2 sizes)" in printed(

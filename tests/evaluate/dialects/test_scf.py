@@ -1,0 +1,106 @@
+"""Counted loops: the counter has the width that it has on a device."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+import triton
+import triton.language as tl
+
+from kvtrace.evaluate import Storage, TensorArgument, evaluate
+from kvtrace.evaluate.errors import Deadlock, TooLarge
+from kvtrace.ir.integers import laps
+from tests.verdicts.calls import call, tensor
+
+ROOM = 512
+MOST = 2**31 - 1
+
+
+@triton.jit
+def counted(out, first, end, step, ROOM: tl.constexpr):
+    pid = tl.program_id(0)
+    trip = 0
+    for k in range(first - pid, end, step):
+        tl.store(out + pid * (ROOM + 1) + trip, k.to(tl.int64), mask=trip < ROOM)
+        trip += 1
+    tl.store(out + pid * (ROOM + 1) + ROOM, trip.to(tl.int64))
+
+
+def launched(first, end, step, programs=1, *, wide=()):
+    data = np.zeros(8 * programs * (ROOM + 1), np.uint8)
+    out = TensorArgument("", Storage(data.nbytes, data), 0, "i64", (len(data) // 8,), (1,))
+    return call(
+        counted, (programs,), out=out, first=first, end=end, step=step, ROOM=ROOM, wide=wide
+    )
+
+
+def counters(first, end, step, programs=1, *, wide=()):
+    """What each program lists."""
+    one = launched(first, end, step, programs, wide=wide)
+    evaluate(one.module, one.arguments, one.grid)
+    rows = one.arguments[0].storage.data.view(np.int64).reshape(programs, ROOM + 1)
+    return [row[: row[ROOM]].tolist() for row in rows]
+
+
+LOOPS = [
+    (0, 100, 7), (0, 100, -(1 << 28)), (0, 100, -(1 << 28) - 5), (100, 0, 7), (100, 0, -7),
+    (MOST - 600, MOST - 99, (1 << 29) + 3), (-5, MOST - 100, MOST), (MOST - 40, MOST, 40),
+    (0, MOST - 5_000_000, 3 * ((1 << 28) + 1_000_000)), (-MOST, -MOST + 9, 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "end", "step"), LOOPS)
+def test_counters_are_those_of_the_compiled_loop(first, end, step):
+    assert counters(first, end, step) == [list(chain(*laps(first, end, step, 32)))]
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "step"),
+    [
+        (0, 100, 7),
+        (0, 100, -(1 << 28)),
+        (-5, MOST - 100, MOST),
+        (MOST - 600, MOST - 99, (1 << 29) + 3),
+    ],
+)
+def test_programs_of_other_bounds_count_each_by_itself(first, end, step):
+    expected = [list(chain(*laps(first - program, end, step, 32))) for program in range(3)]
+
+    assert counters(first, end, step, 3) == expected
+
+
+def test_64_bits_do_not_wrap_where_32_do():
+    (found,) = counters(MOST - 1000, MOST + 1000, 300, wide=("first", "end", "step"))
+
+    assert found == list(range(MOST - 1000, MOST + 1000, 300))
+
+
+def test_a_loop_that_goes_on_too_long_is_refused_with_a_sentence():
+    one = launched(0, MOST - 99, 128)
+
+    with pytest.raises(TooLarge, match=r"passes 2,147,483,647 and continues near -2,147,483,648"):
+        evaluate(one.module, one.arguments, one.grid)
+
+
+def test_a_step_of_zero_never_ends():
+    one = launched(0, 100, 0)
+
+    with pytest.raises(Deadlock, match="never ends: it counts from 0 to 100 in steps of 0"):
+        evaluate(one.module, one.arguments, one.grid)
+
+
+@triton.jit
+def summed(x, y, n, B: tl.constexpr):
+    total = tl.zeros([B], tl.float32)
+    for k in range(0, n, B):
+        at = k + tl.arange(0, B)
+        total += tl.load(x + at, mask=at < n, other=0.0)
+    tl.store(y + tl.arange(0, B), total)
+
+
+def test_a_plan_gives_no_value_for_a_loop_that_never_ends():
+    n = MOST - 99
+    one = call(summed, (1,), x=tensor(n), y=tensor(128), n=n, B=128)
+
+    with pytest.raises(TooLarge, match="trips that such a loop is given"):
+        evaluate(one.module, one.arguments, one.grid)

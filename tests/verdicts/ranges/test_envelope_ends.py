@@ -1,0 +1,168 @@
+"""Both ends of a range: loops whose counter wraps around above, zero and negative values below."""
+
+import pytest
+
+from kvtrace.analysis.conditions import sizes_of
+from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
+from kvtrace.schema.errors import BadSetting
+from kvtrace.verdicts.ranges.at_size import at_size
+from kvtrace.verdicts.ranges.growth import Relations
+from tests.verdicts import looping_kernels as kernels
+from tests.verdicts.calls import call, tensor
+from tests.verdicts.ranges.envelope_rows import rows
+
+MOST = 2**31 - 1
+
+
+def summed(n):
+    return call(kernels.summed, (1,), x=tensor(n), y=tensor(128), n=n, B=128)
+
+
+def by_grid(grid, n=100_000):
+    return call(kernels.copied_by_grid, (grid,), x=tensor(n), y=tensor(n), n=n, B=256)
+
+
+def strided(n=100, s=3, extent=400):
+    return call(kernels.strided, (1,), x=tensor(extent), y=tensor(128), n=n, s=s, B=128)
+
+
+def test_a_loop_over_all_of_int32_ends_where_its_counter_wraps_around():
+    row = rows(summed(1000))["n", "overflow"]
+
+    assert (row.first_bad, row.fine) == (MOST - 126, (0, MOST - 127))
+    assert row.what == "i + 128 leaves 32 bits, for the load of x (by its loop)"
+
+
+def test_a_loop_by_the_grid_ends_where_its_counter_wraps_around():
+    row = rows(by_grid(8))["grid_x", "overflow"]
+
+    # Of 391 programs that count from below 100,000, the last begins at 99,840.
+    assert row.first_bad == -(-(2**31 - 99_840) // 256)
+    assert row.fine == (1, row.first_bad - 1)
+
+
+def test_asked_for_at_a_size_the_loop_is_a_violation():
+    found = at_size(Relations(summed(1000)), {"n": 2_147_483_548}, ["overflow", "out-of-bounds"])
+    assert "violation" in {v.verdict for v in found.verdicts if v.rule == "overflow"}
+
+    found = at_size(Relations(by_grid(8)), {"grid_x": 8_388_600}, ["overflow", "out-of-bounds"])
+    assert {v.rule for v in found.verdicts if v.verdict == "violation"} == {
+        "overflow", "out-of-bounds",
+    }  # fmt: skip
+
+
+def test_a_stride_has_a_lowest_value_too():
+    row = rows(strided())["s", "tensor"]
+
+    assert (row.first_bad, row.fine) == (5, (0, 4))
+    assert row.contract == "0 <= s <= 4"
+    assert (row.last_bad, row.below) == (-1, "the load leaves x")
+
+
+def test_a_size_of_zero_may_be_the_last_bad_one():
+    one = call(kernels.picked, (1,), x=tensor(100), y=tensor(1), first=0, n=100, s=3)
+
+    row = rows(one)["s", "unknown"]
+
+    # A step of 0 never ends.
+    assert (row.fine[0], row.last_bad) == (1, 0)
+    assert row.below == "i + s leaves 32 bits, for the load of x (by its loop)"
+
+
+def test_a_scalar_that_reaches_nothing_is_fine_on_both_sides_of_zero():
+    one = call(kernels.strided, (1,), x=tensor(400), y=tensor(128), n=1, s=3, B=128)
+
+    # i * s is computed for 128 lanes, of which the first alone is let through.
+    most = 2**31 // 127
+    assert rows(one)["s", "unknown"].fine == (-most, most)
+
+
+def printed(row):
+    listed = EnvelopeRow(
+        row.quantity, row.recorded, row.kind, row.first_bad, row.what, contract=row.contract,
+        along=row.along, basis=row.basis, reason=row.reason, low=row.fine[0], high=row.fine[1],
+        last_bad=row.last_bad, below=row.below,
+    )  # fmt: skip
+    return " ".join(" ".join(envelope_text([listed], 400, None)).split())
+
+
+def test_both_ends_are_printed():
+    assert printed(rows(strided())["s", "tensor"]) == (
+        "sizes s (was 3): first bad 5: the load leaves x; proven for 0 <= s <= 4, assuming other "
+        "sizes as recorded (one recorded launch); below that, bad at -1: the load leaves x"
+    )
+
+
+def test_a_negative_size_may_be_asked_for():
+    assert sizes_of("s=-1, n=1_000") == {"s": -1, "n": 1000}
+    for text in ("s=--1", "s=", "s=-", "s=1.5", "=3"):
+        with pytest.raises(BadSetting, match="--at takes sizes"):
+            sizes_of(text)
+
+    found = at_size(Relations(strided()), {"s": -1}, ["out-of-bounds"])
+    assert {v.verdict for v in found.verdicts} == {"violation", "proven"}
+    assert found.limit is None
+
+
+def test_no_launch_has_a_negative_extent_or_no_programs():
+    copied = Relations(summed(1000))
+    assert at_size(copied, {"n": -1}, ["overflow"]).limit == (
+        "x.shape[0] is -1, and no extent is negative"
+    )
+    assert at_size(Relations(by_grid(8)), {"grid_x": 0}, ["overflow"]).limit == (
+        "grid_x is 0: nothing is launched"
+    )
+
+
+# -- which numbers grow together ------------------------------------------------------------------
+
+
+def test_what_a_remainder_is_taken_by_is_the_extent():
+    one = call(kernels.around, (8,), x=tensor(1000), y=tensor(1024), n=1000, m=1024, B=128)
+
+    row = rows(one)["n", "argument"]
+
+    assert "x.shape[0] = n" in row.along
+    assert row.fine == (1, MOST)
+
+
+@pytest.mark.parametrize("constant", [8, 1000])
+def test_an_extent_that_a_constant_bounds_grows_with_nothing(constant):
+    """Also where it was, by chance, as large as a scalar."""
+    one = call(
+        kernels.around_constant, (8,), x=tensor(constant), y=tensor(1000), m=1000, K=constant,
+        B=128,
+    )  # fmt: skip
+
+    row = rows(one)["m", "argument"]
+
+    assert not any(each.startswith("x.shape[0]") for each in row.along)
+    assert row.fine == (0, MOST)
+
+
+def test_half_of_a_size_is_an_extent_that_grows_with_it():
+    one = call(kernels.halved, (4,), x=tensor(1000), y=tensor(500), n=1000, B=128)
+
+    row = rows(one)["n", "argument"]
+
+    assert {"x.shape[0] = n", "y.shape[0] = n // 2"} <= set(row.along)
+    assert row.fine == (0, MOST)
+
+
+def test_a_tensor_that_is_just_filled_is_not_said_to_be_left():
+    """What holds two elements for each of n: one launch does not say so."""
+    one = call(kernels.strided, (1,), x=tensor(199), y=tensor(128), n=100, s=2, B=128)
+
+    row = rows(one)["n", "unknown"]
+
+    assert row.contract == "1 <= n <= 100"
+    assert row.reason.startswith("x is as large as the recorded launch needs")
+
+
+def test_launches_of_several_sizes_say_that_a_tensor_stays_as_it_is():
+    first, other = (
+        call(kernels.strided, (1,), x=tensor(199), y=tensor(128), n=n, s=2, B=128)
+        for n in (100, 60)
+    )  # fmt: skip
+
+    assert rows(first, other)["n", "tensor"].first_bad == 101
