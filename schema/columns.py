@@ -129,6 +129,11 @@ def checked_names(table: Table, names: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column without dictionary encoding, which differs between chunks."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def _refuse_unknown(table: Table, names: Iterable[str]) -> None:
     known = {column.name for column in table.columns}
     unknown = sorted(set(names) - known)

@@ -24,16 +24,17 @@ RING: Final = "ring:"
 
 def weights(rows: pa.Table) -> "npt.NDArray[np.int64]":
     """How many launches or executions each row represents; the column `weight` has been read."""
-    found: npt.NDArray[np.int64] = _weights(rows).to_numpy()
+    found: npt.NDArray[np.int64] = weights_of(rows).to_numpy()
     return found
 
 
 def number_of(pieces: Iterable[pa.Table]) -> int:
     """How many launches, or executions, rows with the column `weight` represent."""
-    return sum(pc.sum(_weights(piece)).as_py() or 0 for piece in pieces)
+    return sum(pc.sum(weights_of(piece)).as_py() or 0 for piece in pieces)
 
 
-def _weights(rows: pa.Table) -> pa.ChunkedArray:
+def weights_of(rows: pa.Table) -> pa.ChunkedArray:
+    """Return the column `weight`, in which each row represents at least one."""
     written = pc.fill_null(rows["weight"], 1)
     return pc.max_element_wise(written, 1).cast(pa.int64())  # a file may say anything
 
