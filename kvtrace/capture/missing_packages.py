@@ -19,12 +19,21 @@ _NEEDS: Final[tuple[tuple[str, Callable[[Any], bool], Any, tuple[str, ...]], ...
 
 def missing(packages: Iterable[str]) -> str | None:
     """Say which of some packages are not installed, and how they are; None where all are."""
-    lacking = [name for name in packages if find_spec(name) is None]
+    lacking = [name for name in packages if not _is_there(name)]
     if not lacking:
         return None
     named = " ".join(PACKAGES[name] for name in lacking)
     are = "is" if len(lacking) == 1 else "are"
     return f"{' and '.join(lacking)}, which {are} not installed (pip install {named})"
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:  # what a finder of the program's says
+        return False
+    except ValueError:  # a module of that name was imported by none
+        return True
 
 
 def possible_here(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
