@@ -105,7 +105,7 @@ def array_of_memory(values: Any) -> pa.Array | None:
     return pa.Array.from_buffers(kind, len(content), [None, held])
 
 
-def memory_of(values: pa.Array) -> memoryview:
+def memory_of(values: pa.Array) -> Any:
     """Return the memory of numbers, or of times in nanoseconds; what is null may be any number."""
     code = "q" if pa.types.is_timestamp(values.type) else _CODES[values.type]
     size = values.type.bit_width // 8

@@ -6,6 +6,7 @@
 import os
 from array import array
 from collections.abc import Iterable
+from importlib import import_module
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -69,10 +70,9 @@ def native() -> ModuleType | None:
     if os.environ.get("KVTRACE_NATIVE", "") == "0":
         return None
     try:
-        from kvtrace.capture import _hot  # type: ignore[attr-defined]
+        return import_module("kvtrace.capture._hot")
     except ImportError:
         return None
-    return _hot
 
 
 def launch_rows(rows: bytes, first: int, last_exit: int) -> LaunchRows:

@@ -193,7 +193,7 @@ class CommandLine:
     def usage(self) -> str:
         """The command on one line."""
         arguments = [
-            f"{each.metavar}{'...' if each.many and not self._passthrough else ''}"
+            f"{each.metavar}{'…' if each.many and '…' not in each.metavar else ''}"
             for each in self.arguments
         ]
         shown = [
@@ -210,11 +210,11 @@ class CommandLine:
     def help(self, width: int) -> str:
         """Return what --help prints, in so many columns, but at most 80."""
         width = min(width, _WIDEST)
-        indented = {"initial_indent": "  ", "subsequent_indent": "  "}
+        wrapper = textwrap.TextWrapper(width, initial_indent="  ", subsequent_indent="  ")
         paragraphs = [
             textwrap.indent(each, "  ")
             if "\n    " in each
-            else textwrap.fill(" ".join(each.split()), width, **indented)
+            else wrapper.fill(" ".join(each.split()))
             for each in self._text.split("\n\n")
         ]
         usage = textwrap.fill(f"Usage: {self.usage}", width, subsequent_indent="    ")
