@@ -107,13 +107,11 @@ def array_of_memory(values: Any) -> pa.Array | None:
 
 def memory_of(values: pa.Array) -> Any:
     """Return the memory of numbers, or of times in nanoseconds; what is null may be any number."""
-    code = "q" if pa.types.is_timestamp(values.type) else _CODES[values.type]
+    code: Any = "q" if pa.types.is_timestamp(values.type) else _CODES[values.type]
     size = values.type.bit_width // 8
-    content = values.buffers()[1]
-    if content is None:
-        return memoryview(b"").cast(code)
     begin = values.offset * size
-    return memoryview(content)[begin : begin + len(values) * size].cast(code)
+    content = memoryview(values.buffers()[1] or b"")
+    return content[begin : begin + len(values) * size].cast(code)
 
 
 def comparable(values: pa.Array) -> Sequence[Any]:
@@ -121,7 +119,8 @@ def comparable(values: pa.Array) -> Sequence[Any]:
     if pa.types.is_timestamp(values.type):
         values = values.view(pa.int64())  # a cast would import all of pyarrow.compute
     if values.type in _CODES and not values.null_count:
-        return memory_of(values)
+        numbers: Sequence[Any] = memory_of(values)
+        return numbers
     absent = 0 if values.type in _CODES else ""
     return [absent if value is None else value for value in values.to_pylist()]
 

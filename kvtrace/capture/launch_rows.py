@@ -78,7 +78,7 @@ def native() -> ModuleType | None:
 def launch_rows(rows: bytes, first: int, last_exit: int) -> LaunchRows:
     """Return launches by column; the first has that number, and the one before ended then.
 
-    No launch ends before it begins; it is told where the clock was set back in the meantime. Rows
+    No launch ends before it begins; `stepped_back` is whether the clock was set back. Rows
     are in the order in which launches ended.
     """
     compiled = native()

@@ -6,8 +6,8 @@ names a `Command`, which is read for the help, another package's may name a func
 A command's module has one function `command(...)`, annotated as `parsing.py` says. Its docstring
 is the help text and ends with an example; it returns None or 0 when all is well and 1 when it found
 what it looks for. A module is imported only when its command is asked for, and imports heavy
-packages inside the function, so that `kvtrace --help` and completion stay quick. Where one of these
-is not installed, the command says so. Nothing imports this package from outside but the folder
+packages inside the function, so that `kvtrace --help` and completion stay quick; a sentence names
+one that is not installed. Nothing imports this package from outside but the folder
 `commands` of an add-on.
 """
 

@@ -25,7 +25,7 @@ _WIDEST: Final = 80
 #: The column in which texts begin is at most this one.
 _FARTHEST: Final = 34
 _HELP: Final = ("-h, --help", "Show this message and exit")
-#: What values of a type are called, where nothing else is said, and what they are.
+#: What values of a type are called, where they have no other name, and what they are.
 _TYPES: Final[Mapping[Any, tuple[str, str]]] = {
     str: ("TEXT", "text"),
     Path: ("PATH", "a path"),
@@ -143,7 +143,7 @@ class Parameter:
         return f"[default: {self.on[0].lstrip('-') if self.default is True else self.default}]"
 
     def value(self, text: str, called: str) -> Any:
-        """Return the value that a word stands for.
+        """Return the value that a word represents.
 
         Raises:
             BadUsage: it is none.

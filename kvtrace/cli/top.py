@@ -79,7 +79,7 @@ def _watch(follower: "Follower", live: "Live", trace: str, interval: float, *, w
 
 @contextmanager
 def _screen() -> Iterator[Callable[[Sequence[str]], None]]:
-    """Give what shows lines on a screen of their own, which the terminal then leaves again.
+    """Give what shows lines on the alternate screen, which the terminal leaves at the end.
 
     The sequences are those of xterm (ctlseqs), which every terminal in use knows.
     """
