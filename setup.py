@@ -104,6 +104,7 @@ NATIVE = [
                 "property",
                 "direct",
                 "signal",
+                "rows",
             )
         ),
         # Fewer cache lines a launch: calls into Python go by their address, not through a stub.

@@ -2,25 +2,18 @@
 
 import re
 from inspect import cleandoc
-from typing import Any, Final
+from typing import Final
 
-from typer import Context
-from typer.main import get_command
-
-from kvtrace.cli import command_app, own_commands
+from kvtrace.cli import command_line, own_commands
+from kvtrace.cli.parsing import CommandLine, Parameter
 
 FOLDER: Final = "reference/commands"
 
 
 def command_pages() -> dict[str, str]:
     """Return each page's place and Markdown: the index, and one for each command."""
-    pages = {f"{FOLDER}/{_file(name)}": _page(name, parser(name)) for name in own_commands()}
+    pages = {f"{FOLDER}/{_file(name)}": _page(name, command_line(name)) for name in own_commands()}
     return {f"{FOLDER}/index.md": _index(), **pages}
-
-
-def parser(name: str) -> Any:
-    """Return a command's parser; typer brings a separate click, which has no types."""
-    return get_command(command_app(name))
 
 
 def _file(name: str) -> str:
@@ -47,32 +40,28 @@ def _index() -> str:
     )
 
 
-def _page(name: str, command: Any) -> str:
-    context = Context(command, info_name=f"kvtrace {name}")
-    usage = command.get_usage(context).removeprefix("Usage: ")
-    text, _, example = cleandoc(command.help.replace("\b", "")).partition("Example:\n")
+def _page(name: str, line: CommandLine) -> str:
+    text, _, example = line.text.partition("Example:\n")
     return "\n".join(
         [
             f"# kvtrace {name}",
             "",
-            f"```text\n{' '.join(usage.split())}\n```",
+            f"```text\n{line.usage}\n```",
             "",
             _prose(text),
             "## Example",
             "",
             f"```bash\n{cleandoc(example)}\n```",
             "",
-            *_table("argument", command, context),
-            *_table("option", command, context),
+            *_table("argument", line.arguments),
+            *_table("option", line.options),
         ]
     )
 
 
-def _table(kind: str, command: Any, context: Context) -> list[str]:
+def _table(kind: str, parameters: tuple[Parameter, ...]) -> list[str]:
     """Return a section on the command's arguments or options, as its `--help` has them."""
-    params = [each for each in command.get_params(context) if each.param_type_name == kind]
-    records = [each.get_help_record(context) for each in params]
-    rows = [f"| {_code(record[0])} | {_cell(_prose(record[1]))} |" for record in records if record]
+    rows = [f"| {_code(each.heading)} | {_cell(_prose(each.text))} |" for each in parameters]
     head = [f"## {kind.title()}s", "", f"| {kind} | what it is |", "|---|---|"]
     return [*head, *rows, ""] if rows else []
 

@@ -8,10 +8,10 @@ from typing import Any, Final, get_args, get_type_hints
 import kvtrace
 import kvtrace.clients
 from kvtrace import registry
-from kvtrace.analysis.results import MissingPackage, Rows, Told
+from kvtrace.analysis.results import Rows, Told
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.capture import api
-from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.errors import KvtraceError, MissingPackage
 
 PLACE: Final = "reference/python.md"
 

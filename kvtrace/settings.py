@@ -174,6 +174,7 @@ class AddedSetting:
         about: what it does, for docs/settings.md.
         read: parses a given value; raises BadSetting if it is not valid.
         option: the values and the help text of the option of `kvtrace run`; None: it has no option.
+        needs: packages beside pyarrow without which a recording has to leave it out.
     """
 
     name: str
@@ -181,6 +182,7 @@ class AddedSetting:
     about: str
     read: Callable[[Any], str | int]
     option: tuple[str, str] | None = None
+    needs: tuple[str, ...] = ()
 
     def of(self, settings: Settings) -> Any:
         """Return its value among settings."""

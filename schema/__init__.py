@@ -7,8 +7,8 @@
 schema.json; `golden/` holds one trace for each released version. `plain_reader.py` is for others: a
 reader in one file, with pyarrow alone.
 
-Imports numpy, pyarrow and zstandard only, and of kvtrace only its version. Everything else may
-import it.
+Imports pyarrow only, in `numpy_arrays.py` NumPy, and of kvtrace only its version. Everything else
+may import it.
 """
 
 # The folder lies at the top of the repository, from where it could be imported a second time.

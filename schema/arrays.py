@@ -1,9 +1,10 @@
-"""Values into Arrow arrays and back, for programs that are recorded: without pandas.
+"""Values into Arrow arrays and back, for programs that are recorded: with pyarrow alone.
 
 `pyarrow.array`, `pyarrow.scalar` and `Array.to_numpy` first import pandas where it is installed,
 even for a list of integers. That is 0.3 s and 36 MB which the program did not ask for, in a
 thread: a fork then inherits locks that are held, and at the interpreter's end the import
-fails, and recording with it. The layouts are those of Arrow's columnar format 1.5.
+fails, and recording with it. NumPy may be missing; `numpy_arrays.py` is for those who need it. The
+layouts are those of Arrow's columnar format 1.5.
 """
 
 from array import array
@@ -12,8 +13,6 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 #: Codes of `array.array`, which takes no number that does not fit.
@@ -29,6 +28,17 @@ _CODES: Final[Mapping[pa.DataType, str]] = {
     pa.float32(): "f",
     pa.float64(): "d",
 }
+
+
+_LONG: Final = array("l").itemsize == 8  # not on Windows
+#: Types by what a memoryview calls them.
+_FORMATS: Final[Mapping[str, pa.DataType]] = {
+    **{code: kind for kind, code in _CODES.items()},
+    "l": pa.int64() if _LONG else pa.int32(),
+    "L": pa.uint64() if _LONG else pa.uint32(),
+    "?": pa.bool_(),
+}
+_DIGITS: Final = bytes.maketrans(b"\0\1", b"01")
 
 
 class UnknownField(ValueError):
@@ -75,46 +85,54 @@ def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
     return made([valid, pa.py_buffer(numbers)])
 
 
-def array_of_numpy(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> Any:
-    """Return an array of NumPy's numbers or flags, null where they are `absent`."""
-    kind = pa.from_numpy_dtype(values.dtype)
-    valid = None if absent is None else _bits(~absent)
-    content = _bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(kind, len(values), [valid, content])
+def array_of_memory(values: Any) -> pa.Array | None:
+    """Return an array of the numbers or flags that an object shares as a buffer; None: it has none.
+
+    Numbers that lie side by side, as in `array.array` and in most arrays of NumPy, are not copied.
+    """
+    try:
+        content = memoryview(values)
+    except (TypeError, ValueError, BufferError):  # ValueError: NumPy's times and texts
+        return None
+    kind = _FORMATS.get(content.format)
+    if kind is None or content.ndim != 1:
+        return None
+    if kind == pa.bool_():
+        return pa.Array.from_buffers(
+            kind, len(content), [None, pa.py_buffer(packed(content.tobytes()))]
+        )
+    held = pa.py_buffer(values if content.c_contiguous else content.tobytes())
+    return pa.Array.from_buffers(kind, len(content), [None, held])
 
 
-def numpy_of(values: pa.Array, absent: int = 0) -> npt.NDArray[Any]:
-    """Return texts, flags, numbers, or times in nanoseconds; nulls are `absent`, of texts None."""
-    if not pa.types.is_primitive(values.type):
-        return np.array(values.to_pylist(), object)
+def memory_of(values: pa.Array) -> Any:
+    """Return the memory of numbers, or of times in nanoseconds; what is null may be any number."""
+    code: Any = "q" if pa.types.is_timestamp(values.type) else _CODES[values.type]
+    size = values.type.bit_width // 8
+    begin = values.offset * size
+    content = memoryview(values.buffers()[1] or b"")
+    return content[begin : begin + len(values) * size].cast(code)
+
+
+def comparable(values: pa.Array) -> Sequence[Any]:
+    """Return values as what Python compares: times are nanoseconds, nulls 0 or an empty text."""
     if pa.types.is_timestamp(values.type):
         values = values.view(pa.int64())  # a cast would import all of pyarrow.compute
-    kind = values.type.to_pandas_dtype()
-    if not len(values):
-        return np.zeros(0, kind)
-    content = values.buffers()[1]
-    if kind is np.bool_:
-        found = _flags(content, values)
-    else:
-        found = np.frombuffer(content, kind, len(values), values.offset * kind().itemsize)
-    return np.where(are_null(values), absent, found) if values.null_count else found
+    if values.type in _CODES and not values.null_count:
+        numbers: Sequence[Any] = memory_of(values)
+        return numbers
+    absent = 0 if values.type in _CODES else ""
+    return [absent if value is None else value for value in values.to_pylist()]
 
 
-def are_null(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Return for each value whether it is null."""
-    if not values.null_count:
-        return np.zeros(len(values), bool)
-    return ~_flags(values.buffers()[0], values)
+def _bits(flags: Iterable[Any]) -> pa.Buffer:
+    return pa.py_buffer(packed(bytes(map(bool, flags))))
 
 
-def _flags(bits: pa.Buffer, of: pa.Array) -> npt.NDArray[np.bool_]:
-    whole = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
-    return whole[of.offset : of.offset + len(of)].astype(bool)
-
-
-def _bits(flags: Iterable[bool] | npt.NDArray[np.bool_]) -> pa.Buffer:
-    whole = flags if isinstance(flags, np.ndarray) else np.fromiter(flags, bool)
-    return pa.py_buffer(np.packbits(whole, bitorder="little"))
+def packed(flags: bytes) -> bytes:
+    """Return the bits of flags that are a byte each, the first one lowest."""
+    digits = flags[::-1].translate(_DIGITS)
+    return int(digits or b"0", 2).to_bytes((len(flags) + 7) // 8, "little")
 
 
 def _offsets(parts: Iterable[Any]) -> pa.Buffer:
@@ -199,6 +217,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _flag(value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_ | None):
+    # NumPy's flags are none of bool; they say so themselves.
+    if not isinstance(value, bool | None) and str(getattr(value, "dtype", "")) != "bool":
         raise TypeError(f"True or False is expected, not {value!r:.60}")
     return bool(value)

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from kvtrace.schema.arrays import UnknownField, array_of, array_of_numpy
+from kvtrace.schema.arrays import UnknownField, array_of, array_of_memory
 from kvtrace.schema.errors import DamagedFile, SchemaMismatch
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 
-#: What a column may be given as: an Arrow array, a NumPy array, or a sequence of Python values.
+#: What a column may be given as: an Arrow array, a NumPy array or another buffer of numbers, or a
+#: sequence of Python values.
 ColumnValues = Any
 
 
@@ -129,6 +129,11 @@ def checked_names(table: Table, names: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column without dictionary encoding, which differs between chunks."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def _refuse_unknown(table: Table, names: Iterable[str]) -> None:
     known = {column.name for column in table.columns}
     unknown = sorted(set(names) - known)
@@ -144,12 +149,11 @@ def _array(table: Table, name: str, values: ColumnValues) -> pa.Array:
     where = f"{table.name}.{name}"
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
-    elif isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        values = array_of_numpy(values)
-    if isinstance(values, pa.Array):
-        return _arrow_array(values, wanted, where)
     if isinstance(values, str | bytes | Mapping):
         raise SchemaMismatch(f"{where} needs one value per row, not a single {type(values)}")
+    arrow = values if isinstance(values, pa.Array) else array_of_memory(values)
+    if arrow is not None:
+        return _arrow_array(arrow, wanted, where)
     try:
         return array_of(list(values), wanted)
     except UnknownField as error:

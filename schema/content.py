@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
+import pyarrow as pa
+
 from kvtrace.schema.errors import DamagedFile
 
 
@@ -32,6 +34,9 @@ AnyFrame = FrameLike | Mapping[str, Any] | tuple[str | None, int | None, int | N
 
 #: Bytes of the largest artifact that is read: twice the largest tensor that is recorded.
 MOST_BYTES: Final = 512 << 20
+
+#: A frame may have less content than its row says, so as much is decompressed at a time.
+_PART_BYTES: Final = 8 << 20
 
 _FIELDS = ("file", "line", "column", "function")
 
@@ -64,13 +69,11 @@ def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:
 
 def artifact_row(kind: str, content: bytes) -> dict[str, Any]:
     """A row of `artifacts` for plain content; its `sha256` is what other tables refer to."""
-    import zstandard
-
     return {
         "sha256": hashlib.sha256(content).hexdigest(),
         "kind": kind,
         "size_bytes": len(content),
-        "bytes": zstandard.ZstdCompressor(level=3).compress(content),
+        "bytes": pa.Codec("zstd", compression_level=3).compress(content, asbytes=True),
     }
 
 
@@ -81,22 +84,28 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
         DamagedFile: it cannot be decompressed, or is not what its hash says.
 
     """
-    import zstandard
-
     advice = "restore the file from a copy; kvtrace trace validate lists all that is damaged"
+    if not 0 <= size_bytes <= MOST_BYTES:
+        raise DamagedFile(
+            f"artifact {sha256[:12]} in {source} says that it has {size_bytes:,} bytes, and at "
+            f"most {MOST_BYTES:,} are read; {advice}"
+        )
     try:
-        # A frame that says its own size is decompressed to that size, whatever is asked for.
-        held = zstandard.frame_content_size(compressed)
-        if held not in (-1, size_bytes) or not 0 <= size_bytes <= MOST_BYTES:
-            raise DamagedFile(
-                f"artifact {sha256[:12]} in {source} says that it has {size_bytes:,} bytes (at "
-                f"most {MOST_BYTES:,} are read), its content {held:,}; {advice}"
-            )
-        content = zstandard.ZstdDecompressor().decompress(compressed, max_output_size=size_bytes)
-    except zstandard.ZstdError as error:
+        content = _decompressed(compressed, size_bytes + 1)
+    except OSError as error:
         raise DamagedFile(
             f"artifact {sha256[:12]} in {source} cannot be decompressed; {advice}"
         ) from error
     if len(content) != size_bytes or hashlib.sha256(content).hexdigest() != sha256:
         raise DamagedFile(f"artifact {sha256[:12]} in {source} does not match its hash; {advice}")
     return content
+
+
+def _decompressed(compressed: bytes, most: int) -> bytes:
+    """Return the first bytes of a frame's content; no more memory is taken than there are."""
+    parts = []
+    with pa.input_stream(pa.py_buffer(compressed), compression="zstd") as stream:
+        while most > 0 and (part := stream.read(min(most, _PART_BYTES))):
+            parts.append(part)
+            most -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,7 +1,16 @@
 """Errors that a user can act on. The text is one sentence: what was found, where, what to do."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+#: What kvtrace declares to need besides pyarrow, which alone records: names of imports, and pip's.
+PACKAGES: Final[Mapping[str, str]] = {
+    "duckdb": "duckdb",
+    "ml_dtypes": "ml_dtypes",
+    "numpy": "numpy",
+    "threadpoolctl": "threadpoolctl",
+    "z3": "z3-solver",
+}
 
 
 class KvtraceError(Exception):
@@ -56,6 +65,20 @@ class BadSetting(KvtraceError):
     """A setting or an option has a value that is not possible."""
 
     slug = "bad-setting"
+
+
+class MissingPackage(KvtraceError):
+    """A package is asked for that is not installed here."""
+
+    slug = "missing-package"
+
+
+def missing_package(problem: BaseException) -> str | None:
+    """Say which of kvtrace's own packages an import lacks; None where the problem is another."""
+    name = (problem.name or "").split(".")[0] if isinstance(problem, ModuleNotFoundError) else ""
+    if name not in PACKAGES:
+        return None
+    return f"needs {name}, which is not installed here; pip install kvtrace installs it."
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

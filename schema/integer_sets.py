@@ -1,73 +1,84 @@
 """Sets of integers that are mostly without gaps, as ids are: a hundred million take two numbers."""
 
-import numpy as np
-import numpy.typing as npt
+from bisect import bisect_right
 
-Integers = npt.NDArray[np.int64]
+import pyarrow as pa
+import pyarrow.compute as pc
 
 #: Ranges that wait, at least, before they are joined with those that are known.
 _FEW = 1 << 16
+_NONE = pa.array([], pa.int64())
 
 
 class IntegerSet:
     """A set of 64-bit integers, kept as ranges; memory goes with the number of gaps."""
 
     def __init__(self) -> None:
-        self._first = np.zeros(0, np.int64)
-        self._last = np.zeros(0, np.int64)
-        self._waiting: list[tuple[Integers, Integers]] = []
+        self._first = self._last = _NONE
+        self._waiting: list[tuple[pa.Array, pa.Array]] = []
         self._waiting_ranges = 0
 
-    def add(self, values: Integers) -> None:
-        """Add values, in any order and any number of times."""
+    def add(self, values: pa.Array) -> None:
+        """Add 64-bit values without nulls, in any order and any number of times."""
         first, last = _ranges(values)
         self._waiting.append((first, last))
-        self._waiting_ranges += first.size
+        self._waiting_ranges += len(first)
         # Joining costs as much as there is: so it is done when that has doubled.
-        if self._waiting_ranges > max(_FEW, self._first.size):
+        if self._waiting_ranges > max(_FEW, len(self._first)):
             self._join()
 
     def __len__(self) -> int:
         """How many different values there are."""
         self._join()
-        return int((self._last - self._first).sum()) + self._first.size
+        return len(self._first) + (pc.sum(pc.subtract(self._last, self._first)).as_py() or 0)
 
     @property
     def first(self) -> int | None:
         """The least value; None where there is none."""
         self._join()
-        return int(self._first[0]) if self._first.size else None
+        return self._first[0].as_py() if len(self._first) else None
 
-    def has(self, values: Integers) -> npt.NDArray[np.bool_]:
+    def has(self, values: pa.Array) -> pa.Array:
         """Tell of each value whether it is in the set."""
         self._join()
-        if not self._first.size:
-            return np.zeros(values.size, np.bool_)
-        place = np.maximum(np.searchsorted(self._first, values, side="right") - 1, 0)
-        found: npt.NDArray[np.bool_] = (self._first[place] <= values) & (
-            values <= self._last[place]
-        )
-        return found
+        if len(self._first) == 1:
+            first, last = self._first[0], self._last[0]
+            return pc.and_(pc.greater_equal(values, first), pc.less_equal(values, last))
+        firsts, lasts = self._first.to_pylist(), self._last.to_pylist()
+        places = [bisect_right(firsts, value) - 1 for value in values.to_pylist()]
+        reach = pa.array([None if place < 0 else lasts[place] for place in places], pa.int64())
+        return pc.fill_null(pc.less_equal(values, reach), False)
 
     def _join(self) -> None:
         if not self._waiting:
             return
-        first = np.concatenate([self._first, *(ranges[0] for ranges in self._waiting)])
-        last = np.concatenate([self._last, *(ranges[1] for ranges in self._waiting)])
+        first = pa.concat_arrays([self._first, *(ranges[0] for ranges in self._waiting)])
+        last = pa.concat_arrays([self._last, *(ranges[1] for ranges in self._waiting)])
         self._waiting, self._waiting_ranges = [], 0
-        order = np.argsort(first, kind="stable")
-        first, reach = first[order], np.maximum.accumulate(last[order])
-        # A new range begins where nothing before reaches up to it; a difference could overflow.
-        begins = np.ones(first.size, np.bool_)
-        begins[1:] = (first[1:] > reach[:-1]) & (first[1:] - 1 != reach[:-1])
-        ends = np.append(begins[1:], True)[: first.size]
-        self._first, self._last = first[begins], reach[ends]
+        order = pc.sort_indices(first)
+        first, reach = first.take(order), pc.cumulative_max(last.take(order))
+        # A new range begins where nothing before reaches up to it.
+        self._first, self._last = _apart(first, reach)
 
 
-def _ranges(values: Integers) -> tuple[Integers, Integers]:
+def _ranges(values: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return the first and last values of the ranges that some values make up."""
-    if values.size > 1 and not np.all(values[1:] > values[:-1]):
-        values = np.unique(values)
-    begins = np.ones(values.size, np.bool_)
-    begins[1:] = values[1:] - 1 != values[:-1]
-    return values[begins], values[np.append(begins[1:], True)[: values.size]]
+    if len(values) > 1 and not _all(pc.greater(values[1:], values[:-1])):
+        values = pc.unique(values).sort()
+    return _apart(values, values)
+
+
+def _apart(first: pa.Array, reach: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return ranges that do not touch, of ones by their first values and what all so far reach."""
+    if not len(first):
+        return first, reach
+    later = first[1:]
+    # What is one less than the least integer wraps around: it is behind no other value.
+    gaps = pc.and_(pc.greater(later, reach[:-1]), pc.not_equal(pc.subtract(later, 1), reach[:-1]))
+    border = pa.array([True])
+    begins, ends = pa.concat_arrays([border, gaps]), pa.concat_arrays([gaps, border])
+    return first.filter(begins), reach.filter(ends)
+
+
+def _all(flags: pa.Array) -> bool:
+    return bool(pc.all(flags).as_py())

@@ -5,14 +5,16 @@ of weights is exact, whatever was recorded in detail, and a sum of times by weig
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.schema.runs import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: How a run ended whose recording ended at its limit.
 LIMIT: Final = "limit"
@@ -20,17 +22,21 @@ LIMIT: Final = "limit"
 RING: Final = "ring:"
 
 
-def weights(rows: pa.Table) -> npt.NDArray[np.int64]:
+def weights(rows: pa.Table) -> "npt.NDArray[np.int64]":
     """How many launches or executions each row represents; the column `weight` has been read."""
-    written = pc.fill_null(rows["weight"], 1).to_numpy()
-    # A file may say anything.
-    found: npt.NDArray[np.int64] = np.maximum(written, 1).astype(np.int64)
+    found: npt.NDArray[np.int64] = weights_of(rows).to_numpy()
     return found
 
 
 def number_of(pieces: Iterable[pa.Table]) -> int:
     """How many launches, or executions, rows with the column `weight` represent."""
-    return sum(int(weights(piece).sum()) for piece in pieces)
+    return sum(pc.sum(weights_of(piece)).as_py() or 0 for piece in pieces)
+
+
+def weights_of(rows: pa.Table) -> pa.ChunkedArray:
+    """Return the column `weight`, in which each row represents at least one."""
+    written = pc.fill_null(rows["weight"], 1)
+    return pc.max_element_wise(written, 1).cast(pa.int64())  # a file may say anything
 
 
 def keeps_newest(run: Run) -> bool:

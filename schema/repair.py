@@ -8,7 +8,6 @@ before their begins, and entries of lists that are there.
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -56,9 +55,10 @@ def _once(rows: pa.Table, key: str, say: Callable[[str], None]) -> pa.Table:
     """Return the first row of each key."""
     if key not in rows.column_names or pc.count_distinct(rows.column(key)).as_py() == len(rows):
         return rows
-    first = np.sort(np.unique(rows.column(key).to_numpy(), return_index=True)[1])
+    places = pa.table({"key": rows.column(key), "place": range(len(rows))})
+    first = places.group_by("key").aggregate([("place", "min")])["place_min"].sort()
     say(f"{_counted(len(rows) - len(first))} with a {key} that an earlier row has; left out")
-    return rows.take(pa.array(first))
+    return rows.take(first)
 
 
 def _forwards(name: str, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import lt
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.schema.arrays import numpy_of
+from kvtrace.schema.arrays import comparable
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import NewerFormat
 from kvtrace.schema.journal import Damage, SegmentReader, described
@@ -102,32 +102,26 @@ def _conformed(reader: SegmentReader, table: Table) -> Iterator[pa.RecordBatch]:
 def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int, bool]:
     """How many rows there are, and whether they are in order already."""
     rows, ordered = 0, True
-    last: list[npt.NDArray[Any]] | None = None
+    last: tuple[Any, ...] | None = None
     for batch in batches:
         if batch.num_rows == 0:
             continue
         rows += batch.num_rows
         if not ordered or not sort:
-            continue
-        known = set(batch.schema.names)
-        if any(name not in known or batch.column(name).null_count for name in sort):
             ordered = False
             continue
-        keys = [numpy_of(batch.column(name)) for name in sort]
-        joined = (
-            keys
-            if last is None
-            else [np.concatenate(pair) for pair in zip(last, keys, strict=True)]
-        )
-        ordered = _in_order(joined)
-        last = [key[-1:] for key in keys]
+        keys = [comparable(batch.column(name)) for name in sort]
+        first = tuple(key[0] for key in keys)
+        ordered = (last is None or last <= first) and _in_order(keys)
+        last = tuple(key[-1] for key in keys)
     return rows, ordered
 
 
-def _in_order(keys: Sequence[npt.NDArray[Any]]) -> bool:
+def _in_order(keys: Sequence[Sequence[Any]]) -> bool:
     """Whether rows are in lexicographic order, first key first."""
-    fine = np.ones(len(keys[0]) - 1, dtype=bool)
-    for key in reversed(keys):
-        before, after = key[:-1], key[1:]
-        fine = (before < after) | ((before == after) & fine)
-    return bool(fine.all())
+    (first, *more) = keys
+    # A slice of a memoryview copies nothing, and this takes a third of the time of what follows.
+    if all(map(lt, first, first[1:])):
+        return True
+    rows = zip(*keys, strict=True) if more else first
+    return all(before <= after for before, after in pairwise(rows))

@@ -256,7 +256,7 @@ class _Known:
         """Add a piece of the column."""
         self.rows += len(column)
         if pa.types.is_integer(column.type):
-            self._numbers.add(column.drop_null().to_numpy())
+            self._numbers.add(column.drop_null().cast(pa.int64()).combine_chunks())
         elif self._texts is None:
             self._texts = pc.unique(column)
         else:
@@ -274,7 +274,7 @@ class _Known:
     def has(self, values: pa.Array) -> pa.Array:
         """Tell of each value whether it is one of them."""
         if self._texts is None:
-            return pa.array(self._numbers.has(values.cast(pa.int64()).to_numpy()))
+            return self._numbers.has(values.cast(pa.int64()))
         return pc.is_in(values, value_set=self._texts)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.registry import own_entries
+from kvtrace.schema.errors import PACKAGES
 from tests.support.imports import HEAVY_IN_CAPTURE, MODULES, imports_of, strings_of
 from tests.support.tree import PACKAGE, ROOT, tracked_names
 
@@ -71,7 +72,7 @@ ALLOWED = {
     "kvtrace.pytest_plugin": set(),
 }
 STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
-SCHEMA_LIBRARIES = {"numpy", "pyarrow", "zstandard"}
+SCHEMA_LIBRARIES = {"numpy", "pyarrow"}
 # A lock is made with forks.Lock, wherever in `kvtrace/` it is; whatever add-ons add to is asked of
 # the registry; a package finds its public names with lazy.found.
 EVERYWHERE = {"kvtrace.forks", "kvtrace.registry", "kvtrace.lazy"}
@@ -212,6 +213,32 @@ def test_capture_and_its_backends_import_nothing_heavy() -> None:
         if target.split(".")[0] in HEAVY_IN_CAPTURE
     ]
     assert broken == []
+
+
+#: Parts of recording and of the format that need NumPy: without it they are left out, and said so.
+WITH_NUMPY = (
+    "kvtrace.backends.cupti.",  # the device timeline
+    "kvtrace.backends.triton.runtime_arguments",  # the evaluator
+    "kvtrace.backends.triton.live_tensors",
+    "kvtrace.schema.numpy_arrays",
+)
+
+
+def test_a_recorder_needs_no_numpy() -> None:
+    recording = ("kvtrace.capture", "kvtrace.backends", "kvtrace._boot", "kvtrace.schema")
+    broken = [
+        name
+        for name, path in MODULES
+        if name.startswith(recording) and not name.startswith(WITH_NUMPY)
+        for target in imports_of(name, path, running=True)
+        if target.split(".")[0] == "numpy"
+    ]
+    assert broken == []
+
+
+def test_what_is_said_to_be_missing_is_what_is_declared_besides_pyarrow() -> None:
+    declared, _ = declared_dependencies()
+    assert set(PACKAGES.values()) == declared - {"pyarrow"}
 
 
 def test_what_records_asks_nothing_of_pyarrow_for_which_that_imports_pandas() -> None:

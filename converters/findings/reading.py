@@ -34,9 +34,9 @@ from kvtrace.converters.findings.model import (
 from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.unused import Definition, seen_lines, unused_ignores
 from kvtrace.converters.source_lines import SourceLines
-from kvtrace.figures.columns import without_dictionary
 from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.times import host_times
+from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.layout import pass_parts, run_folder
 
 if TYPE_CHECKING:

@@ -1,34 +1,28 @@
 """What a trace holds, at a glance: runs, kernels, launches, what was lost, what kvtrace had to say.
 
-`read_overview` makes plain data from the tables; `info_text` prints it.
+`read_overview` makes plain data from the tables; `info_text` prints it. What runs hold is counted
+with pyarrow alone; `kernels.py` has what kernels and devices took, which needs DuckDB.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.info.overhead import overhead_percent
-from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
-from kvtrace.converters.profile.recompiles import (
-    HeldLaunch,
-    Recompile,
-    held_launches,
-    read_recompiles,
-)
-from kvtrace.figures.database import scratch
-from kvtrace.figures.identity import KernelKey
-from kvtrace.figures.makers import OWN
+from kvtrace.figures.asked import STEADY, Asked
 from kvtrace.figures.scans import sound_rows
-from kvtrace.figures.tables import known_rows
-from kvtrace.figures.times import Times, host_times
 from kvtrace.figures.unevaluated import read_unevaluated
-from kvtrace.figures.window import STEADY, Asked, Window, windowed
-from kvtrace.schema.kept import number_of
+from kvtrace.schema.columns import without_dictionary
+from kvtrace.schema.errors import missing_package
+from kvtrace.schema.kept import number_of, weights_of
 
 if TYPE_CHECKING:
+    from kvtrace.converters.profile.device_time import DeviceTime
+    from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
+    from kvtrace.figures.window import Window
     from kvtrace.schema.trace import Run, Trace
 
 _LEVELS: Final = ("error", "warning", "info")
@@ -119,6 +113,7 @@ class Overview:
     `window` is the part of the runs that `kernels` and `device_time` are of, None where nothing
     has a time. `device_time` is all that devices did, None without a device timeline. `held` are
     launches that waited for their kernel, from `since` on; None where they were not asked for.
+    `missing` says which package `kernels`, `device_time` and `window` need that is not installed.
     """
 
     path: str
@@ -127,11 +122,12 @@ class Overview:
     kernels: tuple[KernelOverview, ...]
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
-    recompiles: tuple[Recompile, ...] = ()
-    held: tuple[HeldLaunch, ...] | None = None
+    recompiles: "tuple[Recompile, ...]" = ()
+    held: "tuple[HeldLaunch, ...] | None" = None
     since: str | None = None
-    device_time: DeviceTime | None = None
-    window: Window | None = None
+    device_time: "DeviceTime | None" = None
+    window: "Window | None" = None
+    missing: str | None = None
 
 
 def read_overview(
@@ -156,30 +152,40 @@ def read_overview(
     Raises:
         BadSetting: as `held_launches`, or there is no such part.
         DamagedFile, NewerFormat: as the reader of the trace.
+        ModuleNotFoundError: a package is not installed without which there is nothing of what was
+            asked for.
 
     """
-    times = host_times(trace, runs, with_medians=False)
-    phases: dict[str, dict[str, tuple[int, int | None]]] = {}
-    for run_id, phase, launches, last_exit in times.phases:
-        phases.setdefault(run_id, {})[phase] = launches, last_exit
-    inside, window = windowed(trace, runs, part)
-    time = read_device_time(inside, runs, window)
-    unevaluated = read_unevaluated(trace, runs)
-    if inside is not trace:
-        times = host_times(inside, runs, with_medians=False)
-    return Overview(
+    overview = Overview(
         path=str(trace.path),
-        runs=tuple(_run(trace, run, phases.get(run.run_id, {})) for run in runs),
+        runs=tuple(_run(trace, run) for run in runs),
         other_runs=len(trace.run_ids) - len(runs),
-        kernels=_kernels(trace, runs, times, time),
+        kernels=(),
         messages=_messages(trace, runs),
-        notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),
-        recompiles=read_recompiles(trace, runs) if recompiles else (),
-        held=held_launches(trace, runs, since) if warmup else None,
+        notes=(),
         since=since,
-        device_time=time,
-        window=window,
     )
+    try:
+        from kvtrace.converters.info.kernels import with_kernels
+
+        found = with_kernels(overview, trace, runs, part)
+    except ModuleNotFoundError as problem:
+        missing = missing_package(problem)
+        if missing is None or recompiles or warmup or part != STEADY:
+            raise
+        return replace(overview, missing=missing, notes=_notes(trace, runs))
+    if recompiles or warmup:
+        from kvtrace.converters.profile.recompiles import held_launches, read_recompiles
+
+        again = read_recompiles(trace, runs) if recompiles else ()
+        held = held_launches(trace, runs, since) if warmup else None
+        found = replace(found, recompiles=again, held=held)
+    return replace(found, notes=_notes(trace, runs))
+
+
+def _notes(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
+    unevaluated = read_unevaluated(trace, runs)
+    return (*trace.notes, *([] if unevaluated is None else [unevaluated.note]))
 
 
 def overview_object(overview: Overview) -> dict[str, Any]:
@@ -187,7 +193,8 @@ def overview_object(overview: Overview) -> dict[str, Any]:
     return asdict(overview)
 
 
-def _run(trace: "Trace", run: "Run", phases: Mapping[str, tuple[int, int | None]]) -> RunOverview:
+def _run(trace: "Trace", run: "Run") -> RunOverview:
+    phases = _phases(trace, run)
     return RunOverview(
         run_id=run.run_id,
         sealed=run.sealed,
@@ -223,6 +230,22 @@ def _run(trace: "Trace", run: "Run", phases: Mapping[str, tuple[int, int | None]
     )
 
 
+def _phases(trace: "Trace", run: "Run") -> dict[str, tuple[int, int | None]]:
+    """Count a run's launches by phase; return with each when its last one ended."""
+    found: dict[str, tuple[int, int | None]] = {}
+    # Times are read as pairs, or those that are set back would not be repaired.
+    for piece in trace.pieces("launches", [run], ["phase", "weight", "enter", "exit"]):
+        phase = pc.fill_null(without_dictionary(piece["phase"]), "run")
+        ends = piece["exit"].cast(pa.int64())
+        rows = pa.table({"phase": phase, "weight": weights_of(piece), "exit": ends})
+        sums = rows.group_by("phase").aggregate([("weight", "sum"), ("exit", "max")])
+        for row in sums.to_pylist():
+            count, last = found.get(row["phase"], (0, None))
+            latest = [end for end in (last, row["exit_max"]) if end is not None]
+            found[row["phase"]] = count + row["weight_sum"], max(latest, default=None)
+    return found
+
+
 def _executions(trace: "Trace", run: "Run") -> int:
     if run.settings.get("sample"):
         return number_of(trace.pieces("gpu_kernels", [run], ["weight"]))
@@ -234,73 +257,6 @@ def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
     if known is not None:
         return known
     return sum(piece.num_rows for piece in trace.pieces(table, [run], [column]))
-
-
-#: Variants and calls are those of the run that has most of them.
-_KERNELS: Final = """
-    WITH named AS (
-        SELECT *, dense_rank() OVER (
-            ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel
-        FROM kernels
-    ), variants AS (
-        SELECT kernel, max(number) AS variants FROM (
-            SELECT kernel, run, count(DISTINCT kernel_id) AS number
-            FROM named GROUP BY ALL
-        ) GROUP BY ALL
-    ), called AS (
-        SELECT kernel, max(number) AS calls, sum(launches) AS launches,
-            sum(tuning_launches) AS tuning_launches, sum(host_ns) AS host_ns,
-            sum(compiling_ns) AS compiling_ns
-        FROM (
-            SELECT n.kernel, c.run, count(*) AS number,
-                sum(t.launches) AS launches, sum(t.tuning_launches) AS tuning_launches,
-                sum(t.host_ns) AS host_ns, sum(t.compiling_ns) AS compiling_ns
-            FROM calls c JOIN named n ON n.run = c.run AND n.kernel_id = c.kernel_id
-            LEFT JOIN times t ON t.run = c.run AND t.call_id = c.call_id
-            GROUP BY ALL
-        ) GROUP BY ALL
-    )
-    SELECT coalesce(any_value(name), '') AS name, any_value(module) AS module,
-        any_value(source) AS source, arg_min_null(file, place) AS file,
-        arg_min_null(line, place) AS line,
-        arg_min_null(origin, place) AS origin, any_value(v.variants) AS variants,
-        coalesce(any_value(c.calls), 0) AS calls,
-        coalesce(any_value(c.launches), 0)::BIGINT AS launches,
-        coalesce(any_value(c.tuning_launches), 0)::BIGINT AS tuning_launches,
-        any_value(c.host_ns)::BIGINT AS host_ns, any_value(c.compiling_ns)::BIGINT AS compiling_ns
-    FROM named JOIN variants v USING (kernel) LEFT JOIN called c USING (kernel)
-    GROUP BY kernel ORDER BY min(place)
-"""
-
-
-def _kernels(
-    trace: "Trace", runs: Sequence["Run"], times: Times, device: DeviceTime | None
-) -> tuple[KernelOverview, ...]:
-    columns = ("kernel_id", "name", "module", "source", "file", "line", "origin")
-    kernels = known_rows(trace, runs, "kernels", columns)
-    kernels = kernels.append_column("place", pa.array(range(kernels.num_rows), pa.int64()))
-    with scratch() as database:
-        database.register("kernels", kernels)
-        database.register("calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
-        database.register("times", times.calls)
-        rows = database.sql(_KERNELS).to_arrow_table().to_pylist()
-    executed = {
-        row.key: row.device_ns
-        for row in (device.rows if device is not None else ())
-        if row.kind in OWN
-    }
-    found = [
-        KernelOverview(
-            device_ns=executed.get(
-                KernelKey(row["module"] or "", row["name"], row["source"] or "")
-            ),
-            **row,
-        )
-        for row in rows
-    ]
-    return tuple(
-        sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))
-    )
 
 
 def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:

@@ -4,12 +4,11 @@ import shlex
 import textwrap
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.info.info import KernelOverview, Message, Overview, RunOverview
 from kvtrace.converters.info.overhead import overhead_text
 from kvtrace.converters.profile.device_text import device_text
-from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
 from kvtrace.figures.identity import names_apart
 from kvtrace.text import (
     broken,
@@ -20,6 +19,9 @@ from kvtrace.text import (
     printable,
     wrapped,
 )
+
+if TYPE_CHECKING:
+    from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
 
 _SHOWN_KERNELS: Final = 15
 _SHOWN_ON_DEVICE: Final = 5
@@ -53,7 +55,11 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     if overview.device_time is not None:
         most = None if full else _SHOWN_ON_DEVICE
         lines += ["", *device_text(overview.device_time, most, "--all", width)]
-    lines += ["", *_kernels_text(overview.kernels, full, width)]
+    if overview.missing is None:
+        lines += ["", *_kernels_text(overview.kernels, full, width)]
+    else:
+        text = f"what kernels and devices took is left out: that {overview.missing}"
+        lines += ["", *wrapped(text, width)]
     if overview.recompiles:
         lines += ["", *_recompiles_text(overview.recompiles, width)]
     if overview.held is not None:
@@ -202,7 +208,7 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
     return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines
 
 
-def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
+def _recompiles_text(recompiles: "Sequence[Recompile]", width: int) -> list[str]:
     by_kernel: dict[tuple[str, str | None, str], list[Recompile]] = {}
     for one in recompiles:
         by_kernel.setdefault((one.run, one.file, one.kernel), []).append(one)
@@ -224,14 +230,14 @@ def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
 _SAME_LOADED: Final = "same IR, loaded from the cache (not a recompile)"
 
 
-def _is_same_loaded(one: Recompile) -> bool:
+def _is_same_loaded(one: "Recompile") -> bool:
     """Whether a variant is an earlier one, loaded once more."""
     return one.same_code and not (
         one.first or one.changes or one.distinguished_by or one.recompiled
     )
 
 
-def _recompile_lines(one: Recompile, width: int) -> list[str]:
+def _recompile_lines(one: "Recompile", width: int) -> list[str]:
     taken = f"took {duration(one.compile_ns)}" if one.recompiled else "from the cache"
     if one.load_ns is not None:
         taken += f", {duration(one.load_ns)} to load"
@@ -239,7 +245,7 @@ def _recompile_lines(one: Recompile, width: int) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _reason(one: Recompile) -> str:
+def _reason(one: "Recompile") -> str:
     """Say why a variant was compiled."""
     if one.first:
         return "its first variant"
@@ -255,7 +261,7 @@ def _reason(one: Recompile) -> str:
     return f"{same}, {'compiled again' if one.recompiled else 'loaded from the cache'}"
 
 
-def _held_text(held: Sequence[HeldLaunch], overview: Overview, width: int) -> list[str]:
+def _held_text(held: "Sequence[HeldLaunch]", overview: Overview, width: int) -> list[str]:
     since = f" from {overview.since} on" if overview.since is not None else ""
     if not held:
         return [f"no launch waited for its kernel to be compiled, loaded or tuned{since}"]

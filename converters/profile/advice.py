@@ -20,10 +20,10 @@ from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.lost_time import lost_time
 from kvtrace.converters.profile.occupancy import occupancy_of
 from kvtrace.converters.profile.recompiles import Recompile, read_recompiles
-from kvtrace.figures.columns import without_dictionary
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.tables import known_rows
+from kvtrace.schema.columns import without_dictionary
 from kvtrace.text import duration, percent, plural
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.profile.specialization import specialization
-from kvtrace.figures.columns import without_dictionary
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.times import host_times, trial_times
+from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.runs import plain_rows
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import Row, work_of_calls
+from kvtrace.figures.asked import STEADY, Asked
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, kernel_rows
 from kvtrace.figures.libraries import library_times
 from kvtrace.figures.times import device_times, figures_of_calls, host_times
-from kvtrace.figures.window import STEADY, Asked, Window, windowed
+from kvtrace.figures.window import Window, windowed
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

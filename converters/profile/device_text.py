@@ -1,13 +1,16 @@
 """A `DeviceTime` as a table for a terminal."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.figures.identity import names_apart
 from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
 
+if TYPE_CHECKING:
+    from kvtrace.converters.profile.device_time import DeviceTime
 
-def device_text(time: DeviceTime, most: int | None, option: str, width: int) -> list[str]:
+
+def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -> list[str]:
     """Return lines for a terminal: the first `most` rows, and when devices were idle.
 
     `option` is the one that shows all rows.
@@ -39,7 +42,7 @@ def device_text(time: DeviceTime, most: int | None, option: str, width: int) -> 
     return lines
 
 
-def _device_sentences(time: DeviceTime) -> Iterator[str]:
+def _device_sentences(time: "DeviceTime") -> Iterator[str]:
     busy = time.busy
     if not busy.span_ns:
         yield "when the device was busy is not known: the times are sums"

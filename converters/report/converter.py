@@ -9,7 +9,7 @@ from typing import Final
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.report.data import Report, report_data
 from kvtrace.converters.report.writing import write_report
-from kvtrace.figures.window import STEADY, Asked
+from kvtrace.figures.asked import STEADY, Asked
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 from kvtrace.text import plural

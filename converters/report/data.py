@@ -33,11 +33,12 @@ from kvtrace.converters.report.model import (
     Variant,
 )
 from kvtrace.converters.report.slices import BIN_COUNTS, NO_CALL, Executions, Integers, Slices
+from kvtrace.figures.asked import STEADY, Asked
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.unevaluated import read_unevaluated
-from kvtrace.figures.window import STEADY, Asked, windowed
+from kvtrace.figures.window import windowed
 from kvtrace.schema.contents import first_contents
 from kvtrace.schema.layout import replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows

@@ -12,7 +12,7 @@ from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
 from kvtrace.converters.query.query import column_values
 from kvtrace.converters.query.query_output import table_lines
-from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.errors import MissingPackage
 from kvtrace.schema.tables import TABLES
 from kvtrace.text import plural, printable
 
@@ -24,12 +24,6 @@ _AT_ONCE: Final = 10_000
 _WIDTH: Final = 100
 
 Data = TypeVar("Data")
-
-
-class MissingPackage(KvtraceError):
-    """A package that kvtrace does not need is asked for, and not installed."""
-
-    slug = "missing-package"
 
 
 class Rows:

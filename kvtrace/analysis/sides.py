@@ -9,7 +9,7 @@ from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, UnknownRun
 
 if TYPE_CHECKING:
-    from kvtrace.figures.window import Asked
+    from kvtrace.figures.asked import Asked
     from kvtrace.schema.trace import Selection
 
 _SECONDS = 10
@@ -57,7 +57,8 @@ def within(selection: "Selection", part: "Asked") -> "Selection":
         BadSetting: there is no such part.
 
     """
-    from kvtrace.figures.window import STEADY, windowed
+    from kvtrace.figures.asked import STEADY
+    from kvtrace.figures.window import windowed
     from kvtrace.schema.trace import Selection
 
     if part == STEADY:

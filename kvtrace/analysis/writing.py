@@ -11,7 +11,7 @@ from kvtrace.analysis.completing import complete
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
-from kvtrace.figures.window import STEADY, Asked
+from kvtrace.figures.asked import STEADY, Asked
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
 from kvtrace.schema.window import TraceWindow

@@ -20,6 +20,7 @@
 #include <Python.h>
 
 #include "_hot_direct.h"
+#include "_hot_rows.h"
 #include "_hot_signal.h"
 
 static PyTypeObject *recorder_type;
@@ -441,7 +442,10 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, const char *n
 
 PyMODINIT_FUNC PyInit__hot(void) {
   PyObject *module = PyModule_Create(&definition);
-  if (!module) return NULL;
+  if (!module || PyModule_AddFunctions(module, row_functions)) {
+    Py_XDECREF(module);
+    return NULL;
+  }
   name_grid = PyUnicode_InternFromString("grid");
   name_warmup = PyUnicode_InternFromString("warmup");
   name_new_kernel = PyUnicode_InternFromString("new_kernel");

@@ -233,10 +233,10 @@ class Contents(TakenForLaunches[_Taken]):
 
     # -- in the journal's thread ------------------------------------------------------------
 
-    def launches(self, columns: Mapping[str, Any]) -> None:
+    def launches(self, columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
         """Note which launches had something copied for them."""
         self._absorb()
-        super().launches(columns)
+        super().launches(columns, copied)
 
     def round(self, journal: "Journal") -> None:
         """Write what has arrived."""

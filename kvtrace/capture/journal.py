@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -63,8 +63,8 @@ class Listener(Protocol):
     def row(self, table: str, row: Mapping[str, Any]) -> None:
         """Observe a row before it is written."""
 
-    def launches(self, columns: Mapping[str, Any]) -> None:
-        """Observe launches, as columns of their table; `contents` numbers what was copied."""
+    def launches(self, columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
+        """Observe launches, as columns of their table, and `copied` as `LaunchRows` has it."""
 
     def round(self, journal: "Journal") -> None:
         """Add what there is by now, some times a second."""
@@ -340,10 +340,9 @@ class Journal:
             self._write_first_launches()
 
     def _write_first_launches(self) -> None:
-        import numpy as np
-
         from kvtrace.capture.hot import ROW
-        from kvtrace.capture.launch_rows import columns_of, has_graph_capture, stepped_back
+        from kvtrace.capture.launch_rows import launch_rows
+        from kvtrace.schema.arrays import memory_of
 
         _, content = self._launches[0]
         room = self._keeping.room(self._next_seq)
@@ -352,21 +351,20 @@ class Journal:
         if not content:
             self._launches.popleft()
             return
-        columns = columns_of(content)
-        if not self._saw_graph_capture and has_graph_capture(content):
+        launches = launch_rows(content, self._next_seq, self._last_exit)
+        columns = launches.columns
+        if not self._saw_graph_capture and launches.saw_graph_capture:
             self._saw_graph_capture = True
             self.add("messages", message_row(*_GRAPH_MESSAGE))
-        if stepped_back(columns, self._last_exit) and not self._saw_clock_step:
+        if launches.stepped_back and not self._saw_clock_step:
             self._saw_clock_step = True
             self.add("messages", message_row(*_CLOCK_MESSAGE))
-        self._last_exit = int(columns["exit"][-1])
-        count = len(columns["call_id"])
-        columns["seq"] = np.arange(self._next_seq, self._next_seq + count)
+        self._last_exit = memory_of(columns["exit"])[-1]
+        count, first = len(columns["seq"]), self._next_seq
         self._next_seq += count
-        self.overhead.add_launches(np.unique(columns["thread"]).tolist(), count)
-        self._tell(lambda listener: listener.launches(columns))
-        del columns["contents"]
-        kept = self._keeping.launches(columns, content)
+        self.overhead.add_launches(launches.threads, count)
+        self._tell(lambda listener: listener.launches(columns, launches.copied))
+        kept = self._keeping.launches(columns, content, first)
         self._write_rows()
         self._launches.popleft()  # the writer counts those that it cannot keep
         assert self._writer is not None

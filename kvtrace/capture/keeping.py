@@ -15,7 +15,12 @@ from kvtrace.settings import Amounts, Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kvtrace.capture.sampling import SampledExecutions, SampledLaunches
+    from kvtrace.capture.sampling import (
+        NativeSampledLaunches,
+        Sample,
+        SampledExecutions,
+        SampledLaunches,
+    )
     from kvtrace.schema.writer import RunWriter, SealedPart
 
 #: What grows with every launch, and goes when it is old.
@@ -37,7 +42,7 @@ class Keeping:
         #: Sealed parts with the number of launches, and the moment, when they were.
         self._parts: deque[tuple[SealedPart, int, float]] = deque()
         self._rotated = dict.fromkeys(_DROPPED, self._began)
-        self._launches: SampledLaunches | None = None
+        self._launches: SampledLaunches | NativeSampledLaunches | None = None
         self._executions: SampledExecutions | None = None
         self._one_in = settings.one_in
         self.full = False
@@ -49,25 +54,14 @@ class Keeping:
         end = self._end.launches
         return None if end is None else max(0, end - launches)
 
-    def launches(self, columns: Mapping[str, Any], content: bytes) -> Mapping[str, Any]:
-        """Return the launches that are recorded in detail; `content` has them as `LAYOUT`."""
+    def launches(self, columns: Mapping[str, Any], content: bytes, first: int) -> Mapping[str, Any]:
+        """Return the launches that are recorded in detail; `content` has them as `hot.ROW`."""
         if self._one_in == 1:
             return columns
-        import numpy as np
+        from kvtrace.capture.sampling import sampled_launches
 
-        from kvtrace.capture.launch_rows import LAYOUT
-        from kvtrace.capture.sampling import SampledLaunches
-        from kvtrace.schema.arrays import array_of_numpy
-
-        self._launches = self._launches or SampledLaunches(self._one_in)
-        rows = np.frombuffer(content, LAYOUT)
-        kept, weights = self._launches.chosen(rows, columns["seq"])
-        mask = array_of_numpy(kept)
-        found = {
-            name: column[kept] if isinstance(column, np.ndarray) else column.filter(mask)
-            for name, column in columns.items()
-        }
-        return found | {"weight": weights}
+        self._launches = self._launches or sampled_launches(self._one_in)
+        return _sampled(self._launches.chosen(content, first))
 
     def executions(self, columns: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the rows of `gpu_kernels` that are recorded."""
@@ -82,14 +76,10 @@ class Keeping:
 
     def rest(self, append: Callable[[str, Mapping[str, Any]], None]) -> None:
         """Append what represents launches and executions that are only counted so far."""
-        from kvtrace.capture.launch_rows import columns_of
-
         if self._launches is not None:
-            rows, seq, weights = self._launches.rest()
-            if len(rows):
-                columns = columns_of(rows.tobytes())
-                del columns["contents"]
-                append("launches", columns | {"seq": seq, "weight": weights})
+            last = self._launches.rest()
+            if last.rows:
+                append("launches", _sampled(last))
         left = None if self._executions is None else self._executions.rest()
         if left is not None:
             append("gpu_kernels", _columns(left))
@@ -164,6 +154,14 @@ class Keeping:
             or (newest.launches is not None and launched <= launches - newest.launches)
             or (newest.seconds is not None and sealed < now - newest.seconds)
         )
+
+
+def _sampled(sample: "Sample") -> Mapping[str, Any]:
+    """Return columns of `launches` that represent others, too."""
+    from kvtrace.capture.launch_rows import integers, launch_rows
+
+    columns = launch_rows(sample.rows, 0, 0).columns
+    return columns | {"seq": integers(sample.seq), "weight": integers(sample.weights)}
 
 
 def _columns(rows: "pa.Table") -> dict[str, Any]:

@@ -8,92 +8,72 @@ and phase since the one recorded before, so that the sum of weights is their num
 last one of each is recorded for those that are left.
 
 This is done in the journal's thread with what the hot path has recorded as ever, which costs the
-program's threads nothing.
+program's threads next to nothing: `_hot_rows.h` does what `SampledLaunches` does.
 """
 
-from typing import Any, Final
+from array import array
+from collections.abc import Hashable
+from struct import Struct
+from types import ModuleType
+from typing import Any, Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.capture.launch_rows import LAYOUT, PHASE_MASK
+from kvtrace.capture.hot import ROW
+from kvtrace.capture.launch_rows import PHASE_MASK, integers, native
 from kvtrace.capture.records import GRAPH_CAPTURE, PHASES
-from kvtrace.schema.arrays import are_null, array_of_numpy, numpy_of
-
-Numbers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from kvtrace.schema.arrays import array_of
 
 _KINDS: Final = len(PHASES)
-_NO_CALL: Final = -1
-#: Multipliers of the finaliser of splitmix64, which mixes all bits of a number.
-_FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND: Final = np.uint64(0x94D049BB133111EB)
-_STEP: Final = np.uint64(0x9E3779B97F4A7C15)
+#: Multipliers of the finalizer of splitmix64, which mixes all bits of a number.
+_FIRST: Final = 0xBF58476D1CE4E5B9
+_SECOND: Final = 0x94D049BB133111EB
+_STEP: Final = 0x9E3779B97F4A7C15
+_64_BITS: Final = (1 << 64) - 1
+
+#: What `_hot_rows.h` knows of a key: launches that wait (-1: none came), the last one's number and
+#: row.
+_KNOWN: Final = Struct(f"=qq{ROW.size}s")
 
 
-def is_chosen(numbers: Numbers, one_in: int) -> Mask:
-    """Tell which numbers are the chosen ones of their N."""
-    block = (numbers // one_in).astype(np.uint64)
-    with np.errstate(over="ignore"):
-        mixed = (block + np.uint64(1)) * _STEP
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND
-        mixed ^= mixed >> np.uint64(31)
-    chosen: Mask = (mixed % np.uint64(one_in)).astype(np.int64) == numbers % one_in
-    return chosen
+def is_chosen(number: int, one_in: int) -> bool:
+    """Tell whether a number is the chosen one of its N."""
+    block, place = divmod(number, one_in)
+    mixed = (block + 1) * _STEP & _64_BITS
+    mixed = (mixed ^ mixed >> 30) * _FIRST & _64_BITS
+    mixed = (mixed ^ mixed >> 27) * _SECOND & _64_BITS
+    return (mixed ^ mixed >> 31) % one_in == place
 
 
 class Weights:
-    """Counts rows by key, dense numbers from 0, until one of them is kept."""
+    """Counts rows by key, until one of them is kept."""
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self._left = np.zeros(0, np.int64)
-        self._seen = np.zeros(0, bool)
+    def __init__(self, one_in: int) -> None:
+        """Keep one row in so many, and the first of each key."""
+        self._one_in = one_in
+        self._waiting: dict[Hashable, int] = {}
 
-    def firsts(self, keys: Numbers) -> Mask:
-        """Tell which rows are the first of their key."""
-        self._reserve(keys)
-        places = np.unique(keys, return_index=True)[1]
-        found = np.zeros(len(keys), bool)
-        found[places] = ~self._seen[keys[places]]
-        self._seen[keys] = True
-        return found
+    def of(self, key: Hashable, number: int, *, always: bool = False) -> int:
+        """Return a row's weight; 0: it is counted for the next of its key that is kept."""
+        before = self._waiting.get(key)
+        count = 1 + (before or 0)
+        kept = before is None or always or is_chosen(number, self._one_in)
+        self._waiting[key] = 0 if kept else count
+        return count if kept else 0
 
-    def of(self, keys: Numbers, kept: Mask) -> Numbers:
-        """Return the weights of the kept rows; the others are counted for the next of their key."""
-        self._reserve(keys)
-        order = np.argsort(keys, kind="stable")
-        ranks = np.empty(len(keys), np.int64)
-        ranks[order] = np.arange(len(keys))  # neighbors are of one key, in order
-        at = np.sort(ranks[kept])
-        by = keys[order]
-        begins = np.flatnonzero(np.diff(by, prepend=-1))
-        begin = begins[np.searchsorted(begins, at, side="right") - 1]
-        before = np.concatenate(([-1], at[:-1]))
-        first = before < begin
-        found = np.where(first, at - begin + 1 + self._left[by[at]], at - before)
-        weights = np.empty(len(keys), np.int64)
-        weights[order[at]] = found
-        counts = np.bincount(keys, minlength=len(self._left))
-        self._left += counts
-        np.subtract.at(self._left, by[at], found)
-        return weights[kept]
+    def rest(self) -> dict[Any, int]:
+        """Return how many rows are left by key; they are left no longer."""
+        left = {key: count for key, count in self._waiting.items() if count}
+        self._waiting.update(dict.fromkeys(left, 0))
+        return left
 
-    def rest(self) -> tuple[Numbers, Numbers]:
-        """Return the keys of which rows are left, and how many; they are left no longer."""
-        keys = np.flatnonzero(self._left)
-        counts = self._left[keys]
-        self._left[keys] = 0
-        return keys, counts
 
-    def _reserve(self, keys: Numbers) -> None:
-        more = int(keys.max(initial=-1)) + 1 - len(self._left)
-        if more > 0:
-            more += len(self._left)  # doubles
-            self._left = np.pad(self._left, (0, more))
-            self._seen = np.pad(self._seen, (0, more))
+class Sample(NamedTuple):
+    """Launches that are recorded: rows of `hot.ROW`, their numbers and weights as 64 bits."""
+
+    rows: bytes
+    seq: bytes
+    weights: bytes
 
 
 class SampledLaunches:
@@ -101,35 +81,70 @@ class SampledLaunches:
 
     def __init__(self, one_in: int) -> None:
         """Record one in so many."""
-        self.one_in = one_in
-        self._weights = Weights()
-        self._last = np.zeros(0, LAYOUT)
-        self._last_seq = np.zeros(0, np.int64)
+        self._weights = Weights(one_in)
+        self._last: dict[Hashable, tuple[int, bytes]] = {}
 
-    def chosen(self, rows: npt.NDArray[Any], seq: Numbers) -> tuple[Mask, Numbers]:
-        """Tell which launches (of `LAYOUT`) are to be recorded; return those with their weights."""
-        phases = rows["phase"] & PHASE_MASK
-        keys = rows["call_id"] * _KINDS + phases
-        kept = is_chosen(seq, self.one_in) | self._weights.firsts(keys)
-        kept |= (rows["contents"] != 0) | (phases == GRAPH_CAPTURE)
-        weights = self._weights.of(keys, kept)
-        self._remember(keys, rows, seq)
-        return kept, weights
+    def chosen(self, rows: bytes, first: int) -> Sample:
+        """Return which launches are to be recorded; the first has that number."""
+        kept, numbers, weights = [], array("q"), array("q")
+        for seq, at in enumerate(range(0, len(rows), ROW.size), first):
+            row = rows[at : at + ROW.size]
+            _, _, call, _, _, contents, _, tagged = ROW.unpack(row)
+            phase = tagged & PHASE_MASK
+            key = call * _KINDS + phase
+            always = contents != 0 or phase == GRAPH_CAPTURE
+            weight = self._weights.of(key, seq, always=always)
+            self._last[key] = seq, row
+            if weight:
+                kept.append(row)
+                numbers.append(seq)
+                weights.append(weight)
+        return Sample(b"".join(kept), numbers.tobytes(), weights.tobytes())
 
-    def rest(self) -> tuple[npt.NDArray[Any], Numbers, Numbers]:
-        """Return the last launch of each call that has some left, their numbers and weights."""
-        keys, weights = self._weights.rest()
-        order = np.argsort(self._last_seq[keys])
-        keys = keys[order]
-        return self._last[keys], self._last_seq[keys], weights[order]
+    def rest(self) -> Sample:
+        """Return the last launch of each call that has some left."""
+        left = self._weights.rest()
+        return _in_order([(*self._last[key], count) for key, count in left.items()])
 
-    def _remember(self, keys: Numbers, rows: npt.NDArray[Any], seq: Numbers) -> None:
-        more = int(keys.max(initial=-1)) + 1 - len(self._last)
-        if more > 0:
-            self._last = np.pad(self._last, (0, more + len(self._last)))
-            self._last_seq = np.pad(self._last_seq, (0, more + len(self._last_seq)))
-        self._last[keys] = rows  # of rows of one key the last one stays
-        self._last_seq[keys] = seq
+
+class NativeSampledLaunches:
+    """Chooses as `SampledLaunches` does, in the compiled part."""
+
+    def __init__(self, one_in: int, compiled: ModuleType) -> None:
+        """Record one in so many."""
+        self._one_in = one_in
+        self._compiled = compiled
+        self._known = bytearray()
+
+    def chosen(self, rows: bytes, first: int) -> Sample:
+        """Return which launches are to be recorded; the first has that number."""
+        found = self._compiled.sampled_launches(rows, first, self._one_in, self._known)
+        if isinstance(found, int):  # there are more calls than there is room for
+            fresh = 2 * found - len(self._known) // _KNOWN.size
+            self._known += _KNOWN.pack(-1, 0, b"") * fresh
+            found = self._compiled.sampled_launches(rows, first, self._one_in, self._known)
+        return Sample(*found)
+
+    def rest(self) -> Sample:
+        """Return the last launch of each call that has some left."""
+        left = []
+        for place, (waiting, seq, row) in enumerate(_KNOWN.iter_unpack(self._known)):
+            if waiting > 0:
+                left.append((seq, row, waiting))
+                _KNOWN.pack_into(self._known, place * _KNOWN.size, 0, seq, row)
+        return _in_order(left)
+
+
+def sampled_launches(one_in: int) -> SampledLaunches | NativeSampledLaunches:
+    """Return what chooses among a run's launches."""
+    compiled = native()
+    return SampledLaunches(one_in) if compiled is None else NativeSampledLaunches(one_in, compiled)
+
+
+def _in_order(left: list[tuple[int, bytes, int]]) -> Sample:
+    left.sort()
+    seq, rows, weights = zip(*left, strict=True) if left else ((), (), ())
+    return Sample(b"".join(rows), array("q", seq).tobytes(), array("q", weights).tobytes())
 
 
 class SampledExecutions:
@@ -141,66 +156,46 @@ class SampledExecutions:
 
     def __init__(self, one_in: int) -> None:
         """Record one in so many."""
-        self.one_in = one_in
-        self._weights = Weights()
-        self._keys: dict[tuple[Any, ...], int] = {}
-        self._last: dict[int, pa.Table] = {}
+        self._one_in = one_in
+        self._weights = Weights(one_in)
+        self._last: dict[Hashable, pa.Table] = {}
 
     def chosen(self, rows: pa.Table) -> pa.Table:
         """Return the rows that are to be recorded, with their weights."""
-        keys = self._numbers(rows)
-        launch = rows["launch_seq"].combine_chunks()
-        of_launch = ~are_null(launch) & are_null(rows["graph_id"].combine_chunks())
-        record = numpy_of(rows["record"].combine_chunks())
-        numbers = np.where(of_launch, numpy_of(launch), record)
-        chosen = is_chosen(numbers, self.one_in)
-        kept = chosen | self._weights.firsts(keys)
-        weights = self._weights.of(keys, kept)
-        # A first one's launch may not be recorded: then it has no row.
-        found = _without_launches(rows, of_launch & ~chosen)
-        last = len(keys) - 1 - np.unique(keys[::-1], return_index=True)[1]
-        held = found.take(array_of_numpy(last))  # and not all of the rows
-        for place, key in enumerate(keys[last].tolist()):
+        names = ("launch_seq", "graph_id", "record", "call_id", "kind", "name")
+        places: list[int] = []
+        launches: list[int | None] = []
+        weights = array("q")
+        last: dict[Hashable, int] = {}
+        for place, row in enumerate(zip(*(rows[name].to_pylist() for name in names), strict=True)):
+            launch, graph, record, call, kind, name = row
+            of_launch = launch is not None and graph is None
+            number = launch if of_launch else record
+            key = (kind, name) if call is None else call
+            weight = self._weights.of(key, number)
+            # A first one's launch may not be recorded: then it has no row.
+            lost = of_launch and not is_chosen(number, self._one_in)
+            launches.append(None if lost else launch)
+            last[key] = place
+            if weight:
+                places.append(place)
+                weights.append(weight)
+        column = rows.schema.get_field_index("launch_seq")
+        found = rows.set_column(column, "launch_seq", array_of(launches, pa.int64()))
+        held = found.take(integers(array("q", last.values())))  # and not all of the rows
+        for place, key in enumerate(last):
             self._last[key] = held.slice(place, 1)
-        return _weighted(found.filter(array_of_numpy(kept)), weights)
+        return _weighted(found.take(integers(array("q", places))), weights)
 
     def rest(self) -> pa.Table | None:
         """Return the last execution of each kind that has some left; None where there is none."""
-        keys, weights = self._weights.rest()
-        if not len(keys):
+        left = self._weights.rest()
+        if not left:
             return None
-        rows = [self._last[key] for key in keys.tolist()]
+        rows = [self._last[key] for key in left]
         whole = pa.concat_tables(rows, promote_options="permissive").unify_dictionaries()
-        return _weighted(whole, weights)
-
-    def _numbers(self, rows: pa.Table) -> Numbers:
-        """Number each row's call, or else its kind and name."""
-        call = numpy_of(rows["call_id"].combine_chunks(), _NO_CALL)
-        by_name = call == _NO_CALL
-        kind, name = (_codes(rows[column]) for column in ("kind", "name"))
-        codes = np.stack([call, np.where(by_name, kind, -1), np.where(by_name, name, -1)])
-        places, inverse = np.unique(codes, axis=1, return_index=True, return_inverse=True)[1:]
-        found = []
-        for place in places.tolist():
-            row = rows.slice(place, 1).select(["call_id", "kind", "name"]).to_pylist()[0]
-            key = tuple(row.values()) if row["call_id"] is None else (row["call_id"],)
-            found.append(self._keys.setdefault(key, len(self._keys)))
-        return np.asarray(found, np.int64)[inverse.reshape(-1)]
+        return _weighted(whole, array("q", left.values()))
 
 
-def _codes(column: pa.ChunkedArray) -> Numbers:
-    """Return a number for each text of a dictionary-encoded column."""
-    indices = column.combine_chunks().indices
-    codes: Numbers = numpy_of(indices, -1).astype(np.int64)
-    return codes
-
-
-def _weighted(rows: pa.Table, weights: Numbers) -> pa.Table:
-    return rows.append_column("weight", array_of_numpy(weights))
-
-
-def _without_launches(rows: pa.Table, which: Mask) -> pa.Table:
-    place = rows.schema.get_field_index("launch_seq")
-    column = rows.column(place).combine_chunks()
-    fresh = array_of_numpy(numpy_of(column), are_null(column) | which)
-    return rows.set_column(place, "launch_seq", fresh)
+def _weighted(rows: pa.Table, weights: "array[int]") -> pa.Table:
+    return rows.append_column("weight", integers(weights))

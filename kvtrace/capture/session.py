@@ -18,6 +18,7 @@ from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
 from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import Messages, warn
+from kvtrace.capture.missing_packages import possible_here
 from kvtrace.capture.record_rows import argument_row, kernel_row
 from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.stacks import current_stack, forget_code
@@ -54,7 +55,7 @@ class Session:
     def __init__(self, out: str, settings: Settings) -> None:
         """Make a session that is ready to record into the directory `out`."""
         self.out = out
-        self.settings = settings
+        self.settings, missing = possible_here(settings)
         #: Called when the recording has ended, before its files are sealed.
         self.at_end: list[Callable[[], None]] = []
         #: Called with a call's id and its defects, where calls are judged while the program runs.
@@ -71,6 +72,8 @@ class Session:
         self._closed = False
         self._failure: str | None = None
         self._clear()
+        for text in missing:
+            self.message("warning", "missing-package", text)
         _sessions.add(self)
 
     def _clear(self) -> None:

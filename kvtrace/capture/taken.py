@@ -123,13 +123,11 @@ class TakenForLaunches(Generic[T]):
     def row(self, table: str, row: Mapping[str, Any]) -> None:
         """Other rows are of no interest."""
 
-    def launches(self, columns: Mapping[str, Any]) -> None:
+    def launches(self, _columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
         """Note which launches had something copied for them."""
-        numbers = columns["contents"]
-        for at in numbers.nonzero()[0].tolist():
-            if int(numbers[at]) in self._launches:
-                launch = (int(columns["seq"][at]), int(columns["call_id"][at]))
-                self._launches[int(numbers[at])] = launch
+        for number, seq, call_id in copied:
+            if number in self._launches:
+                self._launches[number] = (seq, call_id)
 
     def round(self, journal: "Journal") -> None:
         """Write what has arrived, as much as a round takes."""

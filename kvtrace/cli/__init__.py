@@ -3,11 +3,12 @@
 Add-ons and other packages add theirs as entry points of the group `kvtrace.commands`: an add-on's
 names a `Command`, which is read for the help, another package's may name a function.
 
-A command's module has one function `command(...)` annotated for typer. Its docstring is the help
-text and ends with an example; it returns None or 0 when all is well and 1 when it found what it
-looks for. A module is imported only when its command is asked for, and imports heavy packages
-inside the function, so that `kvtrace --help` and completion stay quick. Nothing imports this
-package from outside but the folder `commands` of an add-on.
+A command's module has one function `command(...)`, annotated as `parsing.py` says. Its docstring
+is the help text and ends with an example; it returns None or 0 when all is well and 1 when it found
+what it looks for. A module is imported only when its command is asked for, and imports heavy
+packages inside the function, so that `kvtrace --help` and completion stay quick; a sentence names
+one that is not installed. Nothing imports this package from outside but the folder
+`commands` of an add-on.
 """
 
 import gc
@@ -16,20 +17,22 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace import registry
 
 if TYPE_CHECKING:
-    import typer
+    from kvtrace.cli.parsing import CommandLine
 
-__all__ = ["GROUPS", "Command", "command_app", "complain", "main", "own_commands"]
+__all__ = ["GROUPS", "Command", "command_line", "complain", "main", "own_commands"]
 
 FOUND: Final = 1
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
+#: The word that a shell wants completed (`completion.py`).
+_COMPLETE: Final = "_KVTRACE_COMPLETE"
 #: 128 + SIGPIPE, what a shell reports for a program whose reader went away.
 READER_GONE: Final = 141
 
@@ -112,17 +115,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if "_KVTRACE_COMPLETE" in os.environ or arguments[:1] in (
-        ["--install-completion"],
-        ["--show-completion"],
-    ):
-        return _run_app(_completion_app(), arguments, "kvtrace")
+    if _COMPLETE in os.environ:
+        print("\n".join(_candidates(arguments, os.environ[_COMPLETE])))
+        return 0
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         print(_overview())
         return 0 if arguments else BAD_INPUT
     if arguments[0] in ("--version", "-V"):
         print(f"kvtrace {_version()}")
         return 0
+    if arguments[0] in ("--install-completion", "--show-completion"):
+        return _completion(*arguments)
     name, *rest = arguments
     if name in _PARTS:
         if not rest or rest[0] in ("--help", "-h", "help"):
@@ -136,11 +139,42 @@ def _dispatch(arguments: list[str]) -> int:
         name = _MOVED[name]
     if name not in _CORE and registry.entry("commands", name) is None:
         return complain(_no_command(name))
+    return _run(name, rest)
+
+
+def _run(name: str, words: list[str]) -> int:
+    """Run a command: its result becomes the exit code, its exceptions one sentence.
+
+    One that runs a program of the user's leaves the interpreter's settings alone.
+    """
+    from kvtrace.cli.parsing import HelpWanted
+    from kvtrace.schema.errors import KvtraceError, missing_package
+    from kvtrace.text import terminal_width
+
     try:
-        app = command_app(name)
+        function, passthrough = _function(name)
+        line = command_line(name)
+        given = line.parsed(words)
+        with nullcontext() if passthrough else _collecting_rarely():
+            code = function(**given)
+        sys.stdout.flush()
+    except HelpWanted:
+        print(line.help(terminal_width()))
+        return 0
+    except KvtraceError as problem:
+        return complain(str(problem))
+    except BrokenPipeError:
+        return _silence_output()
+    except MemoryError:
+        return complain(
+            "not enough memory; choose fewer runs with --run, or use a machine with more."
+        )
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else FOUND if end.code else 0
     except Exception as problem:  # noqa: BLE001 - whatever a module raises must become a sentence
-        return _unexpected(problem)
-    return _run_app(app, rest, f"kvtrace {name}")
+        missing = missing_package(problem)
+        return _unexpected(problem) if missing is None else complain(f"{name} {missing}")
+    return code or 0
 
 
 def _overview() -> str:
@@ -238,38 +272,42 @@ def _no_command(name: str) -> str:
     return f"there is no command {name!r}{nearest(name, own_commands())}; see kvtrace --help."
 
 
-def command_app(name: str) -> "typer.Typer":
-    """Return the typer application with this one command; imports the command's module."""
-    import typer
+def command_line(name: str) -> "CommandLine":
+    """Return what a command takes; imports the command's module."""
+    from kvtrace.cli.parsing import CommandLine
 
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    _register(app, name)
-    return app
-
-
-def _completion_app() -> "typer.Typer":
-    """Return the typer application with every command, for the shell's completion only."""
-    import typer
-
-    def made(name: str) -> "typer.Typer":
-        return typer.Typer(name=name, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-    app, parts = made("kvtrace"), {first: made(first) for first in _PARTS}
-    for name in own_commands():
-        _register(parts.get(name.split()[0], app), name)
-    for part in parts.values():
-        app.add_typer(part)
-    return app
-
-
-def _register(app: "typer.Typer", name: str) -> None:
     function, passthrough = _function(name)
-    settings = {"help_option_names": ["--help", "-h"], "max_content_width": 80}
-    if passthrough:
-        settings["allow_interspersed_args"] = False
-    help_text = _keep_indented_lines(function.__doc__ or name)
-    guarded = _guarded(function, of_a_user=passthrough)
-    app.command(name.split()[-1], help=help_text, context_settings=settings)(guarded)
+    return CommandLine(f"kvtrace {name}", function, passthrough=passthrough)
+
+
+def _completion(asked: str, *shell: str) -> int:
+    """Print or install what a shell reads, so that it completes commands and options."""
+    from kvtrace.cli.completion import install, script
+    from kvtrace.schema.errors import KvtraceError
+
+    try:
+        shown = script(os.environ, shell)[1] if "show" in asked else install(os.environ, shell)
+    except KvtraceError as problem:
+        return complain(str(problem))
+    except OSError as problem:
+        return complain(f"completion cannot be written: {problem}.")
+    print(shown)
+    return 0
+
+
+def _candidates(words: Sequence[str], begun: str) -> list[str]:
+    """Return what a word that is begun may become, after other words: commands, or options."""
+    name = " ".join(words[: 2 if words[:1] and words[0] in _PARTS else 1])
+    if not words:
+        found = dict.fromkeys(each.split()[0] for each in own_commands())
+    elif name in _PARTS:
+        found = dict.fromkeys(_PARTS[name])
+    elif begun.startswith("-") and name in own_commands():
+        options = command_line(name).options
+        found = dict.fromkeys(each for one in options for each in (*one.on, *one.off, "--help"))
+    else:
+        return []
+    return [each for each in found if each.startswith(begun)]
 
 
 def _function(name: str) -> tuple[Callable[..., int | None], bool]:
@@ -285,44 +323,6 @@ def _function(name: str) -> tuple[Callable[..., int | None], bool]:
     return found, False
 
 
-def _keep_indented_lines(docstring: str) -> str:
-    """Mark indented paragraphs, so that the help formatter does not re-wrap the examples."""
-    from inspect import cleandoc
-
-    paragraphs = cleandoc(docstring).split("\n\n")
-    return "\n\n".join(f"\b\n{text}" if "\n    " in text else text for text in paragraphs)
-
-
-def _guarded(function: Callable[..., int | None], *, of_a_user: bool) -> Callable[..., None]:
-    """Wrap a command: its result becomes the exit code, its exceptions one sentence.
-
-    `of_a_user`: it runs a program of the user's, whose settings are left alone.
-    """
-    from kvtrace.schema.errors import KvtraceError
-
-    @wraps(function)
-    def run(*positional: Any, **named: Any) -> None:
-        try:
-            with nullcontext() if of_a_user else _collecting_rarely():
-                code = function(*positional, **named)
-            sys.stdout.flush()
-        except KvtraceError as problem:
-            code = complain(str(problem))
-        except BrokenPipeError:
-            code = _silence_output()
-        except MemoryError:
-            code = complain(
-                "not enough memory; choose fewer runs with --run, or use a machine with more."
-            )
-        except Exception as problem:
-            if type(problem).__module__.partition(".")[0] in ("typer", "click"):
-                raise  # typer's own way to stop, or to complain about the usage
-            code = _unexpected(problem)
-        raise SystemExit(code or 0)
-
-    return run
-
-
 @contextmanager
 def _collecting_rarely() -> Iterator[None]:
     """Look for garbage less often: what commands build lives to their end, and there is much of it.
@@ -335,16 +335,6 @@ def _collecting_rarely() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def _run_app(app: "typer.Typer", arguments: list[str], program: str) -> int:
-    from typer.main import get_command
-
-    try:
-        get_command(app).main(args=arguments, prog_name=program)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else FOUND if end.code else 0
-    return 0
 
 
 def complain(sentence: str) -> int:

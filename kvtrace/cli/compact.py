@@ -6,9 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import DamagedFile
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def command(
     trace: TracePath,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be merged, and change nothing")
+        bool, Option("--dry-run", help="Show what would be merged, and change nothing")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import OutputOption, RunOption, TracePath, select, written_to
+from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
 from kvtrace.schema.errors import BadSetting
 
@@ -14,29 +13,29 @@ _FORMATS = [entry.name for entry in own_entries("converters")]
 def command(
     converter: Annotated[
         str,
-        typer.Argument(metavar="FORMAT", help=f"{', '.join(_FORMATS)}, or a plugin's name"),
+        Argument(metavar="FORMAT", help=f"{', '.join(_FORMATS)}, or a plugin's name"),
     ],
     trace: TracePath,
     output: OutputOption = None,
     run: RunOption = None,
     since: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--from",
             metavar="SECONDS",
             help="Leave out what is earlier than this after the runs began",
         ),
     ] = None,
     until: Annotated[
-        float | None, typer.Option("--to", metavar="SECONDS", help="Leave out what is later")
+        float | None, Option("--to", metavar="SECONDS", help="Leave out what is later")
     ] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the format; repeatable"),
+        Option("--set", metavar="NAME=VALUE", help="A setting of the format; repeatable"),
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Read the file back with its tool, such as Perfetto's engine"),
+        Option("--check", help="Read the file back with its tool, such as Perfetto's engine"),
     ] = False,
 ) -> int:
     """Write a timeline for ui.perfetto.dev or chrome://tracing, CSV tables, or an add-on's format.

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import (
     JunitFile,
     MarkdownFile,
@@ -14,6 +12,7 @@ from kvtrace.cli.options import (
     UntilOption,
     say,
 )
+from kvtrace.cli.parsing import Argument, Option
 
 _SIDE = (
     "Trace directory, DIRECTORY/@COMMIT (or tag, or branch), or DIRECTORY/RUN; with --in also "
@@ -22,13 +21,13 @@ _SIDE = (
 
 
 def command(
-    before: Annotated[str, typer.Argument(metavar="BEFORE", help=_SIDE)],
+    before: Annotated[str, Argument(metavar="BEFORE", help=_SIDE)],
     after: Annotated[
-        str | None, typer.Argument(metavar="AFTER", help="The same for the other side")
+        str | None, Argument(metavar="AFTER", help="The same for the other side")
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--against",
             metavar="NAME",
             help="The baseline to use as BEFORE (kvtrace baseline); give only AFTER",
@@ -37,19 +36,19 @@ def command(
     ] = None,
     base: Annotated[
         Path | None,
-        typer.Option("--in", metavar="DIR", help="Trace that has @COMMIT and RUN"),
+        Option("--in", metavar="DIR", help="Trace that has @COMMIT and RUN"),
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     mark: MarkOption = None,
     steps: StepsOption = None,
     json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write JSON (-: print it)")
+        str | None, Option("--json", metavar="FILE", help="Write JSON (-: print it)")
     ] = None,
     markdown: MarkdownFile = None,
     html: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--html",
             metavar="FILE",
             help="Write a page: source and IR side by side, figures as pairs, the report of AFTER",
@@ -57,14 +56,14 @@ def command(
     ] = None,
     junit: JunitFile = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print the details behind the headline, too")
+        bool, Option("--verbose", "-v", help="Print the details behind the headline, too")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Print the details with every line of every difference")
+        bool, Option("--full", help="Print the details with every line of every difference")
     ] = False,
     replay: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--replay/--no-replay",
             help="Replay and sanitize a side first if needed  [default: where that takes seconds]",
             show_default=False,
@@ -72,20 +71,20 @@ def command(
     ] = None,
     generic: Annotated[
         bool,
-        typer.Option("--generic", help="Compare, too, for which sizes kernels are proven"),
+        Option("--generic", help="Compare, too, for which sizes kernels are proven"),
     ] = False,
     meaning: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--meaning", help="Say of each changed kernel whether it computes the same, by its IR"
         ),
     ] = False,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit with 1 if there is a difference")
+        bool, Option("--exit-code", help="Exit with 1 if there is a difference")
     ] = False,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--fail-on",
             metavar="RULES",
             help="Exit with 1 where AFTER violates one, as 'findings.new, spills>0, "
@@ -96,7 +95,7 @@ def command(
     ] = None,
     time_threshold: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--time-threshold",
             metavar="PERCENT",
             help="Claim changes of median times beyond this, and count them as a difference  "

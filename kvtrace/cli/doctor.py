@@ -5,11 +5,11 @@ import os
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
+from kvtrace.cli.parsing import Option
 
 
 def command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON instead of text")] = False,
 ) -> int:
     """Say what works on this machine: recording, the device timeline, judging, rendering.
 

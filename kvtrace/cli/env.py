@@ -4,11 +4,11 @@ import json
 import os
 from typing import Annotated
 
-import typer
+from kvtrace.cli.parsing import Option
 
 
 def command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON instead of text")] = False,
 ) -> int:
     """Print the settings that a recording started here would have.
 

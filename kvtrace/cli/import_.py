@@ -4,9 +4,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli.options import say
+from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ _SOURCES = [entry.name for entry in own_entries("importers")]
 def command(
     files: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="[SOURCE] FILE…",
             help=f"Files of one job; SOURCE is {', '.join(_SOURCES)}, or a plugin's name, and "
             "without it recognized by each file's content",
@@ -26,7 +25,7 @@ def command(
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="The trace to add the runs to"),
+        Option("--output", "-o", metavar="FOLDER", help="The trace to add the runs to"),
     ] = Path("imported"),
 ) -> None:
     """Read traces of torch.profiler, Nsight Systems, rocprofv3, Proton or tritonparse.

@@ -3,8 +3,6 @@
 import json as json_format
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import (
     JsonOption,
     MarkOption,
@@ -14,24 +12,25 @@ from kvtrace.cli.options import (
     UntilOption,
     WholeOption,
 )
+from kvtrace.cli.parsing import Option
 
 
 def command(
     trace: TracePath,
     run: RunOption = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Every run of the directory, and every kernel")
+        bool, Option("--all", help="Every run of the directory, and every kernel")
     ] = False,
     recompiles: Annotated[
-        bool, typer.Option("--recompiles", help="Show why each kernel was compiled again")
+        bool, Option("--recompiles", help="Show why each kernel was compiled again")
     ] = False,
     warmup: Annotated[
         bool,
-        typer.Option("--warmup", help="Show the launches that waited for a kernel, to warm up"),
+        Option("--warmup", help="Show the launches that waited for a kernel, to warm up"),
     ] = False,
     since: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="TIME",
             help="Start the figures there: 2s or 300ms after the runs began, at 50% of them, or at "
             "a time; with --warmup: skip launches before so many seconds, or before a mark",
@@ -42,7 +41,7 @@ def command(
     steps: StepsOption = None,
     whole: WholeOption = False,
     autotune: Annotated[
-        bool, typer.Option("--autotune", help="Show what autotuners tried, and what they kept")
+        bool, Option("--autotune", help="Show what autotuners tried, and what they kept")
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -63,7 +62,6 @@ def command(
     from kvtrace.cli.options import asked_part, print_lines, select
     from kvtrace.converters.info.info import overview_object, read_overview
     from kvtrace.converters.info.info_text import overview_text
-    from kvtrace.converters.profile.autotune import read_tunings, tunings_text
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
@@ -73,6 +71,8 @@ def command(
     selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs
     if autotune:
+        from kvtrace.converters.profile.autotune import read_tunings, tunings_text
+
         tunings = read_tunings(selection.trace, runs)
         if json:
             print(json_format.dumps([asdict(tuning) for tuning in tunings], indent=2))

@@ -7,10 +7,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
+
+from kvtrace.schema.errors import PACKAGES
 
 State = Literal["ok", "missing", "broken"]
 
@@ -122,6 +124,11 @@ def _dispatcher() -> Iterator[Part]:
 
 
 def _timeline() -> Part:
+    from kvtrace.capture.missing_packages import missing
+
+    lacking = missing(("numpy",))
+    if lacking is not None:
+        return Part("timeline", "missing", f"KVTRACE_MODE=timeline needs {lacking}")
     from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable
 
     try:
@@ -131,10 +138,13 @@ def _timeline() -> Part:
 
 
 def _judging() -> Part:
-    try:
-        return Part("analysis", "ok", f"Z3 {version('z3-solver')}, DuckDB {version('duckdb')}")
-    except PackageNotFoundError as error:
-        return Part("analysis", "broken", f"{error} is not installed", "pip install kvtrace again")
+    lacking = [name for name in PACKAGES if find_spec(name) is None]
+    if lacking:
+        return Part(
+            "analysis", "missing", f"{', '.join(lacking)}: not installed, to record takes none",
+            "pip install kvtrace, here or where traces are analyzed",
+        )  # fmt: skip
+    return Part("analysis", "ok", f"Z3 {version('z3-solver')}, DuckDB {version('duckdb')}")
 
 
 def _rendering() -> Part:

@@ -5,18 +5,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import JsonOption, say
+from kvtrace.cli.parsing import Argument, Option
 
 
 def command(
-    traces: Annotated[
-        list[Path], typer.Argument(metavar="TRACE…", help="Trace directories", show_default=False)
-    ],
+    traces: Annotated[list[Path], Argument(metavar="TRACE…", help="Trace directories")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Write the trace to this new folder"),
+        Option("--output", "-o", metavar="FOLDER", help="Write the trace to this new folder"),
     ],
     as_json: JsonOption = False,
 ) -> None:

@@ -7,9 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import DamagedFile
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def command(
     trace: TracePath,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FOLDER",
@@ -31,7 +30,7 @@ def command(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be written, and change nothing")
+        bool, Option("--dry-run", help="Show what would be written, and change nothing")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -9,24 +9,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from kvtrace.cli import complain
+from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
 
 if TYPE_CHECKING:
     from kvtrace.analysis.engines import Engine
-    from kvtrace.figures.window import Asked
+    from kvtrace.figures.asked import Asked
     from kvtrace.schema.trace import Selection, Trace
     from kvtrace.settings import Settings
 
 TracePath = Annotated[
     Path,
-    typer.Argument(metavar="TRACE", help="Trace directory, or DIRECTORY/@COMMIT, or DIRECTORY/RUN"),
+    Argument(metavar="TRACE", help="Trace directory, or DIRECTORY/@COMMIT, or DIRECTORY/RUN"),
 ]
 RunOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--run",
         metavar="RUN",
         help="Run id, its beginning, or @COMMIT; without it the newest group of runs",
@@ -36,7 +35,7 @@ RunOption = Annotated[
 _ENGINES: Final = [entry.name for entry in own_entries("engines")]
 EngineOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--engine",
         metavar="|".join(("here", *_ENGINES)),
         help="The engine that computes it: docs/fleet.md",
@@ -44,7 +43,7 @@ EngineOption = Annotated[
 ]
 MasterOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--master",
         metavar="URL",
         help="Where --engine runs, such as local[4]  [default: as configured]",
@@ -53,7 +52,7 @@ MasterOption = Annotated[
 ]
 SinceOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--since",
         metavar="TIME",
         help="Start the figures there: 2s or 300ms after the runs began, at 50% of them, or at a "
@@ -63,7 +62,7 @@ SinceOption = Annotated[
 ]
 UntilOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--until",
         metavar="TIME",
         help="End the figures there; TIME as for --since",
@@ -72,7 +71,7 @@ UntilOption = Annotated[
 ]
 MarkOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--mark",
         metavar="NAME",
         help="Figures of the time that the mark NAME covers",
@@ -81,7 +80,7 @@ MarkOption = Annotated[
 ]
 StepsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--steps",
         metavar="FROM:TO",
         help="Figures of the steps FROM to TO - 1, counted from 0",
@@ -89,19 +88,17 @@ StepsOption = Annotated[
     ),
 ]
 WholeOption = Annotated[
-    bool, typer.Option("--whole", help="Figures of the whole run, not only of its steady part")
+    bool, Option("--whole", help="Figures of the whole run, not only of its steady part")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of text")]
 MarkdownFile = Annotated[
     str | None,
-    typer.Option("--markdown", metavar="FILE", help="Write Markdown, as for a review comment"),
+    Option("--markdown", metavar="FILE", help="Write Markdown, as for a review comment"),
 ]
-JunitFile = Annotated[str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML")]
+JunitFile = Annotated[str | None, Option("--junit", metavar="FILE", help="Write JUnit XML")]
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Write here (-: print it)", show_default=False
-    ),
+    Option("--output", "-o", metavar="FILE", help="Write here (-: print it)", show_default=False),
 ]
 
 
@@ -154,7 +151,7 @@ def asked_part(
         BadSetting: two of them exclude each other.
 
     """
-    from kvtrace.figures.window import Asked
+    from kvtrace.figures.asked import Asked
     from kvtrace.schema.errors import BadSetting
 
     given = {"--since or --until": since or until, "--whole": whole}

@@ -3,8 +3,6 @@
 import json as json_format
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import (
     EngineOption,
     JsonOption,
@@ -17,6 +15,7 @@ from kvtrace.cli.options import (
     UntilOption,
     WholeOption,
 )
+from kvtrace.cli.parsing import Option
 from kvtrace.converters.profile.call_paths import Grouping
 
 
@@ -29,20 +28,20 @@ def command(
     steps: StepsOption = None,
     whole: WholeOption = False,
     calls: Annotated[
-        bool, typer.Option("--calls", help="Each kernel's unique calls (grid and shapes) too")
+        bool, Option("--calls", help="Each kernel's unique calls (grid and shapes) too")
     ] = False,
-    lines: Annotated[bool, typer.Option("--lines", help="Source lines too")] = False,
+    lines: Annotated[bool, Option("--lines", help="Source lines too")] = False,
     by: Annotated[
         Grouping | None,
-        typer.Option("--by", help="Where kernels are called from, as a tree, in place of kernels"),
+        Option("--by", help="Where kernels are called from, as a tree, in place of kernels"),
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--device", metavar="NAME", help="The device whose limits to use, such as 'H100 PCIe'"
         ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Every row, not only the first")] = False,
+    full: Annotated[bool, Option("--full", help="Every row, not only the first")] = False,
     engine_name: EngineOption = "here",
     master: MasterOption = None,
     json: JsonOption = False,

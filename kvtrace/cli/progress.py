@@ -1,9 +1,16 @@
 """Progress bars on standard error, of passes and of queries; silent where nobody looks."""
 
+import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
+
+_CELLS: Final = 40
+_BETWEEN: Final = 0.1
+_ERASE: Final = "\r\x1b[K"
 
 
 @contextmanager
@@ -12,16 +19,11 @@ def calls_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-
-        def advance(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield advance
+    bar = _Bar(title)
+    try:
+        yield bar.show
+    finally:
+        bar.erase()
 
 
 @contextmanager
@@ -30,21 +32,44 @@ def query_progress(percent: Callable[[], float]) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
     done = threading.Event()
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("query", total=100)
+    bar = _Bar("query")
 
-        def follow() -> None:
-            while not done.wait(0.2):
-                bar.update(task, completed=max(0.0, percent()))
+    def follow() -> None:
+        while not done.wait(2 * _BETWEEN):
+            bar.show(max(0, int(percent())), 100)
 
-        follower = threading.Thread(target=follow, daemon=True)
-        follower.start()
-        try:
-            yield
-        finally:
-            done.set()
-            follower.join()
+    follower = threading.Thread(target=follow, daemon=True)
+    follower.start()
+    try:
+        yield
+    finally:
+        done.set()
+        follower.join()
+        bar.erase()
+
+
+class _Bar:
+    """A line of a terminal that is written over."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._begin = self._shown = time.monotonic()
+
+    def show(self, done: int, total: int) -> None:
+        """Show that so many are done; some times a second."""
+        now = time.monotonic()
+        if now - self._shown < _BETWEEN:
+            return
+        self._shown = now
+        share = min(1.0, done / total) if total else 0.0
+        bar = "━" * round(_CELLS * share)
+        passed = now - self._begin
+        left = f", {passed / share - passed:,.0f} s left" if share else ""
+        line = f"{self._title} {bar:<{_CELLS}} {share:4.0%}{left}"
+        width = shutil.get_terminal_size().columns
+        print(_ERASE + line[: width - 1], end="", file=sys.stderr, flush=True)
+
+    def erase(self) -> None:
+        """Leave the line as it was."""
+        print(_ERASE, end="", file=sys.stderr, flush=True)

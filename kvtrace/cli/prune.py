@@ -6,9 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +19,7 @@ def command(
     trace: TracePath,
     keep_last: Annotated[
         int | None,
-        typer.Option(
+        Option(
             metavar="N",
             help="Keep this many of the newest groups of runs; alone, delete all others",
             show_default=False,
@@ -28,7 +27,7 @@ def command(
     ] = None,
     older_than: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="TIME",
             help="Delete runs that began longer ago, such as 30d or 12h",
             show_default=False,
@@ -36,17 +35,17 @@ def command(
     ] = None,
     max_bytes: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SIZE",
             help="Delete the oldest until at most this is left, such as 50GB",
             show_default=False,
         ),
     ] = None,
     derived: Annotated[
-        bool, typer.Option("--derived", help="Delete their derived tables, and no run")
+        bool, Option("--derived", help="Delete their derived tables, and no run")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be deleted, and change nothing")
+        bool, Option("--dry-run", help="Show what would be deleted, and change nothing")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

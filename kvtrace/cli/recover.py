@@ -4,15 +4,14 @@ import json
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.parsing import Option
 
 
 def command(
     trace: TracePath,
     force: Annotated[
-        bool, typer.Option("--force", help="Seal runs of other hosts too; they must be dead")
+        bool, Option("--force", help="Seal runs of other hosts too; they must be dead")
     ] = False,
     as_json: JsonOption = False,
 ) -> int:

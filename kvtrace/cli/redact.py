@@ -7,9 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,29 +20,29 @@ def command(
     trace: TracePath,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Write the copy to this new folder"),
+        Option("--output", "-o", metavar="FOLDER", help="Write the copy to this new folder"),
     ],
     source: Annotated[
-        bool, typer.Option("--source", help="Source, and all compiled code but TTIR and TTGIR")
+        bool, Option("--source", help="Source, and all compiled code but TTIR and TTGIR")
     ] = False,
     paths: Annotated[
-        bool, typer.Option("--paths", help="Paths of files and folders; files become file1.py …")
+        bool, Option("--paths", help="Paths of files and folders; files become file1.py …")
     ] = False,
     names: Annotated[
         bool,
-        typer.Option("--names", help="Names of kernels, modules, parameters, variables; source"),
+        Option("--names", help="Names of kernels, modules, parameters, variables; source"),
     ] = False,
-    scalars: Annotated[bool, typer.Option("--scalars", help="Values of scalar arguments")] = False,
-    tensors: Annotated[bool, typer.Option("--tensors", help="Contents of tensors")] = False,
-    command_line: Annotated[bool, typer.Option("--command", help="The command line")] = False,
+    scalars: Annotated[bool, Option("--scalars", help="Values of scalar arguments")] = False,
+    tensors: Annotated[bool, Option("--tensors", help="Contents of tensors")] = False,
+    command_line: Annotated[bool, Option("--command", help="The command line")] = False,
     host: Annotated[
-        bool, typer.Option("--host", help="Host name, build of its system, the job's address")
+        bool, Option("--host", help="Host name, build of its system, the job's address")
     ] = False,
-    git: Annotated[bool, typer.Option("--git", help="Commit, branch, top folder")] = False,
+    git: Annotated[bool, Option("--git", help="Commit, branch, top folder")] = False,
     marks: Annotated[
-        bool, typer.Option("--marks", help="What the program passed to kvtrace.mark")
+        bool, Option("--marks", help="What the program passed to kvtrace.mark")
     ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="All of these")] = False,
+    everything: Annotated[bool, Option("--all", help="All of these")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write a copy of a trace without what you do not want to pass on; the trace stays as it is.

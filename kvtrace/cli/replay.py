@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli import complain
 from kvtrace.cli.options import (
     EngineOption,
@@ -15,10 +13,11 @@ from kvtrace.cli.options import (
     say,
     select,
 )
+from kvtrace.cli.parsing import Option
 
 ClientOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--client",
         metavar="NAME",
         help="What to compute: tracer, profiler, sanitizer, or a client of another "

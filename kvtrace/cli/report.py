@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import (
     MarkOption,
     RunOption,
@@ -17,10 +15,11 @@ from kvtrace.cli.options import (
     select,
     written_to,
 )
+from kvtrace.cli.parsing import Option
 
 MaxOption = Annotated[
     float,
-    typer.Option(
+    Option(
         "--max-mb",
         metavar="MIB",
         min=0.1,
@@ -28,18 +27,18 @@ MaxOption = Annotated[
     ),
 ]
 PageOption = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="Write the page here (-: print it)")
+    Path, Option("--output", "-o", metavar="FILE", help="Write the page here (-: print it)")
 ]
 ReplayOption = Annotated[
     bool | None,
-    typer.Option(
+    Option(
         "--replay/--no-replay",
         help="Replay and sanitize the trace first if needed  [default: where that takes seconds]",
         show_default=False,
     ),
 ]
 SourceOption = Annotated[
-    bool, typer.Option("--no-source", help="Leave out sources, IR and addresses as expressions")
+    bool, Option("--no-source", help="Leave out sources, IR and addresses as expressions")
 ]
 
 

@@ -2,29 +2,28 @@
 
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import OutputOption, RunOption, TracePath, select, written_to
+from kvtrace.cli.parsing import Option
 
 
 def command(
     trace: TracePath,
     launch: Annotated[
-        int | None, typer.Option("--launch", metavar="N", help="Number of the launch (seq)")
+        int | None, Option("--launch", metavar="N", help="Number of the launch (seq)")
     ] = None,
     call: Annotated[
-        int | None, typer.Option("--call", metavar="ID", help="Number of the unique call")
+        int | None, Option("--call", metavar="ID", help="Number of the unique call")
     ] = None,
     finding: Annotated[
         str | None,
-        typer.Option("--finding", metavar="ID", help="Id of a finding of sanitize, or its start"),
+        Option("--finding", metavar="ID", help="Id of a finding of sanitize, or its start"),
     ] = None,
     source: Annotated[
-        bool, typer.Option("--source", help="Take the kernel's Python source, not its IR")
+        bool, Option("--source", help="Take the kernel's Python source, not its IR")
     ] = False,
     contents: Annotated[
         int,
-        typer.Option(metavar="MB", help="Recorded contents of larger storages are left out"),
+        Option(metavar="MB", help="Recorded contents of larger storages are left out"),
     ] = 64,
     output: OutputOption = None,
     run: RunOption = None,

@@ -4,46 +4,41 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from kvtrace.cli.parsing import Argument, Option
 from kvtrace.settings import added_settings
 
 
 def command(
     program: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT [ARGS…]", help="Script, or module with -m")
+        list[str], Argument(metavar="SCRIPT [ARGS…]", help="Script, or module with -m")
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Directory of the trace")
+        Path, Option("--output", "-o", metavar="DIR", help="Directory of the trace")
     ] = Path("out"),
-    as_module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does")] = False,
+    as_module: Annotated[bool, Option("-m", help="Run a module, as python -m does")] = False,
     mode: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="launch|timeline|ops",
             help="How much is recorded",
             envvar="KVTRACE_MODE",
-            show_envvar=False,
         ),
     ] = "launch",
     tensors: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="none|index|int|all",
             help="Which tensors' contents to keep",
             envvar="KVTRACE_TENSORS",
-            show_envvar=False,
         ),
     ] = "index",
     kernels: Annotated[
         str,
-        typer.Option(
-            metavar="GLOB", help="Kernels to record", envvar="KVTRACE_KERNELS", show_envvar=False
-        ),
+        Option(metavar="GLOB", help="Kernels to record", envvar="KVTRACE_KERNELS"),
     ] = "*",
     source: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--source/--no-source",
             help="Keep source text in the trace  [default: source]",
             show_default=False,
@@ -51,44 +46,40 @@ def command(
     ] = None,
     target: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="TARGET",
             help="What to compile for where there is no GPU",
             envvar="KVTRACE_TARGET",
-            show_envvar=False,
         ),
     ] = "cuda:90",
     compile_to: Annotated[
         str,
-        typer.Option(
+        Option(
             "--compile",
             metavar="ttir|background|full",
             help="How far to compile without a GPU",
             envvar="KVTRACE_COMPILE",
-            show_envvar=False,
         ),
     ] = "full",
     device: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="none|answers|cpu",
             help="What a program that asks for a missing GPU gets",
             envvar="KVTRACE_DEVICE",
-            show_envvar=False,
         ),
     ] = "answers",
     sanitize: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="off|warn|raise",
             help="Judge each new call before its launch",
             envvar="KVTRACE_SANITIZE",
-            show_envvar=False,
         ),
     ] = "off",
     limit: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="2GB|10M launches|1h|ring:…",
             help="When to stop recording; with ring:, how much of the newest data to keep",
             show_default=False,
@@ -96,7 +87,7 @@ def command(
     ] = None,
     sample: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="1/N",
             help="Record one launch in N in detail, and count all",
             show_default=False,
@@ -138,7 +129,7 @@ def _signature() -> Signature:
     for name, setting in added_settings():
         if setting.option is not None:
             metavar, text = setting.option
-            kind = Annotated[str, typer.Option(metavar=metavar, help=text)]
+            kind = Annotated[str, Option(metavar=metavar, help=text)]
             default = str(setting.default)
             listed.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
     return own.replace(parameters=listed)

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli import complain
 from kvtrace.cli.options import (
     EngineOption,
@@ -22,6 +20,7 @@ from kvtrace.cli.options import (
     select,
     settings_in_force,
 )
+from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
     from kvtrace.converters.findings import Findings
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 RuleOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--rule",
         metavar="ID",
         help="Judge by this rule only; may be repeated; default and all name several",
@@ -38,7 +37,7 @@ RuleOption = Annotated[
 ]
 NoRuleOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--no-rule", metavar="ID", help="Leave this rule out; may be repeated", show_default=False
     ),
 ]
@@ -49,32 +48,32 @@ def command(
     run: RunOption = None,
     as_json: JsonOption = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="List proven accesses too, not only count them")
+        bool, Option("--all", help="List proven accesses too, not only count them")
     ] = False,
     as_sarif: Annotated[
-        bool, typer.Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
+        bool, Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
     ] = False,
     junit_file: Annotated[
         Path | None,
-        typer.Option("--junit", metavar="FILE", help="Write JUnit XML too", show_default=False),
+        Option("--junit", metavar="FILE", help="Write JUnit XML too", show_default=False),
     ] = None,
     rule: RuleOption = None,
     no_rule: NoRuleOption = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail on warnings and unknown verdicts, too")
+        bool, Option("--strict", help="Fail on warnings and unknown verdicts, too")
     ] = False,
     as_lines: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--lines/--blocks",
             help="Print one line per finding, path:line:column: severity[rule]: text  [default: "
             "into a pipe]",
             show_default=False,
         ),
     ] = None,
-    generic: Annotated[bool, typer.Option("--generic", hidden=True)] = False,
-    at: Annotated[str | None, typer.Option("--at", hidden=True)] = None,
-    assume: Annotated[Path | None, typer.Option("--assume", hidden=True)] = None,
+    generic: Annotated[bool, Option("--generic", hidden=True)] = False,
+    at: Annotated[str | None, Option("--at", hidden=True)] = None,
+    assume: Annotated[Path | None, Option("--assume", hidden=True)] = None,
     engine_name: EngineOption = "here",
     master: MasterOption = None,
 ) -> int:

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli import complain
 from kvtrace.cli.options import (
     JsonOption,
@@ -16,6 +14,7 @@ from kvtrace.cli.options import (
     select,
     settings_in_force,
 )
+from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
@@ -26,11 +25,11 @@ def command(
     run: RunOption = None,
     as_json: JsonOption = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail on warnings and unknown verdicts, too")
+        bool, Option("--strict", help="Fail on warnings and unknown verdicts, too")
     ] = False,
     at: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--at",
             metavar="SIZES",
             help='Judge kernels at other sizes, too, as "batch=64, seq=131072"',
@@ -39,7 +38,7 @@ def command(
     ] = None,
     assume: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--assume",
             metavar="FILE",
             help="File of contracts of index tensors, as 0 <= page < cache.shape[0]",

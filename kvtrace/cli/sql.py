@@ -5,9 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from kvtrace.cli.options import EngineOption, JsonOption, MasterOption, RunOption, TracePath
+from kvtrace.cli.parsing import Argument, Option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,24 +19,24 @@ Format = Literal["table", "json", "csv"]
 def command(
     trace: TracePath,
     statement: Annotated[
-        str, typer.Argument(metavar="SQL", help="One statement that reads, or - for standard input")
+        str, Argument(metavar="SQL", help="One statement that reads, or - for standard input")
     ],
     run: RunOption = None,
     every_run: Annotated[
-        bool, typer.Option("--all", help="Every run of the directory, not only the newest group")
+        bool, Option("--all", help="Every run of the directory, not only the newest group")
     ] = False,
     memory: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--memory", metavar="SIZE", help="The most memory that the query may use, such as 2GB"
         ),
     ] = None,
     temporary: Annotated[
         Path | None,
-        typer.Option("--temp", metavar="FOLDER", help="Folder for what does not fit in memory"),
+        Option("--temp", metavar="FOLDER", help="Folder for what does not fit in memory"),
     ] = None,
     form: Annotated[
-        Format, typer.Option("--format", metavar="table|json|csv", help="How to print the rows")
+        Format, Option("--format", metavar="table|json|csv", help="How to print the rows")
     ] = "table",
     json: JsonOption = False,
     engine_name: EngineOption = "here",

@@ -1,13 +1,12 @@
 """`kvtrace top`: what programs do while they are recorded."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli.options import print_lines
+from kvtrace.cli.parsing import Argument, Option
 
 if TYPE_CHECKING:
     from kvtrace.converters.info.live import Live
@@ -15,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def command(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="Trace directory")],
+    trace: Annotated[Path, Argument(metavar="TRACE", help="Trace directory")],
     once: Annotated[
-        bool, typer.Option("--once", help="Print one page and end; without a terminal the default")
+        bool, Option("--once", help="Print one page and end; without a terminal the default")
     ] = False,
     interval: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="Time between updates")
+        float, Option(metavar="SECONDS", min=0.1, help="Time between updates")
     ] = 1.0,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Kernels since the beginning, not of the last minute")
+        bool, Option("--whole", help="Kernels since the beginning, not of the last minute")
     ] = False,
 ) -> None:
     """Show what is recorded right now: launches, kernels, variants, findings.
@@ -60,25 +59,43 @@ def command(
 
 def _watch(follower: "Follower", live: "Live", trace: str, interval: float, *, whole: bool) -> None:
     """Show a page after the other until a key or Ctrl-C ends it."""
+    import shutil
     import time
 
-    from rich.console import Console
-    from rich.live import Live as Screen
-    from rich.text import Text
-
     from kvtrace.converters.info.live_text import page_lines
+    from kvtrace.text import printable, shorten
 
-    console = Console(highlight=False)
-    with _keys() as pressed, Screen(console=console, screen=True, auto_refresh=False) as screen:
+    with _keys() as pressed, _screen() as show:
         while True:
             now = time.time_ns()
             live.add(follower.look(), now)
             page = live.page(now, whole=whole)
-            lines = page_lines(page, trace, now, console.width, console.height)
-            shown = "\n".join([*lines[: console.height - 1], "q ends"])
-            screen.update(Text(shown, no_wrap=True, overflow="crop"), refresh=True)
+            width, height = shutil.get_terminal_size()
+            lines = page_lines(page, trace, now, width, height)
+            show([shorten(printable(line), width) for line in lines[: height - 1]])
             if pressed(interval) in ("q", "Q"):
                 return
+
+
+@contextmanager
+def _screen() -> Iterator[Callable[[Sequence[str]], None]]:
+    """Give what shows lines on the alternate screen, which the terminal leaves at the end.
+
+    The sequences are those of xterm (ctlseqs), which every terminal in use knows.
+    """
+    import sys
+
+    def show(lines: Sequence[str]) -> None:
+        shown = "".join(f"{line}\x1b[K\r\n" for line in lines)
+        sys.stdout.write(f"\x1b[H{shown}q ends\x1b[J")
+        sys.stdout.flush()
+
+    sys.stdout.write("\x1b[?1049h\x1b[?25l")
+    try:
+        yield show
+    finally:
+        sys.stdout.write("\x1b[?25h\x1b[?1049l")
+        sys.stdout.flush()
 
 
 @contextmanager

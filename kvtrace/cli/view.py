@@ -5,9 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select
+from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import KvtraceError
 
 _DEFAULT_WAIT_S: Final = 600.0
@@ -23,24 +22,24 @@ def command(
     trace: TracePath,
     perfetto: Annotated[
         bool,
-        typer.Option("--perfetto/--report", help="The timeline in the Perfetto UI, or the report"),
+        Option("--perfetto/--report", help="The timeline in the Perfetto UI, or the report"),
     ] = False,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open a browser, or print the address")
+        bool, Option("--browser/--no-browser", help="Open a browser, or print the address")
     ] = True,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Serve the report on this machine until Ctrl-C")
+        bool, Option("--serve", help="Serve the report on this machine until Ctrl-C")
     ] = False,
     port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="Where to serve it; 0: any")
+        int, Option(metavar="PORT", min=0, max=65535, help="Where to serve it; 0: any")
     ] = 0,
     output: OutputOption = None,
     run: RunOption = None,
     ui: Annotated[
-        str, typer.Option(metavar="URL", help="The Perfetto UI to use, such as a self-hosted one")
+        str, Option(metavar="URL", help="The Perfetto UI to use, such as a self-hosted one")
     ] = "https://ui.perfetto.dev",
     wait: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1, help="How long to offer the timeline")
+        float, Option(metavar="SECONDS", min=1, help="How long to offer the timeline")
     ] = _DEFAULT_WAIT_S,
 ) -> None:
     """Open the report of a trace in a browser, or its timeline in the Perfetto UI.

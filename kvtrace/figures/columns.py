@@ -65,11 +65,6 @@ def summed_by(code: Integers, amount: Integers) -> Integers:
     return found
 
 
-def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column without dictionary encoding, which differs between chunks."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
 def coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:
     """Return the distinct names of a dictionary column, None last, and the index of each row's."""
     if not len(column):

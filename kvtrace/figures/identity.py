@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import without_dictionary
 from kvtrace.figures.lines import GENERATED, HASH_SHOWN
+from kvtrace.schema.columns import without_dictionary
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

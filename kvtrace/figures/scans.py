@@ -13,7 +13,6 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import duckdb
 import pyarrow as pa
 
 from kvtrace.schema.layout import OBSERVED, SHARED, fetch, part_numbers, pass_parts, run_folder
@@ -23,6 +22,7 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow.dataset as pds
 
     from kvtrace.schema.table_types import Table
@@ -58,7 +58,7 @@ class Scans:
         self._itself = itself
         self._found: dict[str, dict[str, list[_Part]]] = {}
 
-    def close(self, database: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> None:
+    def close(self, database: "duckdb.DuckDBPyConnection", tables: Iterable[str]) -> None:
         """Leave a database nothing to reach but the parts of these tables."""
         opened = tables if self._itself else ()
         found = [parts for name in opened for parts in self._parts(name).values()]
@@ -71,7 +71,7 @@ class Scans:
 
     def create_view(
         self,
-        database: duckdb.DuckDBPyConnection,
+        database: "duckdb.DuckDBPyConnection",
         name: str,
         columns: Sequence[str] | None = None,
         repaired: Collection[str] = (),
@@ -128,12 +128,14 @@ class Scans:
 
     def _whole(
         self,
-        database: duckdb.DuckDBPyConnection,
+        database: "duckdb.DuckDBPyConnection",
         table: "Table",
         parts: Mapping[str, Sequence[_Part]],
         types: Mapping[str, Any],
-    ) -> duckdb.DuckDBPyRelation:
+    ) -> "duckdb.DuckDBPyRelation":
         """Return the rows of parts; DamagedFile where the first of them, or its like, is none."""
+        import duckdb  # counting rows takes none
+
         files = [part for several in parts.values() for part in several]
         fetch(part.path for part in files)
         try:
@@ -153,8 +155,8 @@ class Scans:
 
 
 def _scanned(
-    database: duckdb.DuckDBPyConnection, parts: Sequence[_Part], types: Mapping[str, Any]
-) -> duckdb.DuckDBPyRelation:
+    database: "duckdb.DuckDBPyConnection", parts: Sequence[_Part], types: Mapping[str, Any]
+) -> "duckdb.DuckDBPyRelation":
     """Return the rows of parts with the same columns, with others of these types as null."""
     files = ", ".join(quoted(str(part.path)) for part in parts)
     known = {*parts[0].columns, "run"}

@@ -42,15 +42,13 @@ class Times:
 
     `calls` has columns run, call_id, and of executions that no call is known for `name` and `kind`,
     as they are shown; then those of `figures/kernels.py`. `kernels` has columns module, name and
-    source (a key of `identity.py`), kind and the median. `phases` are launches of each run by
-    phase, with when the last of them ended, in ns since 1970; `by_phase` those of each call: run,
-    call_id, phase, launches. `groups` has the medians of groups of kernels, where some were asked
-    for.
+    source (a key of `identity.py`), kind and the median. `by_phase` are launches of each call by
+    phase: run, call_id, phase, launches. `groups` has the medians of groups of kernels, where some
+    were asked for.
     """
 
     calls: pa.Table
     kernels: pa.Table
-    phases: tuple[tuple[str, str, int, int | None], ...] = ()
     by_phase: pa.Table | None = None
     groups: pa.Table | None = None
 
@@ -60,10 +58,6 @@ _LAUNCHES: Final = """
     CREATE TEMP TABLE steady AS
     SELECT p.place, p.kernel, t.ns, t.weight::INTEGER AS weight, true AS steady
     FROM launch_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
-"""
-_PHASES: Final = """
-    SELECT run::VARCHAR, coalesce(phase, 'run'), sum(weight)::BIGINT, epoch_ns(max(last_exit))
-    FROM grouped GROUP BY run, coalesce(phase, 'run')
 """
 _BY_PHASE: Final = """
     SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
@@ -152,7 +146,6 @@ def _host_times(
     return Times(
         database.sql(_by_call(LAUNCHED, of_calls, HOST_MEDIAN)).to_arrow_table(),
         database.sql(_by_kernel(of_kernels, HOST_MEDIAN)).to_arrow_table(),
-        tuple(database.execute(_PHASES).fetchall()),
         database.sql(_BY_PHASE).to_arrow_table(),
         None if groups is None else _of_groups(database, "steady", groups, HOST_MEDIAN),
     )

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.figures.asked import STEADY, WHOLE, Asked
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.steps import Steps, device_begins, marked_steps, periodic_steps
@@ -38,26 +39,6 @@ _LEAST_STEPS: Final = 2
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
                  "min": 60_000_000_000}  # fmt: skip
 _OFFSET: Final = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|%)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What part of the runs a user wants.
-
-    `since` and `until` are offsets from when the runs began (`2s`, `1.5`, `300ms`), shares of them
-    (`50%`), or points in time (ISO 8601); `mark` is the name of a mark; `steps` are places in the
-    steps that are found, as `10:20`: from the one to before the other, counted from 0.
-    """
-
-    since: str | None = None
-    until: str | None = None
-    mark: str | None = None
-    steps: str | None = None
-    whole: bool = False
-
-
-STEADY: Final = Asked()
-WHOLE: Final = Asked(whole=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ for line, code in (
 GONE = {
     "check": (
         ("-m kvtrace check out", 2, "there is no command 'check'"),
-        ("-m kvtrace run --check first program.py", 2, "No such option: --check"),
+        ("-m kvtrace run --check first program.py", 2, "run has no option --check"),
     ),
     "ci": (
         (

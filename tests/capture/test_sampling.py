@@ -1,101 +1,133 @@
 """One launch in so many in detail: numbers stay exact, whatever is launched when."""
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.launch_rows import LAYOUT
+from kvtrace.capture.hot import ROW
+from kvtrace.capture.launch_rows import native
 from kvtrace.capture.records import AUTOTUNE, GRAPH_CAPTURE, RUN
-from kvtrace.capture.sampling import SampledExecutions, SampledLaunches, Weights, is_chosen
+from kvtrace.capture.sampling import (
+    NativeSampledLaunches,
+    SampledExecutions,
+    SampledLaunches,
+    Weights,
+    is_chosen,
+)
 from kvtrace.schema.table_types import NAME
+
+KINDS = ["python"] if native() is None else ["python", "native"]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+LAUNCHES = st.tuples(st.integers(0, 4), st.sampled_from([RUN, AUTOTUNE, GRAPH_CAPTURE]))
+
+
+def sampled_by(kind, one_in):
+    return SampledLaunches(one_in) if kind == "python" else NativeSampledLaunches(one_in, native())
 
 
 @given(st.integers(1, 1000), st.integers(0, 2**40))
 def test_exactly_one_of_each_n_that_follow_each_other_is_chosen(one_in, block):
-    numbers = np.arange(block * one_in, (block + 1) * one_in)
-    assert is_chosen(numbers, one_in).sum() == 1
+    numbers = range(block * one_in, (block + 1) * one_in)
+    assert sum(is_chosen(number, one_in) for number in numbers) == 1
 
 
 def test_a_program_that_repeats_itself_is_seen_whole():
     # when a program does the same 100 launches again and again, and one in 100 is chosen
-    numbers = np.arange(100 * 10_000)
-    places = numbers[is_chosen(numbers, 100)] % 100
+    counts = [0] * 100
+    for number in range(100 * 10_000):
+        counts[number % 100] += is_chosen(number, 100)
     # then each of the 100 comes as often as by chance: 100 times, give or take 10
-    counts = np.bincount(places, minlength=100)
-    assert counts.min() > 50
-    assert counts.max() < 150
+    assert min(counts) > 50
+    assert max(counts) < 150
 
 
-@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=20), max_size=6))
-def test_weights_are_the_rows_of_a_key_since_the_last_that_was_kept(batches):
-    weights, waiting, found, expected = Weights(), {}, [], []
-    for batch in batches:
-        keys = np.array([key for key, _ in batch], np.int64)
-        kept = np.array([keep for _, keep in batch], bool)
-        found += weights.of(keys, kept).tolist()
-        for key, keep in batch:
-            waiting[key] = waiting.get(key, 0) + 1
-            if keep:
-                expected.append(waiting.pop(key))
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=60))
+def test_weights_are_the_rows_of_a_key_since_the_last_that_was_kept(given_rows):
+    weights, waiting, found, expected, seen = Weights(2**62), {}, [], [], set()
+    for number, (key, keep) in enumerate(given_rows, 2**61):
+        assert not is_chosen(number, 2**62)
+        found.append(weights.of(key, number, always=keep))
+        waiting[key] = waiting.get(key, 0) + 1
+        expected.append(waiting.pop(key) if keep or key not in seen else 0)
+        seen.add(key)
     assert found == expected
-    keys, counts = weights.rest()
-    assert dict(zip(keys.tolist(), counts.tolist(), strict=True)) == waiting
-    assert weights.rest()[0].size == 0
+    assert weights.rest() == waiting
+    assert weights.rest() == {}
 
 
-def rows(calls, phases=RUN, contents=0):
-    found = np.zeros(len(calls), LAYOUT)
-    found["call_id"], found["phase"], found["contents"] = calls, phases, contents
-    return found
+def rows(launches, contents=()):
+    copied = dict(contents)
+    return b"".join(
+        ROW.pack(place, place + 1, call, 0, 1, copied.get(place, 0), 0, phase)
+        for place, (call, phase) in enumerate(launches)
+    )
 
 
-@given(
-    st.lists(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([RUN, AUTOTUNE])), max_size=40)),
-    st.integers(1, 20),
-)
-def test_the_weights_of_each_call_and_phase_add_up_to_its_launches(batches, one_in):
-    sampled = SampledLaunches(one_in)
-    made, told, seq, seen = {}, {}, 0, set()
+def told(sample):
+    calls = [(row[2], row[7]) for row in ROW.iter_unpack(sample.rows)]
+    numbers = (memoryview(part).cast("q").tolist() for part in (sample.seq, sample.weights))
+    return list(zip(calls, *numbers, strict=True))
 
-    def tell(launches, numbers, weights):
-        for row, number, weight in zip(launches, numbers.tolist(), weights.tolist(), strict=True):
-            key = int(row["call_id"]), int(row["phase"])
-            told[key] = told.get(key, 0) + weight
+
+@every_kind
+@given(batches=st.lists(st.lists(LAUNCHES, max_size=40)), one_in=st.integers(1, 20))
+def test_the_weights_of_each_call_and_phase_add_up_to_its_launches(kind, batches, one_in):
+    sampled = sampled_by(kind, one_in)
+    made, found, seen, seq = {}, {}, set(), 0
+
+    def add(sample):
+        for key, number, weight in told(sample):
+            found[key] = found.get(key, 0) + weight
             assert number not in seen  # no launch is recorded twice
             seen.add(number)
 
     for batch in batches:
         for key in batch:
             made[key] = made.get(key, 0) + 1
-        launches = rows(*zip(*batch, strict=True)) if batch else rows([])
-        numbers = np.arange(seq, seq + len(batch))
+        add(sampled.chosen(rows(batch), seq))
+        numbers = range(seq, seq + len(batch))
+        assert {number for number in numbers if is_chosen(number, one_in)} <= seen
         seq += len(batch)
-        kept, weights = sampled.chosen(launches, numbers)
-        assert (kept | ~is_chosen(numbers, one_in)).all()
-        tell(launches[kept], numbers[kept], weights)
-    tell(*sampled.rest())
-    assert told == made
+    add(sampled.rest())
+    assert found == made
 
 
-def test_what_others_refer_to_is_recorded():
-    sampled = SampledLaunches(1_000_000)
+@pytest.mark.skipif(native() is None, reason="there is no compiled part here")
+@given(batches=st.lists(st.lists(LAUNCHES, max_size=40)), one_in=st.integers(1, 20))
+def test_the_compiled_part_chooses_the_same(batches, one_in):
+    both = [sampled_by(kind, one_in) for kind in KINDS]
+    seq = 2**40
+    for batch in batches:
+        python, compiled = (sampled.chosen(rows(batch), seq) for sampled in both)
+        assert python == compiled
+        seq += len(batch)
+    python, compiled = (sampled.rest() for sampled in both)
+    assert python == compiled
+    assert both[1].rest().rows == b""
+
+
+@pytest.mark.skipif(native() is None, reason="there is no compiled part here")
+def test_the_compiled_part_refuses_calls_without_a_number():
+    with pytest.raises(ValueError, match="numbered from 0"):
+        sampled_by("native", 2).chosen(rows([(-1, RUN)]), 0)
+
+
+@every_kind
+def test_what_others_refer_to_is_recorded(kind):
+    sampled = sampled_by(kind, 1_000_000)
     phases = [RUN, RUN, GRAPH_CAPTURE, GRAPH_CAPTURE, RUN, RUN]
-    kept, weights = sampled.chosen(
-        rows([0, 0, 1, 1, 0, 0], phases, [0, 0, 0, 0, 7, 0]), np.arange(6)
-    )
-    assert kept.tolist() == [True, False, True, True, True, False]
-    assert weights.tolist() == [1, 1, 1, 2]
-    (last,), (seq,), (left,) = sampled.rest()
-    assert (int(last["call_id"]), int(seq), int(left)) == (0, 5, 1)
+    launches = list(zip([0, 0, 1, 1, 0, 0], phases, strict=True))
+    found = told(sampled.chosen(rows(launches, {4: 7}.items()), 0))
+    assert [(seq, weight) for _, seq, weight in found] == [(0, 1), (2, 1), (3, 1), (4, 2)]
+    assert told(sampled.rest()) == [((0, RUN), 5, 1)]
 
 
 def executions(first, launches, calls, names, graphs=None):
     count = len(calls)
     return pa.table(
         {
-            "record": np.arange(first, first + count),
+            "record": pa.array(range(first, first + count), pa.int64()),
             "launch_seq": pa.array(launches, pa.int64()),
             "call_id": pa.array(calls, pa.int64()),
             "name": pa.array(names).dictionary_encode(),
@@ -109,29 +141,28 @@ def executions(first, launches, calls, names, graphs=None):
 def test_executions_are_recorded_with_their_launch_and_all_are_counted(one_in):
     # given a launch for each execution of calls 0 and 1, and executions without a launch
     sampled, launched = SampledExecutions(one_in), SampledLaunches(one_in)
-    made, told, seqs = {}, {}, []
+    made, counts, seqs = {}, {}, []
     for batch in range(20):
-        seq = np.arange(batch * 50, batch * 50 + 50)
-        kept, _ = launched.chosen(rows(seq % 2), seq)
-        seqs += seq[kept].tolist()
-        launches = [*seq.tolist(), *[None] * 7]
-        calls = [*(seq % 2).tolist(), *[None] * 7]
+        seq = range(batch * 50, batch * 50 + 50)
+        sample = launched.chosen(rows([(number % 2, RUN) for number in seq]), seq[0])
+        seqs += [number for _, number, _ in told(sample)]
+        launches = [*seq, *[None] * 7]
+        calls = [*(number % 2 for number in seq), *[None] * 7]
         names = [*["add"] * 50, *["gemm"] * 4, *["copy"] * 3]
         for call, name in zip(calls, names, strict=True):
             made[call, name] = made.get((call, name), 0) + 1
         taken = sampled.chosen(executions(batch * 57, launches, calls, names))
         for row in taken.to_pylist():
-            told[row["call_id"], row["name"]] = (
-                told.get((row["call_id"], row["name"]), 0) + row["weight"]
-            )
+            key = row["call_id"], row["name"]
+            counts[key] = counts.get(key, 0) + row["weight"]
             assert row["launch_seq"] is None or row["launch_seq"] in seqs
     # when all have been told, and what is left
     left = sampled.rest()
     for row in [] if left is None else left.to_pylist():
-        told[row["call_id"], row["name"]] += row["weight"]
+        counts[row["call_id"], row["name"]] += row["weight"]
         assert row["launch_seq"] is None
     # then each kind's weights are its number, and about one in so many was recorded
-    assert told == made
+    assert counts == made
     assert len(seqs) <= 1000 / one_in + 2
 
 

@@ -77,7 +77,7 @@ def test_a_mistyped_command_names_the_nearest(kvtrace):
 def test_help_imports_nothing_heavy():
     program = (
         "import sys, kvtrace.cli; kvtrace.cli.main(['--help']); "
-        "print([m for m in ('typer', 'rich', 'pyarrow', 'numpy', 'duckdb', 'z3', 'torch') "
+        "print([m for m in ('argparse', 'pyarrow', 'numpy', 'duckdb', 'z3', 'torch') "
         "if m in sys.modules], file=sys.stderr)"
     )
     assert python("-c", program).stderr.strip() == "[]"
@@ -223,12 +223,10 @@ def test_output_survives_a_terminal_that_knows_only_ascii(sound_trace):
 def test_the_shell_can_complete_commands():
     environment = {
         **os.environ,
-        "_KVTRACE_COMPLETE": "complete_bash",
-        "COMP_WORDS": "kvtrace sa",
-        "COMP_CWORD": "1",
+        "_KVTRACE_COMPLETE": "sa",
     }
     done = python("-m", "kvtrace", env=environment)
-    assert "sanitize" in done.stdout.split()
+    assert done.stdout.split() == ["sanitize"]
 
 
 def test_main_takes_its_arguments_from_the_command_line(monkeypatch, capsys):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.cli import command_app, own_commands
+from kvtrace.cli import command_line, own_commands
 from tests.docs.pages import ROOT, TUTORIALS, Command, Written, steps
 from tests.support.warm_python import warm_python
 
@@ -18,7 +18,7 @@ INSTALLING = ("pip install ", "make demo", "make test")
 
 KVTRACE = "import sys; from kvtrace.cli import main; sys.exit(main())"
 #: Packages that are imported once for all commands of all pages.
-IMPORTED = ("torch", "pyarrow.dataset", "pyarrow.parquet", "duckdb", "z3", "typer.main", "sympy")
+IMPORTED = ("torch", "pyarrow.dataset", "pyarrow.parquet", "duckdb", "z3", "sympy")
 
 
 @pytest.fixture(scope="module")
@@ -130,13 +130,11 @@ def test_its_examples_run_and_print_what_it_shows(page, environment, tmp_path):
 
 def parsed(words: list[str]) -> None:
     """Have a command's own parser read its arguments; raises on what it does not know."""
-    from typer.main import get_command
-
     _, name, *arguments = words
     if name not in own_commands():  # of two words
         name, *arguments = f"{name} {arguments[0]}", *arguments[1:]
     assert name in own_commands()
-    get_command(command_app(name)).make_context(f"kvtrace {name}", arguments)
+    command_line(name).parsed(arguments)
 
 
 UNRUN = [

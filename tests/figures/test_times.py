@@ -7,9 +7,9 @@ import pytest
 from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.query.query import connect
 from kvtrace.figures import times
+from kvtrace.figures.asked import WHOLE
 from kvtrace.figures.kernels import medians
 from kvtrace.figures.times import asked_times, device_times, host_times
-from kvtrace.figures.window import WHOLE
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.support.tiers import some

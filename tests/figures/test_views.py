@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.times import host_times
 from kvtrace.figures.trials import TUNING
@@ -154,6 +155,6 @@ def test_rows_that_have_to_be_repaired_are_summed_as_the_reader_gives_them(tmp_p
     assert (sums["compiling_launches"], sums["compiling_ns"]) == (1, 5)
     assert (sums["timed_launches"], sums["host_ns"]) == ((1, leave - enter) if timed else (0, None))
     assert trace.notes or enter is None
-    ((_, phase, number, last),) = host_times(trace, trace.runs).phases
-    assert (phase, number) == ("run", 2)
-    assert last == pc.max(launches["exit"].cast("int64")).as_py()
+    (run,) = read_overview(trace, trace.runs).runs
+    assert run.phases == {"run": 2}
+    assert run.last_launch == pc.max(launches["exit"].cast("int64")).as_py()

@@ -11,11 +11,12 @@ import pytest
 from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report import report_data
+from kvtrace.figures.asked import STEADY, WHOLE, Asked
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.makers import TRITON
 from kvtrace.figures.steps import period_of
 from kvtrace.figures.times import device_times, host_times
-from kvtrace.figures.window import STEADY, WHOLE, Asked, windowed
+from kvtrace.figures.window import windowed
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import TraceWindow

@@ -158,6 +158,18 @@ def editable(source_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Env
     return make_environment(tmp_path_factory.mktemp("editable"), "-e", source_tree)
 
 
+@pytest.fixture(scope="session")
+def small(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """What `pip install --no-deps kvtrace pyarrow` makes, beside torch and Triton."""
+    folder = tmp_path_factory.mktemp("small")
+    venv.create(folder, with_pip=False)
+    environment = Environment(folder)
+    for each in closure(["pyarrow", "torch", "triton"]):
+        link(each, environment.site_packages)
+    run_pip(environment, "install", "--no-deps", "--no-index", wheel)
+    return environment
+
+
 @pytest.fixture
 def uninstalled(wheel: Path, tmp_path: Path) -> Environment:
     """An environment into which the wheel was installed, and removed again."""

@@ -4,7 +4,6 @@ import hashlib
 from typing import Any
 
 import pyarrow as pa
-import zstandard
 from hypothesis import strategies as st
 
 from kvtrace.schema.repair import RANGES
@@ -140,4 +139,4 @@ def _fixed(name: str, kind: pa.DataType, index: int) -> Any:
 
 
 def _compressed(index: int) -> bytes:
-    return zstandard.ZstdCompressor(level=3).compress(CONTENTS[index])
+    return pa.Codec("zstd", 3).compress(CONTENTS[index], asbytes=True)

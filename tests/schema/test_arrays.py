@@ -1,6 +1,7 @@
 """Arrays that are made without pandas are those that pyarrow makes."""
 
 import datetime
+from array import array
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.schema.arrays import are_null, array_of, array_of_numpy, numpy_of
+from kvtrace.schema.arrays import array_of, array_of_memory, comparable, memory_of
+from kvtrace.schema.numpy_arrays import are_null, array_of_numpy, numpy_of
 from kvtrace.schema.table_types import FACTS, NAME, TIME
 from kvtrace.schema.tables import TABLES
 
@@ -118,3 +120,41 @@ def test_columns_of_a_matrix_are_copied_and_texts_and_times_come_back():
 
     assert numpy_of(pa.array([5, 10**18], TIME)).tolist() == [5, 10**18]
     assert numpy_of(pa.array(["b", "a"], NAME)).tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize("kind", ["i1", "i4", "i8", "u2", "f4", "f8", "?"])
+@given(values=st.lists(st.integers(0, 1)), step=st.sampled_from([1, 2, -1]))
+def test_what_shares_its_memory_becomes_what_pyarrow_makes_of_it(kind, values, step):
+    numbers = np.array(values, kind)[::step]
+
+    assert array_of_memory(numbers).equals(pa.array(numbers))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1],
+        np.zeros((2, 2)),
+        np.zeros(1, ">i8"),
+        np.zeros(1, "M8[ns]"),
+        np.zeros(1, "f2"),
+        b"ab"[:0],
+    ],
+)
+def test_what_shares_no_numbers_that_a_column_holds_has_no_array(values):
+    made = array_of_memory(values)
+    assert made is None or made.equals(pa.array([], pa.uint8()))
+
+
+def test_numbers_and_times_are_seen_where_they_lie():
+    times = pa.array([5, 10**18, 7], TIME)
+
+    assert memory_of(times.slice(1)).tolist() == [10**18, 7]
+    assert memory_of(pa.array([], pa.int32())).tolist() == []
+    assert array_of_memory(array("q", [1, 2])).equals(pa.array([1, 2]))
+
+
+def test_nulls_are_compared_as_nothing():
+    assert list(comparable(pa.array([3, None], TIME))) == [3, 0]
+    assert list(comparable(pa.array(["a", None]))) == ["a", ""]
+    assert list(comparable(pa.array([3, 4], pa.int32()))) == [3, 4]

@@ -44,14 +44,13 @@ def test_it_is_short_and_needs_pyarrow_alone() -> None:
 def test_importing_it_imports_nothing_else_of_kvtrace() -> None:
     program = (
         "import sys; from kvtrace.schema.plain_reader import read_runs; "
-        "print(sorted(name for name in sys.modules if name.startswith('kvtrace')), "
-        "'zstandard' in sys.modules)"
+        "print(sorted(name for name in sys.modules if name.startswith('kvtrace')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     expected = ["kvtrace", "kvtrace.schema", "kvtrace.schema.plain_reader"]
-    assert done.stdout.strip() == f"{expected} False"
+    assert done.stdout.strip() == str(expected)
 
 
 @pytest.mark.parametrize("name", list(TABLES))

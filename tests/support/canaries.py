@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import zstandard
 
 from kvtrace.schema.runs import plain_rows
 
@@ -36,7 +35,7 @@ def _pieces(path: Path, folder: Path) -> Iterator[bytes]:
         yield repr(dictionaries).encode("utf-8", "backslashreplace")
     if "bytes" in rows.column_names and pa.types.is_binary(rows.schema.field("bytes").type):
         for content in rows.column("bytes").to_pylist():
-            yield zstandard.ZstdDecompressor().decompress(content)
+            yield pa.input_stream(pa.py_buffer(content), compression="zstd").read()
 
 
 def _is_text(kind: pa.DataType) -> bool:

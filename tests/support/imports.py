@@ -9,7 +9,7 @@ from tests.support.tree import PACKAGE, ROOT, package_files
 
 #: What `app.html` is built from, and the scripts that build it: in no wheel.
 FRONT_END = PACKAGE / "converters" / "report" / "frontend"
-HEAVY_IN_CAPTURE = {"z3", "duckdb", "jinja2", "rich", "typer", "perfetto"}
+HEAVY_IN_CAPTURE = {"z3", "duckdb", "jinja2", "perfetto"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import zstandard
 
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace, stack_id
@@ -188,7 +187,7 @@ def _artifact(artifacts: dict[str, dict[str, Any]], kind: str, text: str | bytes
         "sha256": sha256,
         "kind": kind,
         "size_bytes": len(content),
-        "bytes": zstandard.ZstdCompressor().compress(content),
+        "bytes": pa.Codec("zstd").compress(content, asbytes=True),
     }
     return sha256
 

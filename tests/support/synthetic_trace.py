@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import zstandard
 
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.writer import RunWriter
@@ -179,7 +178,7 @@ def artifact_row(content: bytes, kind: str) -> dict[str, object]:
         "sha256": hashlib.sha256(content).hexdigest(),
         "kind": kind,
         "size_bytes": len(content),
-        "bytes": zstandard.ZstdCompressor().compress(content),
+        "bytes": pa.Codec("zstd").compress(content, asbytes=True),
     }
 
 

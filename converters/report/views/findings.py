@@ -13,7 +13,7 @@ import pyarrow as pa
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.slices import NO_CALL
 from kvtrace.converters.report.sources import Block, BlockSource, Context
-from kvtrace.figures.columns import without_dictionary
+from kvtrace.schema.columns import without_dictionary
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
-from kvtrace.figures.columns import without_dictionary
+from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.faults import Fault, fault_in
 from kvtrace.schema.runs import plain_rows
 

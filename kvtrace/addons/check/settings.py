@@ -91,6 +91,7 @@ CHECK: Final = AddedSetting(
         "first,sample:N,kernel:GLOB,finite[:N],digest[:N]",
         "Which launches' data to keep for checks",
     ),
+    needs=("numpy",),
 )
 CHECK_BYTES: Final = AddedSetting(
     name="check_bytes",

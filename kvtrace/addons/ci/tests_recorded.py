@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pytest
 
 from kvtrace.capture import api, groups
+from kvtrace.schema.arrays import memory_of
 from kvtrace.settings import settings_from_environment
 from kvtrace.text import plural, printable
 
@@ -104,9 +105,9 @@ class _Launched:
         elif table == "calls":
             self._kernels[row["call_id"]] = row["kernel_id"]
 
-    def launches(self, columns: Mapping[str, Any]) -> None:
+    def launches(self, columns: Mapping[str, Any], _copied: Sequence[tuple[int, int, int]]) -> None:
         """Count launches."""
-        self._calls.update(columns["call_id"].tolist())
+        self._calls.update(memory_of(columns["call_id"]))
 
     def round(self, journal: "Journal") -> None:
         """Add nothing to the recording."""

@@ -15,8 +15,8 @@ from kvtrace.figures.columns import (
     combined_codes,
     dictionary_values,
     integers,
-    without_dictionary,
 )
+from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 

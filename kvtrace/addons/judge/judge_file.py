@@ -48,7 +48,7 @@ _ORDER: Final = ("error", "unjudged", "warning", "note")
 _EXAMINER: Final = (
     "triton", "kvtrace.evaluate", "kvtrace.ir.parser", "kvtrace.addons.judge.examining",
     "kvtrace.clients.profiler", "kvtrace.symbolic", "kvtrace.verdicts", "kvtrace.metrics",
-    "kvtrace.recorded_calls", "kvtrace.converters.findings", "pyarrow.acero", "zstandard",
+    "kvtrace.recorded_calls", "kvtrace.converters.findings", "pyarrow.acero",
 )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from kvtrace.addons.judge.walls.mounts import importable_beside
 _LIBRARIES: Final = (
     "kvtrace.addons.judge.moves", "kvtrace.addons.judge.outputs", "torch.utils._device",
     "triton.compiler.code_generator",
-    "numpy.random", "numpy.ma", "zstandard", "kvtrace.evaluate", "kvtrace.ir.parser",
+    "numpy.random", "numpy.ma", "kvtrace.evaluate", "kvtrace.ir.parser",
     "kvtrace.backends.compiled_kernels.generic", "kvtrace.schema.writer",
     "kvtrace.verdicts.contents.index_arguments",
     "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",

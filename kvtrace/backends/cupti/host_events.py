@@ -15,7 +15,8 @@ from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable
 from kvtrace.backends.cupti.requests import FOLLOWED, KINDS, Requests
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import current_stack
-from kvtrace.schema.arrays import array_of, array_of_numpy
+from kvtrace.schema.arrays import array_of
+from kvtrace.schema.numpy_arrays import array_of_numpy
 from kvtrace.schema.table_types import NAME
 
 if TYPE_CHECKING:

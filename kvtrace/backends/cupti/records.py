@@ -1,4 +1,4 @@
-"""CUPTI's records of kernels, copies and fills as columns: where fields lie, how long a record is.
+"""CUPTI's records of kernels, copies and fills as columns: where fields lie.
 
 The fields that are read lie at the same offsets in `CUpti_ActivityKernel9` (CUDA 12.0 to 12.9) and
 in `CUpti_ActivityKernel10` to `13` (CUDA 13.0 to 13.5), which differ in length; so do those of
@@ -13,12 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-#: `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL` (kernels are recorded and still run side by side),
-#: `CUPTI_ACTIVITY_KIND_MEMCPY` and `CUPTI_ACTIVITY_KIND_MEMSET`.
-CONCURRENT_KERNEL: Final = 10
-COPY: Final = 1
-FILL: Final = 2
-KINDS: Final = (CONCURRENT_KERNEL, COPY, FILL)
+from kvtrace.backends.cupti.record_kinds import FILL
 
 _FIELDS: Final = {
     "registers": (6, "<u2"),
@@ -55,23 +50,6 @@ _COPIES: Final = {
     9: "memcpy host to host",
     10: "memcpy peer to peer",
 }
-
-#: First CUPTI API version of each length of a record, in bytes.
-_KERNELS: Final = ((18, 208), (130000, 216), (130100, 224), (130300, 232), (130400, 248))
-_COPYING: Final = ((18, 88), (26, 96), (130400, 112))
-_FILLING: Final = ((18, 88), (130400, 104))
-_NEWEST: Final = 130600
-
-
-def record_lengths(version: int) -> tuple[int, int, int] | None:
-    """Bytes of records of a kernel, a copy and a fill in a CUPTI API version; None: not known."""
-    if not _KERNELS[0][0] <= version < _NEWEST:
-        return None
-    kernel, copy, fill = (
-        [length for first, length in lengths if version >= first][-1]
-        for lengths in (_KERNELS, _COPYING, _FILLING)
-    )
-    return kernel, copy, fill
 
 
 def layout(length: int) -> np.dtype[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,8 +29,9 @@ from kvtrace.backends.cupti.silence import PATIENCE, Silence
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.forks import Lock
-from kvtrace.schema.arrays import array_of, array_of_numpy, numpy_of
+from kvtrace.schema.arrays import array_of
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.numpy_arrays import array_of_numpy, numpy_of
 from kvtrace.schema.symbols import readable
 from kvtrace.schema.table_types import NAME
 
@@ -100,10 +101,10 @@ class Timeline:
             grid = (row["grid_x"], row["grid_y"], row["grid_z"])
             self._grids[row["call_id"]] = (row["kernel_id"], grid)
 
-    def launches(self, columns: Mapping[str, Any]) -> None:
+    def launches(self, columns: Mapping[str, Any], _copied: Sequence[tuple[int, int, int]]) -> None:
         """Observe launches, before the journal's round asks for kernels."""
         device = numpy_of(columns["device"], -1).astype(np.int64)
-        call = np.asarray(columns["call_id"], np.int64)
+        call = numpy_of(columns["call_id"])
         phase = numpy_of(columns["phase"].indices)
         graph = numpy_of(columns["graph_id"], 0).astype(np.int64)
         captured = phase == GRAPH_CAPTURE
@@ -119,10 +120,10 @@ class Timeline:
         rows = np.flatnonzero(known)
         self._joiner.add_launches(
             Launches(
-                seq=np.asarray(columns["seq"], np.int64)[rows],
+                seq=numpy_of(columns["seq"])[rows],
                 call=call[rows],
-                enter=np.asarray(columns["enter"], np.int64)[rows],
-                leave=np.asarray(columns["exit"], np.int64)[rows],
+                enter=numpy_of(columns["enter"])[rows],
+                leave=numpy_of(columns["exit"])[rows],
                 device=device[rows],
                 stream=stream[rows],
                 graph=np.where(captured, graph, 0)[rows],

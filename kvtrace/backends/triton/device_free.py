@@ -15,6 +15,7 @@ from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton import autotune_free
 from kvtrace.backends.triton.device_free_state import STOPPED, state
 from kvtrace.capture.ends import before_finalization
+from kvtrace.capture.missing_packages import missing
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.launches import LaunchAdapter
@@ -87,7 +88,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
         try:
             return original()
         except RuntimeError as error:
-            if not _means_none(str(error)):
+            if not _means_none(str(error)) or _lacks_evaluator(session):
                 raise
     from kvtrace.backends.triton import compiler_key
     from kvtrace.backends.triton.absent_gpu.facts import DEFAULT_TARGET
@@ -112,6 +113,15 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
         f"Triton found no GPU: the target is {target}, and compiled kernels run in the evaluator",
     )
     return driver
+
+
+def _lacks_evaluator(session: "Session") -> bool:
+    """Tell whether kernels cannot be evaluated for want of a package, and say so in the run."""
+    lacking = missing(("numpy", "ml_dtypes"))
+    if lacking is not None:
+        text = f"without a GPU kernels run in kvtrace's evaluator, which needs {lacking}"
+        session.message("warning", "missing-package", text)
+    return lacking is not None
 
 
 def _stop_at_ttir(session: "Session") -> Replacements:

@@ -5,8 +5,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli.options import (
     JsonOption,
     RunOption,
@@ -16,6 +14,7 @@ from kvtrace.cli.options import (
     say,
     select,
 )
+from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.checked_runs import Checked
@@ -27,11 +26,11 @@ def command(
     run: RunOption = None,
     as_json: JsonOption = False,
     as_sarif: Annotated[
-        bool, typer.Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
+        bool, Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
     ] = False,
     cases: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--cases",
             metavar="DIR",
             help="Write each launch that differs there: its IR and memory, and a script that "
@@ -41,7 +40,7 @@ def command(
     ] = None,
     again: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--rerun",
             help="Launch again those that differ, on this machine's GPU, with other num_warps and "
             "num_stages",

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli.options import JsonOption, RunOption, print_lines, say, select
+from kvtrace.cli.parsing import Argument, Option
 from kvtrace.schema.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -19,22 +18,19 @@ if TYPE_CHECKING:
 
 
 def command(
-    action: Annotated[str, typer.Argument(metavar="save|list|rm", help="What to do")],
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The baseline, as main")
-    ] = None,
+    action: Annotated[str, Argument(metavar="save|list|rm", help="What to do")],
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="The baseline, as main")] = None,
     trace: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             metavar="[TRACE]",
             help="What save keeps  [default: what kvtrace gate recorded last]",
-            show_default=False,
         ),
     ] = None,
     run: RunOption = None,
     replay: Annotated[
         bool,
-        typer.Option("--replay/--no-replay", help="Replay and sanitize the run first if needed"),
+        Option("--replay/--no-replay", help="Replay and sanitize the run first if needed"),
     ] = True,
     as_json: JsonOption = False,
 ) -> None:

@@ -6,11 +6,10 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
-import typer
-
 from kvtrace.addons.ci.commands.analyses import analyses
 from kvtrace.cli import complain
 from kvtrace.cli.options import print_lines, say
+from kvtrace.cli.parsing import Argument, Option
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:
@@ -19,17 +18,17 @@ if TYPE_CHECKING:
 
 def command(
     good: Annotated[
-        str | None, typer.Argument(metavar="GOOD", help="Commit that others are compared with")
+        str | None, Argument(metavar="GOOD", help="Commit that others are compared with")
     ] = None,
     bad: Annotated[
-        str | None, typer.Argument(metavar="BAD", help="Later commit that breaks a rule")
+        str | None, Argument(metavar="BAD", help="Later commit that breaks a rule")
     ] = None,
     run: Annotated[
-        str, typer.Option("--run", metavar="COMMAND", help="What to run and record, for a shell")
+        str, Option("--run", metavar="COMMAND", help="What to run and record, for a shell")
     ] = "",
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--fail-on",
             metavar="RULES",
             help="Rules that a bad version violates; see kvtrace diff  [default: those of "
@@ -39,7 +38,7 @@ def command(
     ] = None,
     triton: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--triton",
             metavar="VERSIONS",
             help="Versions of Triton to run under in place of commits, as 3.5.1,3.6.0",
@@ -47,11 +46,11 @@ def command(
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="With --triton, show also what is the same under all")
+        bool, Option("--all", help="With --triton, show also what is the same under all")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="DIR",
@@ -59,7 +58,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    step: Annotated[Path | None, typer.Option("--step", hidden=True)] = None,
+    step: Annotated[Path | None, Option("--step", hidden=True)] = None,
 ) -> int:
     """Find the first commit, or version of Triton, whose kernels break a rule. Needs no GPU.
 

@@ -7,10 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli import complain
 from kvtrace.cli.options import JunitFile, MarkdownFile, print_lines, say
+from kvtrace.cli.parsing import Argument, Option
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.outputs import Outputs
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
 
 def command(
     program: Annotated[
-        list[str], typer.Argument(metavar="-- PROGRAM [ARGS…]", help="The command to record")
+        list[str], Argument(metavar="-- PROGRAM [ARGS…]", help="The command to record")
     ],
     against: Annotated[
-        str, typer.Option("--against", metavar="NAME", help="The baseline to compare with")
+        str, Option("--against", metavar="NAME", help="The baseline to compare with")
     ] = "main",
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--fail-on",
             metavar="RULES",
             help="Exit with 1 where the program violates one; see kvtrace diff  [default: those of "
@@ -37,13 +36,11 @@ def command(
     ] = None,
     save: Annotated[
         bool,
-        typer.Option(
-            "--save", help="Keep the run as the baseline afterwards, whatever the rules say"
-        ),
+        Option("--save", help="Keep the run as the baseline afterwards, whatever the rules say"),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="DIR",
@@ -53,12 +50,12 @@ def command(
     ] = None,
     markdown: MarkdownFile = None,
     html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Write a page of the comparison")
+        str | None, Option("--html", metavar="FILE", help="Write a page of the comparison")
     ] = None,
-    json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write JSON")] = None,
+    json: Annotated[str | None, Option("--json", metavar="FILE", help="Write JSON")] = None,
     junit: JunitFile = None,
     sarif: Annotated[
-        Path | None, typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF")
+        Path | None, Option("--sarif", metavar="FILE", help="Write the findings as SARIF")
     ] = None,
 ) -> int:
     """Record a program, judge and replay what it launches, and compare that with a baseline.

@@ -4,9 +4,8 @@ import json as json_format
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import JsonOption, RunOption, TracePath
+from kvtrace.cli.parsing import Option
 
 
 def command(
@@ -14,11 +13,9 @@ def command(
     run: RunOption = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write one HTML page", show_default=False
-        ),
+        Option("--output", "-o", metavar="FILE", help="Write one HTML page", show_default=False),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Every row, not only the first")] = False,
+    full: Annotated[bool, Option("--full", help="Every row, not only the first")] = False,
     json: JsonOption = False,
 ) -> None:
     """Show kernels over all runs of a directory: what became slower where, and findings.

@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from kvtrace.cli import complain
 from kvtrace.cli.options import JsonOption, RunOption, TracePath, complain_of, print_lines, select
+from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,7 +19,7 @@ def command(
     run: RunOption = None,
     kernel: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--kernel",
             metavar="NAME",
             help="Judge this kernel only; may be repeated",
@@ -29,7 +28,7 @@ def command(
     ] = None,
     over: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--over",
             metavar="WHAT",
             help="What must not change a row's result: rows, grid or an argument  [default: what "
@@ -39,7 +38,7 @@ def command(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--against",
             metavar="TRACE",
             help="Compare what each kernel means with the same kernel in this trace",
@@ -48,7 +47,7 @@ def command(
     ] = None,
     match: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--match",
             metavar="OLD=NEW",
             help="With --against: a kernel or tensor that is called OLD there is NEW here; may be "
@@ -59,7 +58,7 @@ def command(
     as_json: JsonOption = False,
     strict: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--strict", help="Exit with 1 unless every output is proven invariant and deterministic"
         ),
     ] = False,

@@ -4,16 +4,15 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvtrace.cli.options import JsonOption, RunOption, TracePath, complain_of, print_lines, select
+from kvtrace.cli.parsing import Option
 
 
 def command(
     trace: TracePath,
     times: Annotated[
         list[Path],
-        typer.Option(
+        Option(
             "--times",
             metavar="TIMES",
             help="A trace as kvtrace import makes it, or files that it reads; repeat for ranks",
@@ -22,10 +21,10 @@ def command(
     run: RunOption = None,
     by_order: Annotated[
         bool,
-        typer.Option("--by-order", help="Find launches by their order even where clocks agree"),
+        Option("--by-order", help="Find launches by their order even where clocks agree"),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be joined, and write nothing")
+        bool, Option("--dry-run", help="Show what would be joined, and write nothing")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from kvtrace.cli.parsing import Argument, Option
 
 ShapesOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--shapes",
         metavar="INPUTS",
         help='Inputs, as "x=f32[1000, 64], eps=1e-6"; may be repeated',
@@ -19,65 +19,61 @@ ShapesOption = Annotated[
 
 
 def command(
-    kernel: Annotated[Path, typer.Argument(metavar="KERNEL.PY", help="File with Triton kernels")],
+    kernel: Annotated[Path, Argument(metavar="KERNEL.PY", help="File with Triton kernels")],
     reference: Annotated[
         str | None,
-        typer.Option(
-            metavar="REF.PY:FN", help="Reference with the right results", show_default=False
-        ),
+        Option(metavar="REF.PY:FN", help="Reference with the right results", show_default=False),
     ] = None,
     entry: Annotated[
         str | None,
-        typer.Option(metavar="FN", help="The function or class that launches", show_default=False),
+        Option(metavar="FN", help="The function or class that launches", show_default=False),
     ] = None,
     shapes: ShapesOption = None,
     at: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--at",
             metavar="SIZES",
             help='Judge at other sizes, too, as "rows=3_000_000", without running them',
             show_default=False,
         ),
     ] = None,
-    target: Annotated[str, typer.Option(metavar="TARGET", help="What to compile for")] = "cuda:90",
+    target: Annotated[str, Option(metavar="TARGET", help="What to compile for")] = "cuda:90",
     device: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME", help="Device whose roofline to use, as H100 PCIe", show_default=False
         ),
     ] = None,
     views: Annotated[
-        bool, typer.Option("--views/--no-views", help="Try strided and offset inputs, too")
+        bool, Option("--views/--no-views", help="Try strided and offset inputs, too")
     ] = True,
     trust_host: Annotated[
-        bool, typer.Option("--trust-host", help="Believe what PyTorch computes after launches")
+        bool, Option("--trust-host", help="Believe what PyTorch computes after launches")
     ] = False,
     seconds: Annotated[
-        float, typer.Option(metavar="S", min=1, help="How long each process may take")
+        float, Option(metavar="S", min=1, help="How long each process may take")
     ] = 60.0,
     memory: Annotated[
-        int, typer.Option(metavar="MIB", min=64, help="Memory of a process and all it starts")
+        int, Option(metavar="MIB", min=64, help="Memory of a process and all it starts")
     ] = 4096,
     unconfined: Annotated[
-        bool, typer.Option("--unconfined", help="Run it even if this system cannot confine it")
+        bool, Option("--unconfined", help="Run it even if this system cannot confine it")
     ] = False,
     seed: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="HEX",
             help="Draw the values of an earlier judgment, by its seed",
             show_default=False,
         ),
     ] = None,
-    text: Annotated[
-        bool, typer.Option("--text", help="Print a few lines, as on a terminal")
-    ] = False,
+    text: Annotated[bool, Option("--text", help="Print a few lines, as on a terminal")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, as where it is not a terminal")
+        bool, Option("--json", help="Print JSON, as where it is not a terminal")
     ] = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON schema of the output, and end")
+        bool, Option("--schema", help="Print the JSON schema of the output, and end")
     ] = False,
 ) -> int:
     """Judge a file with Triton kernels, without a GPU and without trusting it.

@@ -8,8 +8,7 @@ from functools import wraps
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
+from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class CannotServe(KvtraceError):
 
 def command(
     unconfined: Annotated[
-        bool, typer.Option("--unconfined", help="Judge even if this system cannot confine files")
+        bool, Option("--unconfined", help="Judge even if this system cannot confine files")
     ] = False,
 ) -> None:
     """Serve the Model Context Protocol on standard input and output.
@@ -58,7 +57,7 @@ def server(*, unconfined: bool = False) -> "MCPServer":
 
     """
     from kvtrace import __version__
-    from kvtrace.analysis.results import MissingPackage
+    from kvtrace.schema.errors import MissingPackage
 
     try:
         from mcp.server import MCPServer

@@ -8,9 +8,9 @@ from kvtrace.addons.fleet.spark import SparkTrace
 from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import BadQuery, connect, query
+from kvtrace.figures.asked import WHOLE
 from kvtrace.figures.times import asked_times
 from kvtrace.figures.views import TOP_KERNELS, VIEWS
-from kvtrace.figures.window import WHOLE
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter

@@ -1,0 +1,103 @@
+"""Kernels of an overview, and what they and devices took in the part of the runs it is of."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from kvtrace.converters.info.info import KernelOverview, Overview
+from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
+from kvtrace.figures.asked import Asked
+from kvtrace.figures.database import scratch
+from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.makers import OWN
+from kvtrace.figures.tables import known_rows
+from kvtrace.figures.times import Times, host_times
+from kvtrace.figures.window import windowed
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Variants and calls are those of the run that has most of them.
+_KERNELS: Final = """
+    WITH named AS (
+        SELECT *, dense_rank() OVER (
+            ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel
+        FROM kernels
+    ), variants AS (
+        SELECT kernel, max(number) AS variants FROM (
+            SELECT kernel, run, count(DISTINCT kernel_id) AS number
+            FROM named GROUP BY ALL
+        ) GROUP BY ALL
+    ), called AS (
+        SELECT kernel, max(number) AS calls, sum(launches) AS launches,
+            sum(tuning_launches) AS tuning_launches, sum(host_ns) AS host_ns,
+            sum(compiling_ns) AS compiling_ns
+        FROM (
+            SELECT n.kernel, c.run, count(*) AS number,
+                sum(t.launches) AS launches, sum(t.tuning_launches) AS tuning_launches,
+                sum(t.host_ns) AS host_ns, sum(t.compiling_ns) AS compiling_ns
+            FROM calls c JOIN named n ON n.run = c.run AND n.kernel_id = c.kernel_id
+            LEFT JOIN times t ON t.run = c.run AND t.call_id = c.call_id
+            GROUP BY ALL
+        ) GROUP BY ALL
+    )
+    SELECT coalesce(any_value(name), '') AS name, any_value(module) AS module,
+        any_value(source) AS source, arg_min_null(file, place) AS file,
+        arg_min_null(line, place) AS line,
+        arg_min_null(origin, place) AS origin, any_value(v.variants) AS variants,
+        coalesce(any_value(c.calls), 0) AS calls,
+        coalesce(any_value(c.launches), 0)::BIGINT AS launches,
+        coalesce(any_value(c.tuning_launches), 0)::BIGINT AS tuning_launches,
+        any_value(c.host_ns)::BIGINT AS host_ns, any_value(c.compiling_ns)::BIGINT AS compiling_ns
+    FROM named JOIN variants v USING (kernel) LEFT JOIN called c USING (kernel)
+    GROUP BY kernel ORDER BY min(place)
+"""
+
+
+def with_kernels(
+    overview: Overview, trace: "Trace", runs: Sequence["Run"], part: Asked
+) -> Overview:
+    """Return an overview with its kernels, what devices did, and the part of the runs it is of.
+
+    Raises:
+        BadSetting: there is no such part.
+
+    """
+    host_times(trace, runs, with_medians=False)  # is kept, and says most of what follows
+    inside, window = windowed(trace, runs, part)
+    time = read_device_time(inside, runs, window)
+    times = host_times(inside, runs, with_medians=False)
+    kernels = _kernels(trace, runs, times, time)
+    return replace(overview, kernels=kernels, device_time=time, window=window)
+
+
+def _kernels(
+    trace: "Trace", runs: Sequence["Run"], times: Times, device: DeviceTime | None
+) -> tuple[KernelOverview, ...]:
+    columns = ("kernel_id", "name", "module", "source", "file", "line", "origin")
+    kernels = known_rows(trace, runs, "kernels", columns)
+    kernels = kernels.append_column("place", pa.array(range(kernels.num_rows), pa.int64()))
+    with scratch() as database:
+        database.register("kernels", kernels)
+        database.register("calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
+        database.register("times", times.calls)
+        rows = database.sql(_KERNELS).to_arrow_table().to_pylist()
+    executed = {
+        row.key: row.device_ns
+        for row in (device.rows if device is not None else ())
+        if row.kind in OWN
+    }
+    found = [
+        KernelOverview(
+            device_ns=executed.get(
+                KernelKey(row["module"] or "", row["name"], row["source"] or "")
+            ),
+            **row,
+        )
+        for row in rows
+    ]
+    return tuple(
+        sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))
+    )

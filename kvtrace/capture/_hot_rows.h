@@ -1,0 +1,209 @@
+/* Launch rows as columns, and which of them are sampled: what launch_rows.py and sampling.py do in
+ * Python. Included by _hot.c alone. */
+#ifndef KVTRACE_HOT_ROWS_H
+#define KVTRACE_HOT_ROWS_H
+
+#include "_hot_state.h"
+
+#include <string.h>
+
+enum { GRAPH_SHIFT = 8, PHASE_MASK = (1 << GRAPH_SHIFT) - 1, PHASES = 4 };
+/* Threads may note the ends of their launches in another order than they read the clock, so close. */
+#define UNEVEN_NS 10000000
+
+enum { ENTER, EXIT, CALL, STREAM, THREAD, SEQ, GRAPH, WIDE_COLUMNS };
+enum { DEVICE, PHASE, NARROW_COLUMNS };
+
+/* New bytes, of which `*content` is the memory; NULL without memory. */
+static PyObject *new_bytes(size_t size, void *content) {
+  PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+  if (bytes) *(char **)content = PyBytes_AsString(bytes);
+  return bytes;
+}
+
+/* The flags as bits, the first one lowest; None where all are set. */
+static PyObject *bits_of(const struct row *rows, size_t count, int of_graph) {
+  size_t absent = 0;
+  for (size_t i = 0; i < count; i++)
+    absent += of_graph ? !(rows[i].phase >> GRAPH_SHIFT) : rows[i].device < 0;
+  if (!absent) Py_RETURN_NONE;
+  unsigned char *content;
+  PyObject *bits = new_bytes((count + 7) / 8, &content);
+  if (!bits) return NULL;
+  memset(content, 0, (count + 7) / 8);
+  for (size_t i = 0; i < count; i++)
+    if (of_graph ? rows[i].phase >> GRAPH_SHIFT : rows[i].device >= 0)
+      content[i / 8] |= (unsigned char)(1 << i % 8);
+  return bits;
+}
+
+static PyObject *distinct_threads(const struct row *rows, size_t count) {
+  PyObject *threads = PySet_New(NULL);
+  if (!threads) return NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (i && rows[i].thread == rows[i - 1].thread) continue;
+    PyObject *thread = PyLong_FromLongLong(rows[i].thread);
+    int failed = !thread || PySet_Add(threads, thread);
+    Py_XDECREF(thread);
+    if (failed) {
+      Py_DECREF(threads);
+      return NULL;
+    }
+  }
+  return threads;
+}
+
+/* (contents, seq, call) of each launch that something was copied for. */
+static PyObject *copied_for(const struct row *rows, size_t count, int64_t first) {
+  PyObject *found = PyList_New(0);
+  if (!found) return NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (!rows[i].contents) continue;
+    PyObject *one = Py_BuildValue("(LLL)", (long long)rows[i].contents, (long long)(first + i),
+                                  (long long)rows[i].call);
+    int failed = !one || PyList_Append(found, one);
+    Py_XDECREF(one);
+    if (failed) {
+      Py_DECREF(found);
+      return NULL;
+    }
+  }
+  return found;
+}
+
+static PyObject *launch_columns(PyObject *module, PyObject *args) {
+  (void)module;
+  Py_buffer given;
+  long long first, last;
+  if (!PyArg_ParseTuple(args, "y*LL:launch_columns", &given, &first, &last)) return NULL;
+  const struct row *rows = given.buf;
+  size_t count = (size_t)given.len / sizeof(struct row);
+  int64_t *wide[WIDE_COLUMNS];
+  int32_t *narrow[NARROW_COLUMNS];
+  PyObject *columns[WIDE_COLUMNS + NARROW_COLUMNS] = {NULL};
+  PyObject *on_device = NULL, *in_graph = NULL, *threads = NULL, *copied = NULL, *result = NULL;
+  for (size_t c = 0; c < WIDE_COLUMNS; c++)
+    if (!(columns[c] = new_bytes(count * 8, &wide[c]))) goto end;
+  for (size_t c = 0; c < NARROW_COLUMNS; c++)
+    if (!(columns[WIDE_COLUMNS + c] = new_bytes(count * 4, &narrow[c]))) goto end;
+  int captured = 0, stepped_back = 0;
+  for (size_t i = 0; i < count; i++) {
+    const struct row *row = rows + i;
+    stepped_back |= row->leave < last - UNEVEN_NS || row->leave < row->enter - UNEVEN_NS;
+    last = row->leave;
+    wide[ENTER][i] = row->enter;
+    wide[EXIT][i] = row->leave < row->enter ? row->enter : row->leave;
+    wide[CALL][i] = row->call;
+    wide[STREAM][i] = row->stream;
+    wide[THREAD][i] = row->thread;
+    wide[SEQ][i] = first + (int64_t)i;
+    wide[GRAPH][i] = row->phase >> GRAPH_SHIFT;
+    narrow[DEVICE][i] = row->device;
+    narrow[PHASE][i] = row->phase & PHASE_MASK;
+    captured |= narrow[PHASE][i] == GRAPH_CAPTURE;
+  }
+  on_device = bits_of(rows, count, 0);
+  in_graph = bits_of(rows, count, 1);
+  threads = distinct_threads(rows, count);
+  copied = copied_for(rows, count, first);
+  if (on_device && in_graph && threads && copied)
+    result = Py_BuildValue("(OOOOOOOOOOOOONN)", columns[0], columns[1], columns[2], columns[3],
+                           columns[4], columns[5], columns[6], columns[7], columns[8], on_device,
+                           in_graph, threads, copied, PyBool_FromLong(captured),
+                           PyBool_FromLong(stepped_back));
+end:
+  for (size_t c = 0; c < WIDE_COLUMNS + NARROW_COLUMNS; c++) Py_XDECREF(columns[c]);
+  Py_XDECREF(on_device);
+  Py_XDECREF(in_graph);
+  Py_XDECREF(threads);
+  Py_XDECREF(copied);
+  PyBuffer_Release(&given);
+  return result;
+}
+
+/* ---- sampling --------------------------------------------------------------------------------- */
+
+/* Which of a block of `one_in` numbers is chosen: the finalizer of splitmix64. */
+static int64_t place_in(int64_t block, int64_t one_in) {
+  uint64_t mixed = ((uint64_t)block + 1) * 0x9E3779B97F4A7C15u;
+  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;
+  mixed ^= mixed >> 31;
+  return (int64_t)(mixed % (uint64_t)one_in);
+}
+
+/* What is known of a key of sampled launches, as sampling.py reads it. */
+struct sampled {
+  int64_t waiting; /* launches since the last that was kept; -1: it had none */
+  int64_t last_seq;
+  struct row last;
+};
+
+static PyObject *sampled_launches(PyObject *module, PyObject *args) {
+  (void)module;
+  Py_buffer given, state;
+  long long first, one_in;
+  if (!PyArg_ParseTuple(args, "y*LLw*:sampled_launches", &given, &first, &one_in, &state))
+    return NULL;
+  const struct row *rows = given.buf;
+  struct sampled *known = state.buf;
+  size_t count = (size_t)given.len / sizeof(struct row), kept = 0;
+  int64_t keys = state.len / (Py_ssize_t)sizeof(struct sampled), largest = -1, least = 0;
+  PyObject *result = NULL;
+  struct row *row_kept = NULL;
+  int64_t *seq_kept = NULL, *weight = NULL;
+  for (size_t i = 0; i < count; i++) {
+    int64_t key = rows[i].call * PHASES + (rows[i].phase & PHASE_MASK);
+    if (key > largest) largest = key;
+    if (key < least) least = key;
+  }
+  if (least < 0 || one_in < 1) {
+    PyErr_SetString(PyExc_ValueError, "calls are numbered from 0, and one in at least one is kept");
+    goto end;
+  }
+  if (largest >= keys) { /* nothing was counted: the caller makes room */
+    result = PyLong_FromLongLong(largest + 1);
+    goto end;
+  }
+  row_kept = PyMem_Malloc(count * sizeof(struct row) + 1);
+  seq_kept = PyMem_Malloc(count * 8 + 1);
+  weight = PyMem_Malloc(count * 8 + 1);
+  if (!row_kept || !seq_kept || !weight) {
+    PyErr_NoMemory();
+    goto end;
+  }
+  int64_t block = -1, place = 0;
+  for (size_t i = 0; i < count; i++) {
+    const struct row *row = rows + i;
+    int32_t phase = row->phase & PHASE_MASK;
+    struct sampled *one = known + row->call * PHASES + phase;
+    int64_t seq = first + (int64_t)i;
+    if (seq / one_in != block) place = place_in(block = seq / one_in, one_in);
+    int is_first = one->waiting < 0;
+    one->waiting = is_first ? 1 : one->waiting + 1;
+    one->last_seq = seq;
+    one->last = *row;
+    if (!is_first && seq % one_in != place && !row->contents && phase != GRAPH_CAPTURE) continue;
+    row_kept[kept] = *row;
+    seq_kept[kept] = seq;
+    weight[kept++] = one->waiting;
+    one->waiting = 0;
+  }
+  result = Py_BuildValue("(y#y#y#)", (char *)row_kept, (Py_ssize_t)(kept * sizeof(struct row)),
+                         (char *)seq_kept, (Py_ssize_t)(kept * 8), (char *)weight,
+                         (Py_ssize_t)(kept * 8));
+end:
+  PyMem_Free(row_kept);
+  PyMem_Free(seq_kept);
+  PyMem_Free(weight);
+  PyBuffer_Release(&state);
+  PyBuffer_Release(&given);
+  return result;
+}
+
+static PyMethodDef row_functions[] = {
+    {"launch_columns", launch_columns, METH_VARARGS, "Columns of rows; see launch_rows.py."},
+    {"sampled_launches", sampled_launches, METH_VARARGS, "Rows to keep; see sampling.py."},
+    {NULL, NULL, 0, NULL}};
+
+#endif

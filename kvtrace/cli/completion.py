@@ -1,0 +1,80 @@
+"""Completion of commands and options by shells: `kvtrace --install-completion`."""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from kvtrace.schema.errors import BadSetting
+
+#: The variable in which a script asks for candidates; the words before the last one are arguments.
+ASKING: Final = "_KVTRACE_COMPLETE"
+#: What a shell reads, which asks for a candidate a line. Files are the shell's part.
+_SCRIPTS: Final = {
+    "bash": f"""\
+_kvtrace() {{
+  local IFS=$'\\n'
+  COMPREPLY=($({ASKING}="${{COMP_WORDS[COMP_CWORD]}}" kvtrace "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"))
+}}
+complete -o default -F _kvtrace kvtrace
+""",
+    "zsh": f"""\
+#compdef kvtrace
+_kvtrace() {{
+  local -a found
+  found=("${{(@f)$({ASKING}="${{words[CURRENT]}}" kvtrace "${{(@)words[2,CURRENT-1]}}")}}")
+  [[ -n "$found" ]] && compadd -- $found || _files
+}}
+compdef _kvtrace kvtrace
+""",
+    "fish": f"""\
+function __kvtrace
+  set -lx {ASKING} (commandline -ct)
+  set -l words (commandline -opc)
+  kvtrace $words[2..-1]
+end
+complete -c kvtrace -a '(__kvtrace)'
+""",
+}
+#: Where each shell finds what it reads, below the home folder.
+_PLACES: Final = {
+    "bash": ".local/share/bash-completion/completions/kvtrace",
+    "zsh": ".zfunc/_kvtrace",
+    "fish": ".config/fish/completions/kvtrace.fish",
+}
+_ZSH: Final = "fpath+=~/.zfunc; autoload -Uz compinit; compinit"
+
+
+def script(environment: Mapping[str, str], named: Sequence[str]) -> tuple[str, str]:
+    """Return the shell that is named, or else runs, and what it reads.
+
+    Raises:
+        BadSetting: there is none for it.
+
+    """
+    shell = Path(named[0] if named else environment.get("SHELL", "")).name
+    if shell not in _SCRIPTS:
+        raise BadSetting(f"completion knows {', '.join(_SCRIPTS)}, not {shell!r}; name one of them")
+    return shell, _SCRIPTS[shell]
+
+
+def install(environment: Mapping[str, str], named: Sequence[str]) -> str:
+    """Write what a shell reads where it finds it; return a sentence for the user.
+
+    Raises:
+        BadSetting: as `script`.
+        OSError: it cannot be written.
+
+    """
+    shell, text = script(environment, named)
+    path = Path.home() / _PLACES[shell]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    if shell == "zsh":
+        settings = Path.home() / ".zshrc"
+        known = settings.read_text(encoding="utf-8") if settings.exists() else ""
+        if _ZSH not in known:
+            with settings.open("a", encoding="utf-8") as file:
+                file.write(f"\n{_ZSH}\n")
+    return f"wrote {shlex.quote(os.fspath(path))}; it works in new shells"

@@ -1,0 +1,49 @@
+"""Progress on a terminal: a line that is written over, and is gone at the end."""
+
+import time
+from io import StringIO
+from types import SimpleNamespace
+
+import pytest
+
+from kvtrace.cli import progress
+
+
+class Terminal(StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    found = Terminal()
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=found))
+    monkeypatch.setattr(progress, "_BETWEEN", 0.0)
+    return found
+
+
+def test_calls_are_counted_on_one_line_that_is_erased(terminal):
+    with progress.calls_progress("judging") as advance:
+        advance(1, 4)
+        advance(4, 4)
+    shown = terminal.getvalue().split("\r")
+    assert shown[0] == ""
+    assert shown[1].startswith("\x1b[Kjudging ━")
+    assert " 25%" in shown[1]
+    assert "100%" in shown[2]
+    assert shown[3] == "\x1b[K"
+    assert "\n" not in "".join(shown)
+
+
+def test_a_query_shows_how_far_it_is(terminal):
+    with progress.query_progress(lambda: 50.0):
+        time.sleep(0.05)
+    assert "query" in terminal.getvalue()
+
+
+def test_nothing_is_shown_where_nobody_looks(capsys):
+    with progress.calls_progress("judging") as advance:
+        assert advance is None
+    with progress.query_progress(lambda: 50.0):
+        pass
+    assert capsys.readouterr().err == ""
