@@ -400,6 +400,12 @@ _rows("", Kind.FUNCTION, {"": "tt.func func.func llvm.func"})
 _rows("", Kind.MODULE, {"": "builtin.module"})
 
 
+LOOP_STAGES: Final = "tt.num_stages"
+"""The attribute of a loop that asks for a number of pipeline stages (`tl.range`)."""
+LOOP_UNROLLING: Final = "tt.loop_unroll_factor"
+"""The attribute of a loop whose trips are to be unrolled."""
+
+
 def effect_of(op: Op) -> AccessKind | None:
     """Return what an op does to memory; None: nothing."""
     row = KINDS.get(op.name)

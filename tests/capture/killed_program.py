@@ -19,6 +19,24 @@ from kvtrace.capture.session import Session
 from kvtrace.schema import writer
 from kvtrace.settings import DEFAULT
 
+#: Records without being killed; its argument is the folder.
+RECORDED_PROGRAM = """
+import sys, time
+import kvtrace
+from tests.capture.killed_program import launch_new_kernels
+
+session = kvtrace.start(sys.argv[1])
+call_of = launch_new_kernels(session)
+calls = [call_of(number) for number in range(5)]
+for number in range(300):
+    with kvtrace.mark("step"):
+        now = time.time_ns()
+        session.add_launch(calls[number % 5], now, now + 1)
+    if number == 200:
+        session.flush()
+kvtrace.stop()
+"""
+
 #: Seconds between launches; the machine that tests run on has few cores.
 _PAUSES = {"launches": 20e-6, "calls": 200e-6, "kernels": 1e-3}
 

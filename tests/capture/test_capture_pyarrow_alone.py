@@ -13,7 +13,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
-from tests.capture.test_capture_without_pandas import PROGRAM
+from tests.capture.killed_program import RECORDED_PROGRAM
 from tests.support.refused_packages import without
 from tests.support.tree import ROOT
 
@@ -124,7 +124,7 @@ def _object(trace):
 def test_limits_and_samples_take_no_more(limits, launches, native, tmp_path):
     settings = {**limits, "KVTRACE_NATIVE": native}
     environment = without(tmp_path / "small", ROOT)
-    ran("-c", PROGRAM, "out", folder=tmp_path, environment=environment, **settings)
+    ran("-c", RECORDED_PROGRAM, "out", folder=tmp_path, environment=environment, **settings)
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == launches
     (run,) = read_overview(trace, trace.runs).runs
@@ -251,7 +251,7 @@ def test_run_records_with_pyarrow_alone(tmp_path):
 
 def test_what_a_killed_process_left_is_sealed_with_pyarrow_alone(tmp_path):
     environment = without(tmp_path / "small", ROOT)
-    killed = f"{PROGRAM.partition('kvtrace.stop()')[0]}session.flush()\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
+    killed = f"{RECORDED_PROGRAM.partition('kvtrace.stop()')[0]}session.flush()\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
     command = [sys.executable, "-c", killed, "out"]
     done = subprocess.run(command, env=environment, cwd=tmp_path, timeout=100)
     assert done.returncode == -signal.SIGKILL

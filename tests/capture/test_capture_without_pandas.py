@@ -8,29 +8,12 @@ from pathlib import Path
 import pytest
 
 from kvtrace.schema.trace import open_trace
+from tests.capture.killed_program import RECORDED_PROGRAM
 
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[2]
 PANDAS = 'raise RuntimeError("somebody imports pandas")\n'
-PROGRAM = """
-import sys, time
-import kvtrace
-from tests.capture.killed_program import launch_new_kernels
-
-session = kvtrace.start(sys.argv[1])
-call_of = launch_new_kernels(session)
-calls = [call_of(number) for number in range(5)]
-for number in range(300):
-    with kvtrace.mark("step"):
-        now = time.time_ns()
-        session.add_launch(calls[number % 5], now, now + 1)
-    if number == 200:
-        session.flush()
-kvtrace.stop()
-"""
-
-
 OPS = """
 import torch, triton
 import triton.language as tl
@@ -74,11 +57,13 @@ def recorded(tmp_path):
     ],
 )
 def test_no_recording_imports_it(limits, launches, recorded):
-    assert recorded("-c", PROGRAM, "out", **limits).table("launches").num_rows == launches
+    assert recorded("-c", RECORDED_PROGRAM, "out", **limits).table("launches").num_rows == launches
 
 
 def test_a_plain_recording_does_without_the_functions_of_arrow(recorded):
-    assert recorded("-c", f"{PROGRAM}assert 'pyarrow.compute' not in sys.modules\n", "out").runs
+    assert recorded(
+        "-c", f"{RECORDED_PROGRAM}assert 'pyarrow.compute' not in sys.modules\n", "out"
+    ).runs
 
 
 def test_neither_do_verdicts_and_evaluation_when_a_program_ends(recorded, tmp_path):

@@ -12,25 +12,22 @@ others, and does not look for stores to the same tensor.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir.flow import counter_of
-from kvtrace.ir.ops import KINDS, Kind
+from kvtrace.ir.ops import KINDS, LOOP_STAGES, LOOP_UNROLLING, Kind
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
-
-_ASKED: Final = "tt.num_stages"
-_UNROLLED: Final = "tt.loop_unroll_factor"
 
 
 def may_be_pipelined(call: Call, loop: Op) -> bool:
     """Tell whether loads of a loop may be started in earlier trips, by its TTIR and options."""
     if counter_of(loop) is None:
         return False
-    asked = attribute(loop, _ASKED, None)
+    asked = attribute(loop, LOOP_STAGES, None)
     if asked is not None:
         return int(asked) > 1
     return call.stages != 1 and any(_is_product(op) for op in loop.walk())
@@ -41,7 +38,7 @@ def trips_started_early(call: Call, load: Op, loop: Op) -> int:
 
     The last copy of a trip may come behind the trip's stores, so it does not count.
     """
-    if call.compiled is None or int(attribute(loop, _UNROLLED, 1)) > 1:
+    if call.compiled is None or int(attribute(loop, LOOP_UNROLLING, 1)) > 1:
         return 0
     return max(call.compiled.ahead.get(load.index, 0) - 1, 0)
 
