@@ -251,7 +251,8 @@ def test_run_records_with_pyarrow_alone(tmp_path):
 
 def test_what_a_killed_process_left_is_sealed_with_pyarrow_alone(tmp_path):
     environment = without(tmp_path / "small", ROOT)
-    killed = f"{RECORDED_PROGRAM.partition('kvtrace.stop()')[0]}session.flush()\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
+    begun = RECORDED_PROGRAM.partition("kvtrace.stop()")[0]
+    killed = f"{begun}session.flush()\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
     command = [sys.executable, "-c", killed, "out"]
     done = subprocess.run(command, env=environment, cwd=tmp_path, timeout=100)
     assert done.returncode == -signal.SIGKILL

@@ -15,7 +15,7 @@ from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array
 
 elementwise("tt.precise_divf", flops=1, accuracy=Accuracy(pole=1))(np.divide)
-# div.approx.f32 gives 0 for larger divisors, and nothing is said of smaller ones.
+# div.approx.f32 gives 0 for larger divisors, and has no bound for smaller ones.
 _APPROXIMATE: Final = Accuracy(2, pole=1, within=(1, 2.0**-126, 2.0**126))
 elementwise("tt.approx_divf", flops=1, accuracy=_APPROXIMATE)(np.divide)
 elementwise("tt.precise_sqrt", flops=1)(np.sqrt)

@@ -1,0 +1,126 @@
+"""A program that is recorded under each version of Triton: tutorials, Liger, races in programs.
+
+    python -m tests.verdicts.version_programs [NAME …]
+
+launches each program once on tensors of the host, inside a mark of its name. `version_results.py`
+reads what was recorded.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+import torch
+
+import kvtrace
+from tests.kernels import attention, basic, liger_operators, normalisation
+from tests.kernels.defects import within
+from tests.kernels.defects.sample import Sample, Tensor
+
+Program = Callable[[], None]
+
+_TYPES: Final = {
+    "fp32": torch.float32, "i32": torch.int32, "i16": torch.int16, "i64": torch.int64,
+}  # fmt: skip
+
+#: Operators whose kernels are launched on tensors of the host, forward and backward.
+LIGER: Final = (
+    "cross_entropy", "fused_add_rms_norm", "geglu", "group_norm", "jsd", "kl_div", "layer_norm",
+    "poly_norm", "relu_squared", "rms_norm", "rope", "softmax", "sparsemax", "swiglu", "tvd",
+)  # fmt: skip
+
+
+def programs() -> dict[str, Program]:
+    """Return all programs by name."""
+    return {
+        **{f"tutorial: {name}": run for name, run in _tutorials()},
+        **{f"liger: {name}": partial(_operator, name) for name in LIGER},
+        **{f"within: {sample.name}": partial(_sample, sample) for sample in within.SAMPLES},
+    }
+
+
+def _tutorials() -> Iterator[tuple[str, Program]]:
+    x, y, out = (torch.ones(1000) for _ in range(3))
+    yield "vector add", lambda: basic.vector_add[(8,)](x, y, out, 1000, BLOCK=128)
+    wide, of_wide = torch.randn(9, 300), torch.empty(9, 300)
+    sizes = (300, 300, 9, 300)
+    yield "softmax", lambda: basic.softmax[(3,)](of_wide, wide, *sizes, BLOCK=512)
+    a, b, c = torch.randn(96, 80), torch.randn(80, 70), torch.empty(96, 70)
+    strides = (*a.stride(), *b.stride(), *c.stride())
+    blocks = {"BM": 32, "BN": 32, "BK": 16, "GROUP": 2, "ACTIVATION": "", "PRECISION": "tf32"}
+    yield "matmul", lambda: basic.matmul[(9,)](a, b, c, 96, 70, 80, *strides, **blocks)
+    keep = (torch.arange(1000) % 3 > 0).int()
+    yield "dropout", lambda: normalisation.dropout[(8,)](x, keep, out, 1000, 0.3, BLOCK=128)
+    seeded = normalisation.seeded_dropout
+    yield "seeded dropout", lambda: seeded[(8,)](x, out, 1000, 0.5, 5, BLOCK=128)
+    yield "layer norm", _layer_norm
+    yield "attention", partial(_attention, causal=False)
+    yield "causal attention", partial(_attention, causal=True)
+
+
+def _layer_norm() -> None:
+    rows, columns = 4, 300
+    x, y = torch.randn(rows, columns), torch.empty(rows, columns)
+    weight, bias = torch.randn(2, columns)
+    mean, scale = torch.empty(2, rows)
+    normalisation.layer_norm_forward[(rows,)](
+        x=x, y=y, weight=weight, bias=bias, mean_out=mean, rstd_out=scale, stride=columns,
+        columns=columns, eps=1e-5, BLOCK=128,
+    )  # fmt: skip
+
+
+def _attention(*, causal: bool) -> None:
+    heads, length, depth = 2, 100, 32
+    q, k, v = torch.randn(3, 1, heads, length, depth).half()
+    out, log_sum = torch.empty_like(q), torch.empty(heads, length)
+    attention.attention[(-(-length // 32), heads)](
+        q=q, k=k, v=v, out=out, log_sum=log_sum, scale=depth**-0.5, heads=heads, length=length,
+        batch_stride=q.stride(0), head_stride=q.stride(1), row_stride=q.stride(2),
+        BM=32, BN=16, D=depth, CAUSAL=causal,
+    )  # fmt: skip
+
+
+def _operator(name: str) -> None:
+    torch.manual_seed(len(name))
+    operator = liger_operators.OPERATORS[name]
+    inputs = operator.inputs()
+    floats = [
+        at for at, x in enumerate(inputs) if x.dtype == torch.float32 and at not in operator.fixed
+    ]
+    liger_operators.outcome(operator.ours, inputs, floats, [])
+
+
+def _sample(sample: Sample) -> None:
+    sample.kernel[sample.grid](**_values(sample.arguments), **sample.constexprs)
+
+
+def _values(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the arguments that a sample describes; views share a storage as it says."""
+    storages: dict[str, torch.Tensor] = {}
+    for name, value in arguments.items():
+        if isinstance(value, Tensor) and not value.shares:
+            others = (each for each in arguments.values() if isinstance(each, Tensor))
+            reach = [each.last for each in others if each.shares == name]
+            room = value.last if value.room is None else value.room
+            storages[name] = torch.zeros(max(room, *reach, 1), dtype=_TYPES[value.dtype])
+    return {
+        name: torch.as_strided(
+            storages[value.shares or name], value.shape, value.steps, value.offset
+        )
+        if isinstance(value, Tensor)
+        else value
+        for name, value in arguments.items()
+    }
+
+
+def main(names: list[str]) -> None:
+    """Launch the programs of these names, or all."""
+    for name, run in programs().items():
+        if not names or name in names:
+            with kvtrace.mark(name):
+                run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
