@@ -88,7 +88,14 @@ def _stream_of(torch: Any) -> Callable[[int, int], int] | None:
     raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
     if raw is None:
         return None
-    return lambda kind, device: int(raw(device)) if kind in (CUDA, ROCM) else 0
+
+    def stream_of(kind: int, device: int) -> int:
+        try:
+            return int(raw(device)) if kind in (CUDA, ROCM) else 0
+        except RuntimeError:  # torch's build for CUDA where there is no driver, and so no stream
+            return 0
+
+    return stream_of
 
 
 def _graph_of(torch: Any) -> Callable[[int], int | None] | None:

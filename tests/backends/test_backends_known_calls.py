@@ -13,6 +13,7 @@ import triton
 from triton.runtime.driver import driver as configuration
 
 import kvtrace
+from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS
 from kvtrace.capture import hot_choice
 from kvtrace.schema.contents import contents_of
 from kvtrace.schema.trace import open_trace
@@ -208,7 +209,7 @@ def test_launches_by_inductor(recording, autotuner, tensors, names, bound, tmp_p
         else:
             made.run(chosen, source, result, COUNT, stream=0)
 
-    with torch._inductor.config.patch(use_static_triton_launcher=False):
+    with torch._inductor.config.patch(use_static_cuda_launcher=False):
         launch()
         run = made.run
         assert entered_by_later(launch, lambda: chosen.fill_(7)) == []
@@ -222,7 +223,9 @@ class StaticLauncher:
 
     @staticmethod
     def _load_kernel(*_):
-        return 1, 1, 32, 0
+        loaded = 1, 1, 32, 0
+        known = importlib.util.find_spec(STATIC_LAUNCHERS[0])
+        return loaded if known else loaded[1:]  # torch 2.10 keeps no module
 
     @classmethod
     def _launch_kernel(cls, *_):
@@ -233,8 +236,19 @@ class StaticLauncher:
         return
 
 
+class FastLauncher:
+    """Takes the place of `StaticLauncher._launch_kernel` from the second launch on, in 2.15."""
+
+    def __init__(self, *_):
+        return
+
+    def __call__(self, *_):
+        StaticLauncher.launches += 1
+
+
 def test_launches_by_the_static_launcher(recording, autotuner, tensors, monkeypatch, tmp_path):
     monkeypatch.setattr(torch._C, "_StaticCudaLauncher", StaticLauncher, raising=False)
+    monkeypatch.setattr(torch._C, "_FastCudaLauncher", FastLauncher, raising=False)
     monkeypatch.setattr(StaticLauncher, "launches", 0)
     made = autotuner(INDUCTORS, heuristics.HeuristicType.POINTWISE)
     source, chosen, result = tensors
@@ -242,7 +256,7 @@ def test_launches_by_the_static_launcher(recording, autotuner, tensors, monkeypa
     def launch():
         made.run(chosen, source, result, COUNT, stream=0)
 
-    with torch._inductor.config.patch(use_static_triton_launcher=True):
+    with torch._inductor.config.patch(use_static_cuda_launcher=True):
         assert entered_by_later(launch, lambda: chosen.fill_(7)) == []
     assert made.launchers[0]._is_static
     assert StaticLauncher.launches == 3
@@ -269,7 +283,7 @@ def capturing(monkeypatch):
 def test_launches_into_a_graph(capturing, recording, autotuner, tensors, tmp_path):
     made = autotuner(INDUCTORS, heuristics.HeuristicType.POINTWISE)
     source, chosen, result = tensors
-    with torch._inductor.config.patch(use_static_triton_launcher=False):
+    with torch._inductor.config.patch(use_static_cuda_launcher=False):
         made.run(chosen, source, result, COUNT, stream=0)
 
         def launch():

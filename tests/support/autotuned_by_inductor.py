@@ -77,5 +77,5 @@ def autotuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         filename=str(path),
     )
     # The static launcher reads a cubin into a GPU.
-    with torch._inductor.config.patch(use_static_triton_launcher=False):
+    with torch._inductor.config.patch(use_static_cuda_launcher=False):
         yield made

@@ -1,9 +1,12 @@
 """What is said of a Triton that is too new to have been tested, and of a torch that is too old."""
 
+from types import SimpleNamespace
+
 import pytest
 
 import kvtrace
 from kvtrace.backends.compiled_kernels.versions import NEWEST_TESTED, OLDEST_TORCH, untested
+from kvtrace.capture import hot, hot_choice
 from kvtrace.cli.machine import examined
 from kvtrace.schema.trace import open_trace
 from tests.backends import live_kernels as kernels
@@ -78,3 +81,13 @@ def test_doctor_says_which_torch_is_needed(monkeypatch):
     part = triton_part()
     assert part.state == "broken"
     assert part.advice.startswith("install torch 2.10 or newer")
+
+
+def test_a_build_for_cuda_without_a_driver_has_the_default_stream():
+    def refused(_device):
+        raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version")
+
+    stream_of = hot_choice._stream_of(
+        SimpleNamespace(_C=SimpleNamespace(_cuda_getCurrentRawStream=refused))
+    )
+    assert stream_of(hot.CUDA, 0) == 0

@@ -1,11 +1,12 @@
 """How long Inductor's static launchers took to load binaries."""
 
 import time
+from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 
-import pytest
-
 from kvtrace.backends.compiled_kernels.loads import LOADS
+from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS
 from kvtrace.backends.inductor.static_loads import time_static_loads
 from kvtrace.backends.replacements import Replacements
 
@@ -40,7 +41,7 @@ def test_the_static_launchers_loading_is_timed_once() -> None:
 
 
 def test_inductors_static_launchers_are_found() -> None:
-    static = pytest.importorskip("torch._inductor.runtime.static_triton_launcher")
+    (static,) = (import_module(name) for name in STATIC_LAUNCHERS if find_spec(name))
     replaced = Replacements()
     time_static_loads(static, replaced, raise_it)
     assert hasattr(static.StaticallyLaunchedCudaKernel.load_kernel, "__wrapped__")
