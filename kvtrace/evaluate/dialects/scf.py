@@ -277,7 +277,8 @@ class _For:
             if error is not None:
                 raise error
             trips[program] = sum(map(len, counters))
-        return np.minimum(trips, _FAR).astype(np.int64)
+        counts: NDArray[np.int64] = np.minimum(trips, _FAR).astype(np.int64)
+        return counts
 
     def _trip(
         self,
