@@ -218,7 +218,7 @@ class _For:
         complaint = (
             f"{loop}, which counts from {low:,} to {high:,} in steps of {by:,}, passes {past:,} "
             f"and continues near {on:,}: it takes more than the {_MOST_TRIPS:,} trips that such a "
-            "loop is given; mend its bounds"
+            "loop is given; fix its bounds"
         )
         return [found[0][:_FIRST_TRIPS]], TooLarge(complaint)
 
