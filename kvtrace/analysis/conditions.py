@@ -205,7 +205,8 @@ def _envelope(
         EnvelopeRow(
             row.quantity, row.recorded, row.kind, row.first_bad, row.what, *_place(row.op),
             row.expression, row.contract, row.along, row.basis, row.reason,
-            *(row.fine or (None, None)), row.last_bad, row.below,
+            low=row.fine[0] if row.fine else None, high=row.fine[1] if row.fine else None,
+            last_bad=row.last_bad, below=row.below,
         )
         for row in envelope(relations, contracts, seconds, bad)
     )  # fmt: skip

@@ -21,8 +21,11 @@ def wrap(number: int) -> int:
 
 @dataclass(frozen=True)
 class Number:
+    """What a number is; `folded`: the compiler knows it, so that no code computes it."""
+
     ideal: int
     actual: int
+    folded: bool = False
 
     @property
     def differs(self) -> bool:
@@ -46,11 +49,13 @@ class Expression:
 
     def number(self, names: Names) -> Number:
         if self.operator == "constant":
-            return Number(self.parts[0], self.parts[0])
+            return Number(self.parts[0], self.parts[0], folded=True)
         if self.operator == "name":
             return names[self.parts[0]]
         left, right = (part.number(names) for part in self.parts)
         actual = computed(self.operator, left.actual, right.actual)
+        if left.folded and right.folded:
+            return Number(wrap(actual), wrap(actual), folded=True)
         return Number(computed(self.operator, left.ideal, right.ideal), wrap(actual))
 
     def dividends(self, names: Names) -> Iterator[Number]:
@@ -88,7 +93,7 @@ class Loop:
         low, high = (end, first) if down else (first, end)
         counter = low.actual
         if self._is_inlined(counter, high.actual):
-            yield Number(first.actual, first.actual)
+            yield Number(first.actual, first.actual, folded=True)
             return
         while counter < high.actual:
             plain = wrap(first.actual - counter + end.actual) if down else counter

@@ -218,7 +218,7 @@ class _For:
         complaint = (
             f"{loop}, which counts from {low:,} to {high:,} in steps of {by:,}, passes {past:,} "
             f"and continues near {on:,}: it takes more than the {_MOST_TRIPS:,} trips that such a "
-            "loop is given; mend its bounds"
+            "loop is given; fix its bounds"
         )
         return [found[0][:_FIRST_TRIPS]], TooLarge(complaint)
 
@@ -277,7 +277,8 @@ class _For:
             if error is not None:
                 raise error
             trips[program] = sum(map(len, counters))
-        return np.minimum(trips, _FAR).astype(np.int64)
+        counts: NDArray[np.int64] = np.minimum(trips, _FAR).astype(np.int64)
+        return counts
 
     def _trip(
         self,

@@ -505,9 +505,8 @@ class Relations:
 
 def _put_in(atom: Quotient, scalars: Sequence[Symbol], numbers: Terms) -> Term:
     """Return a quotient of scalars where these are terms."""
-    return atom.substituted(
-        Substitution({each: numbers["scalar", each.key, 0] for each in scalars})
-    )
+    terms = {each: numbers["scalar", each.key, 0] for each in scalars if isinstance(each.key, int)}
+    return atom.substituted(Substitution(terms))
 
 
 def _ceiling(reading: _Reading, by: int) -> _Reading:
