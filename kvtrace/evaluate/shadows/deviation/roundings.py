@@ -83,12 +83,14 @@ class Noise:
         deviations: how many scales an error stays within, except with the stated chance.
         granted: what of the kernel's own roundings counts.
         narrow: ops whose rounding to a narrow type is not granted, and counts as float32's.
+        bounded: whether bounds are followed, or exact numbers alone.
 
     """
 
     deviations: float
     granted: Granted
     narrow: frozenset[int] = frozenset()
+    bounded: bool = True
     _births: int = field(default=0)
 
     def birth(self) -> Span:

@@ -15,6 +15,7 @@ from kvtrace.evaluate.shadows.deviation.planes import (
     PLANES,
     Deviating,
     Span,
+    exact_from,
     full_planes,
     hull,
     offset_from,
@@ -53,7 +54,7 @@ class _Factor:
 def _factor(value: Any, type_: ValueType) -> _Factor:
     array = full_array(actual(value), type_).astype(np.float64)
     planes, own_span, common_span = full_planes(value, type_)
-    exact = array + planes["off"]
+    exact = exact_from(array, planes["off"])
     certain = not isinstance(value, Deviating)
     return _Factor(exact, np.abs(exact), planes, own_span, common_span, certain)
 
@@ -101,6 +102,8 @@ class Product:
         off, lost = offset_from(exact, value)
         made = np.zeros(np.broadcast_shapes(off.shape, grown.shape), PLANES)
         made["off"] = off
+        if not self._noise.bounded:
+            return Deviating(value, made)
         with np.errstate(all="ignore"):
             self._pass_on(made, left, right, start)
             common_span = self._scales(made, left, right, start)
