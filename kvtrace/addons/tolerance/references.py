@@ -4,15 +4,74 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.evaluate.condition import Condition, Draw, Inputs, conditions, inputs_of
+
+#: Types of floats by torch's name, as MLIR has them.
+_TYPES: Final = {
+    "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16",
+    "float8_e4m3fn": "f8E4M3FN", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+}  # fmt: skip
 
 
-def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Call a reference, and return its results as float64 arrays by parameter.
+@dataclass(frozen=True)
+class Referred:
+    """A reference, and what it gives for a launch's arguments.
+
+    Attributes:
+        reference: the function.
+        given: its arguments, as they were before the launch.
+        values: its results in float64, by the kernel's parameter; under an empty name, that of the
+            only output.
+
+    """
+
+    reference: Callable[..., Any]
+    given: Mapping[str, Any]
+    values: Mapping[str, NDArray[np.float64]]
+
+    def conditions(
+        self, results: tuple[str, ...], coarse: float, *, narrow: bool
+    ) -> tuple[Inputs, Mapping[str, Condition]]:
+        """Measure the conditions of its results, by calling it again on inputs that move.
+
+        Args:
+            results: types of the kernel's outputs, as MLIR has them.
+            coarse: the precision of products that is granted.
+            narrow: whether sums in 16 bits are granted.
+
+        Raises:
+            NotDerived: it gives something else each time.
+
+        """
+        floats = {name: type_ for name, value in self.given.items() if (type_ := _float_of(value))}
+        arrays = [as_array(self.given[name]) for name in floats]
+        types = list(floats.values())
+        inputs = inputs_of(arrays, types, results=results, coarse=coarse, narrow=narrow)
+        units = dict(zip(floats, inputs.units, strict=True))
+        again = _called(self.reference, self.given, None, units)
+        for name, values in self.values.items():
+            if not np.array_equal(values, again[name], equal_nan=True):
+                raise NotDerived(
+                    "the reference gives other results when it is called again, so how they follow "
+                    "its inputs cannot be measured; give it a fixed seed"
+                )
+
+        def moved(draw: Draw) -> Mapping[str, NDArray[np.float64]]:
+            return _called(self.reference, self.given, draw, units)
+
+        return inputs, conditions(moved, self.values, inputs)
+
+
+def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> Referred:
+    """Call a reference.
 
     Args:
         reference: a function of some of the kernel's parameters, by name. Tensors of floats reach
@@ -23,20 +82,39 @@ def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> dict[st
         NotDerived: it has a parameter that the kernel lacks, or returns no tensor.
 
     """
-    wanted = inspect.signature(reference).parameters
     passed = {}
-    for name, parameter in wanted.items():
+    for name, parameter in inspect.signature(reference).parameters.items():
         if name in given:
-            passed[name] = in_float64(given[name])
+            value = given[name]
+            passed[name] = value.detach().cpu().clone() if hasattr(value, "data_ptr") else value
         elif parameter.default is inspect.Parameter.empty:
             raise NotDerived(
                 f"the reference has a parameter {name!r}, and the kernel has no argument of that "
                 f"name, only {', '.join(given)}"
             )
-    found = reference(**passed)
+    return Referred(reference, passed, _called(reference, passed, None, {}))
+
+
+def _called(
+    reference: Callable[..., Any], given: Mapping[str, Any], draw: Draw | None,
+    units: Mapping[str, float],
+) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+    wide = {name: in_float64(value) for name, value in given.items()}
+    if draw is not None:
+        import torch
+
+        for name, unit in units.items():
+            moved = draw.moved(wide[name].numpy(), unit)
+            wide[name] = torch.from_numpy(np.ascontiguousarray(moved)).reshape(wide[name].shape)
+    found = reference(**wide)
     if not isinstance(found, Mapping):
         return {"": as_array(found)}
     return {str(name): as_array(values) for name, values in found.items()}
+
+
+def _float_of(value: Any) -> str | None:
+    """Return the type of a tensor's floats, as MLIR has it."""
+    return _TYPES.get(str(getattr(value, "dtype", "")).removeprefix("torch."))
 
 
 def in_float64(value: Any) -> Any:

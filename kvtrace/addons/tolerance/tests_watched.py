@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from kvtrace.addons.tolerance.deriving import Output, derive
+from kvtrace.addons.tolerance.deriving import derive
 from kvtrace.addons.tolerance.launches import Launched, launched, recording
+from kvtrace.addons.tolerance.outputs import Output
 from kvtrace.backends.replacements import Replacements
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.order import written_storages

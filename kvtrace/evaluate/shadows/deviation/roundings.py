@@ -31,6 +31,11 @@ def unit_of(name: str) -> float:
     return 2.0 ** -_FORMS[name][0]
 
 
+def is_float(name: str) -> bool:
+    """Whether a type, by its name, is one of floats that are known here."""
+    return name in _FORMS
+
+
 def rounding(name: str, sizes: Array) -> Array:
     """Return how far numbers of at most these sizes move when they are rounded to nearest."""
     bits, least = _FORMS[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,6 +27,11 @@ from kvtrace.evaluate.shadows.radius.tt_reduce import LARGEST_EXACT
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, actual, full_array
 from kvtrace.ir import Op
+
+#: An adder that keeps less than this is followed step by step.
+_SHORT: Final = 2.0**-20
+#: So many roots of their number the signs of products may be out of balance by chance.
+_BALANCED: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ class Product:
         narrow = self._element.bits == 16
         self._narrowed = narrow and not noise.granted.narrow
         self._is_narrow = narrow and not self._narrowed
+        self._is_short = not self._is_narrow and self._adder.unit > _SHORT
         self._cuts = self._form.tf32 and noise.granted.tf32 is not False
 
     @property
@@ -173,7 +179,10 @@ class Product:
             made[plane] += split
         for plane in ("worst", "near"):
             grown = magnitude + start.sizes + np.where(np.isfinite(made[plane]), made[plane], 0.0)
-            fresh = self._of_adding(made, plane, depth, grown, magnitude)
+            if self._is_short:
+                fresh = self._of_short_sums(made, plane, left, right, start)
+            else:
+                fresh = self._of_adding(made, plane, depth, grown, magnitude)
             if plane == "near" and fresh is not None:
                 random = np.hypot(random, fresh)
             beyond = np.isfinite(grown) & (grown > largest_of(self._element))
@@ -181,6 +190,43 @@ class Product:
         parts = [(made["own"], self._own_span), (random, self._noise.birth())]
         made["own"], span = together(parts)
         return hull((span, self._own_span)) if start.own_span and span else span
+
+    def _of_short_sums(
+        self, made: Array, plane: str, left: _Factor, right: _Factor, start: _Factor
+    ) -> Array | None:
+        """Add what comes of sums with few bits, step by step; return its scale where it is random.
+
+        Each addend loses less than a unit of the largest of its step, toward zero (Fasi et al.,
+        section 3). Of products with both signs that is random; of what is left over of one sign,
+        and of the sum so far, it has that sign.
+        """
+        held = start.exact
+        away = np.where(np.isfinite(made[plane]), made[plane], 0.0)
+        squares: Array | float = 0.0
+        at_once = self._adder.at_once
+        for begin in range(0, left.exact.shape[-1], at_once):
+            part = slice(begin, begin + at_once)
+            a, b = left.exact[..., part], right.exact[..., part, :]
+            several = a.shape[-1]
+            largest = np.abs(a).max(-1)[..., None] * np.abs(b).max(-2)[..., None, :]
+            after = held + np.matmul(a, b)
+            reach = np.maximum(np.maximum(np.abs(held), np.abs(after)), largest) + away
+            unit = self._adder.unit * np.where(np.isfinite(reach), reach, 0.0)
+            if plane == "worst":
+                made[plane] += (several + 2) * unit
+            else:
+                one_sided = np.abs(np.matmul(np.sign(a), np.sign(b)))
+                one_sided = np.maximum(one_sided - _BALANCED * math.sqrt(several), 0.0)
+                bias = (1.0 + one_sided) * unit
+                made["bias"] += bias
+                made[plane] += bias
+                squares = squares + (several + 1) * unit * unit
+            held = after
+        if plane == "worst":
+            return None
+        fresh = np.sqrt(squares)
+        made[plane] += self._noise.deviations * fresh
+        return np.asarray(fresh)
 
     def _of_adding(
         self, made: Array, plane: str, depth: int, grown: Array, magnitude: Array
