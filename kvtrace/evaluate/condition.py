@@ -7,7 +7,7 @@ last place of their type, some times at random: how far results move is the cond
 for these inputs. Nothing of a candidate is looked at, so no formula, however unstable, widens this.
 
 For example a variance of 1,000 numbers around 10,000, with a deviation of 1, in float32. Inputs
-move by 2⁻²⁴ · 10,000 at most, and the result then by about 2 · 10⁻⁵. E[x²] − E[x]² is off by some
+move by 2⁻²⁴ · 10,000 at most, and the result then by about 2 · 10⁻⁵. E[x²] - E[x]² is off by some
 units of 10⁸ · 2⁻²⁴, which is 6: as large as the result.
 
 Conditions are measured, by a stated number of draws. `granted` makes a bound of them, with a stated
@@ -32,7 +32,7 @@ Numbers = NDArray[np.float64]
 DRAWS: Final = 8
 #: By this share numbers move at most; results are scaled to their own units: they follow linearly.
 _STEP: Final = 2.0**-24
-#: How many times a chain of operations may round to the inputs' type, each like an input's rounding.
+#: So many times what inputs' roundings do, a chain of operations in their type may lose.
 _CHAIN: Final = 2.0
 #: The smallest normal number of float32 and bfloat16.
 _LEAST: Final = 2.0**-126

@@ -84,7 +84,7 @@ class Difference:
     def bounds_away(self) -> float:
         """By how many bounds the worst element is off."""
         away = abs(self.actual - self.expected)
-        return away / self.bound if self.bound else float("inf")
+        return away / self.bound if self.bound and away == away else float("inf")
 
     def __str__(self) -> str:
         at = ", ".join(map(str, self.index))
@@ -233,12 +233,13 @@ def _cause(
             f"the kernel means the same, and gives {evaluated:.9g} by the ranges of the types in "
             "its IR: a number on the way overflows"
         )
-    if radius < own and _close(evaluated, expected, own) and not _close(evaluated, expected, radius):
+    within = _close(evaluated, expected, radius)
+    if radius < own and _close(evaluated, expected, own) and not within:
         return "precision", (
             f"the kernel means the same, and its formula may lose {own:.3g} there, where the "
             "problem's condition grants less: it cancels; cancellation=True grants that"
         )
-    if not _close(evaluated, expected, radius):
+    if not within:
         return "precision", (
             f"the kernel means the same, and gives {evaluated:.9g} by the roundings in its IR: "
             f"{lost or 'its roundings'}"

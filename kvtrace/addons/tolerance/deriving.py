@@ -7,11 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kvtrace.addons.tolerance.launches import Launched, NotDerived, name_of, parameters, run
 from kvtrace.addons.tolerance.granting import with_grants
+from kvtrace.addons.tolerance.launches import Launched, NotDerived, name_of, parameters, run
 from kvtrace.addons.tolerance.outputs import Tolerance, output_of
 from kvtrace.addons.tolerance.references import Referred, referred
 from kvtrace.evaluate import TensorArgument, evaluate
@@ -20,16 +17,12 @@ from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.registry import place
-from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.deviation.deviations import CHANCE, Deviations
-from kvtrace.evaluate.shadows.deviation.planes import PLANES, exact_from
-from kvtrace.evaluate.shadows.deviation.roundings import Granted, largest_of, meaning_radius
+from kvtrace.evaluate.shadows.deviation.roundings import Granted
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.ops import computing
-from kvtrace.text import columns
 
 if TYPE_CHECKING:
-    from kvtrace.evaluate.shadows.deviation.tt_memory import DeviatingMemory
     from kvtrace.ir import Module
 
 _DOTS: Final = computing("dot")

@@ -83,9 +83,7 @@ def with_grants(
         # A reference in float64 loses by its condition, too.
         moves = np.where(np.isfinite(shaped.working), shaped.working, 0.0) / inputs.working
         meaning = each.meaning + scales * 2.0**-53 * moves
-        outputs[name] = replace(
-            each, granted=radius, meaning=meaning, cancellation=cancellation
-        )
+        outputs[name] = replace(each, granted=radius, meaning=meaning, cancellation=cancellation)
     return replace(derived, outputs=outputs)
 
 

@@ -159,10 +159,7 @@ def output_of(tensor: TensorArgument, memory: DeviatingMemory, open_: set[str]) 
     """Return what memory holds of a tensor after an evaluation; `open_`: bounds of no use."""
     element = tensor.element
     size, phase = element.bytes, tensor.offset_bytes % element.bytes
-    held = memory.bytes_of(tensor.storage)
-    count = (len(held) - phase) // size
-    flat = from_memory(held[phase : phase + count * size].view(element.memory), element)
-    evaluated = _viewed(flat, tensor, phase).astype(np.float64)
+    evaluated = elements_of(tensor, memory.bytes_of(tensor.storage))
     kept = memory.planes.kept.get(id(tensor.storage))
     if kept is None:
         planes = np.zeros(evaluated.shape, PLANES)
@@ -195,6 +192,15 @@ def exact_outputs(
         for each in arguments
         if isinstance(each, TensorArgument) and each.name in names
     }
+
+
+def elements_of(tensor: TensorArgument, held: NDArray[np.uint8]) -> Numbers:
+    """Return a tensor's elements, of the bytes that its storage holds."""
+    element = tensor.element
+    size, phase = element.bytes, tensor.offset_bytes % element.bytes
+    count = (len(held) - phase) // size
+    flat = from_memory(held[phase : phase + count * size].view(element.memory), element)
+    return _viewed(flat, tensor, phase).astype(np.float64)
 
 
 def _viewed(flat: NDArray[Any], tensor: TensorArgument, phase: int) -> NDArray[Any]:

@@ -21,6 +21,10 @@ _TYPES: Final = {
 }  # fmt: skip
 
 
+#: By this share of the largest a reference may differ from itself when it is called again.
+_REPEATED: Final = 2.0**-36
+
+
 @dataclass(frozen=True)
 class Referred:
     """A reference, and what it gives for a launch's arguments.
@@ -58,7 +62,7 @@ class Referred:
         units = dict(zip(floats, inputs.units, strict=True))
         again = _called(self.reference, self.given, None, units)
         for name, values in self.values.items():
-            if not np.array_equal(values, again[name], equal_nan=True):
+            if not _alike(values, again[name]):
                 raise NotDerived(
                     "the reference gives other results when it is called again, so how they follow "
                     "its inputs cannot be measured; give it a fixed seed"
@@ -110,6 +114,14 @@ def _called(
     if not isinstance(found, Mapping):
         return {"": as_array(found)}
     return {str(name): as_array(values) for name, values in found.items()}
+
+
+def _alike(values: NDArray[np.float64], again: NDArray[np.float64]) -> bool:
+    """Whether results are the same, but for orders of sums, which may follow addresses."""
+    if values.shape != again.shape:
+        return False
+    largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
+    return np.allclose(values, again, rtol=_REPEATED, atol=_REPEATED * largest, equal_nan=True)
 
 
 def _float_of(value: Any) -> str | None:
