@@ -34,6 +34,12 @@ DRAWS: Final = 8
 _STEP: Final = 2.0**-24
 #: So many times what inputs' roundings do, a chain of operations in their type may lose.
 _CHAIN: Final = 2.0
+#: A good algorithm loses so many times what inputs' roundings do, or the root of a sum's length.
+_GROWTH: Final = 16.0
+#: The share of elements that are smaller than what is typical of a result.
+_TYPICAL: Final = 0.75
+#: Inputs of fewer numbers are in all elements.
+_FEW: Final = 16
 #: The smallest normal number of float32 and bfloat16.
 _LEAST: Final = 2.0**-126
 _SEED: Final = 20_261_123
@@ -48,10 +54,14 @@ class Draw:
         number: which draw it is; each moves in another way, always the same.
         scale: the share.
         most: units above this one count as this one.
+        half: whether half of the numbers stay, and inputs of a few numbers as a whole.
 
     """
 
-    def __init__(self, number: int, scale: float, most: float = math.inf) -> None:
+    def __init__(
+        self, number: int, scale: float, most: float = math.inf, *, half: bool = False
+    ) -> None:
+        self._half = half
         self._random = np.random.default_rng((_SEED, number))
         self._scale = scale
         self._most = most
@@ -65,8 +75,10 @@ class Draw:
 
         """
         shares = self._random.uniform(-1.0, 1.0, values.shape)
-        if is_flag(values):
+        if is_flag(values) or (self._half and values.size < _FEW):
             return values
+        if self._half:
+            shares = np.where(self._random.random(values.shape) < 0.5, shares, 0.0)
         with np.errstate(all="ignore"):
             moved = values * (1.0 + min(unit, self._most) * self._scale * shares)
         return np.asarray(np.where(np.isfinite(values), moved, values))
@@ -139,11 +151,13 @@ class Condition:
         stored: while inputs move within half a unit in the last place of their types.
         working: ... of the type that is computed in, where that is finer. Infinity: it is never a
             number while they move.
+        length: of how many inputs an element is made.
 
     """
 
     stored: Numbers
     working: Numbers
+    length: int = 1
 
 
 def conditions(
@@ -171,7 +185,24 @@ def conditions(
     else:
         fine = _STEP / inputs.working
         working = _moves(results, exact, fine, inputs.working, draws)
-    return {name: Condition(stored[name], working[name]) for name in exact}
+    found = results(Draw(draws, scale, half=True))
+    lengths = {
+        name: _length(found[name].reshape(values.shape), values, stored[name], inputs)
+        for name, values in exact.items()
+    }
+    return {name: Condition(stored[name], working[name], lengths[name]) for name in exact}
+
+
+def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> int:
+    """Return of how many inputs an element is made: of n that move by chance, 2⁻ⁿ none does.
+
+    Where all elements move, it is as many as the sizes allow.
+    """
+    follows = np.isfinite(exact) & np.isfinite(stored) & (stored > 0)
+    stay = float(np.mean(moved[follows] == exact[follows])) if follows.any() else 1.0
+    if stay > 0:
+        return max(1, math.ceil(-math.log2(stay)))
+    return max(1, inputs.longest, inputs.numbers // max(1, exact.size))
 
 
 def _moves(
@@ -213,9 +244,10 @@ def granted(
     finite = np.isfinite(exact)
     size = np.where(finite, np.abs(exact), 0.0)
     nonzero = size[size > 0]
-    typical = float(np.median(nonzero)) if nonzero.size else 0.0
-    growth = deviations * math.sqrt(length_of(inputs, exact.size))
-    radius = growth * (condition.working + inputs.working * _SPREAD * (size + typical))
+    typical = float(np.quantile(nonzero, _TYPICAL)) if nonzero.size else 0.0
+    growth = deviations * max(_GROWTH, math.sqrt(condition.length))
+    radius = growth * (condition.working + inputs.working * _SPREAD * size)
+    radius = radius + deviations * inputs.working * _SPREAD * typical
     if inputs.coarsest > inputs.working:
         radius = radius + _CHAIN * (deviations * condition.stored + inputs.coarsest * size)
     # What is below the smallest normal number may be taken for zero, and multiplied afterwards.
@@ -223,8 +255,3 @@ def granted(
     if is_float(result):
         radius = radius + rounding(result, size + radius)
     return np.asarray(np.where(finite, radius, np.inf))
-
-
-def length_of(inputs: Inputs, results: int) -> int:
-    """Return how many numbers one result is made of, by the sizes of inputs and results."""
-    return max(1, inputs.longest, inputs.numbers // max(1, results))

@@ -77,7 +77,9 @@ def with_grants(
     for name, each in derived.outputs.items():
         condition = measured[name]
         shaped = Condition(
-            condition.stored.reshape(each.exact.shape), condition.working.reshape(each.exact.shape)
+            condition.stored.reshape(each.exact.shape),
+            condition.working.reshape(each.exact.shape),
+            condition.length,
         )
         radius = granted(each.expected, shaped, inputs, elements[name], scales)
         # A reference in float64 loses by its condition, too.

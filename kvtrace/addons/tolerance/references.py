@@ -83,11 +83,18 @@ def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> Referre
         given: the kernel's arguments and constants, as they are before the launch.
 
     Raises:
-        NotDerived: it has a parameter that the kernel lacks, or returns no tensor.
+        NotDerived: it has a parameter that the kernel lacks, none with names, or returns no tensor.
 
     """
+    try:
+        wanted = inspect.signature(reference).parameters
+    except ValueError as error:
+        raise NotDerived(
+            "the reference does not say the names of its parameters; write lambda x: torch.exp(x) "
+            "in place of torch.exp"
+        ) from error
     passed = {}
-    for name, parameter in inspect.signature(reference).parameters.items():
+    for name, parameter in wanted.items():
         if name in given:
             value = given[name]
             passed[name] = value.detach().cpu().clone() if hasattr(value, "data_ptr") else value
