@@ -106,6 +106,12 @@ def labelled() -> tuple[Any, ...]:
     return torch.randn(16, 300), torch.randint(0, 300, (16,)), torch.zeros(16), 300
 
 
+def certain() -> tuple[Any, ...]:
+    x, labels, out, columns = labelled()
+    x[torch.arange(16), labels] += 14.0
+    return x, labels, out, columns
+
+
 def numbers(low: float, high: float, count: int = 1000) -> Callable[[], tuple[Any, ...]]:
     """Return what makes numbers at equal distances, and room for as many."""
     return lambda: (torch.linspace(low, high, count), torch.zeros(count), count)
@@ -255,6 +261,10 @@ CASES = [
     Case("log-softmax", True, kernels.log_softmax,
          rows(wide(0.0, 5.0)), 8, lambda x: torch.log_softmax(x, -1), B),
     Case("cross entropy", True, kernels.cross_entropy, labelled, 16,
+         lambda x, labels: torch.nn.functional.cross_entropy(x, labels, reduction="none"),
+         {"BLOCK": 512}),
+    Case("cross entropy of nearly certain labels", True, kernels.cross_entropy,
+         certain, 16,
          lambda x, labels: torch.nn.functional.cross_entropy(x, labels, reduction="none"),
          {"BLOCK": 512}),
     formula("tanh", True, numbers(-9, 9), torch.tanh),

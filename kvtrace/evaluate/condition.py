@@ -38,10 +38,15 @@ _CHAIN: Final = 2.0
 _GROWTH: Final = 16.0
 #: The share of elements that are smaller than what is typical of a result.
 _TYPICAL: Final = 0.75
+#: Elements that are made of so few inputs are values of one function, and compared in size.
+_ALIKE: Final = 8
 #: Inputs of fewer numbers are in all elements.
 _FEW: Final = 16
 #: The smallest normal number of float32 and bfloat16.
 _LEAST: Final = 2.0**-126
+#: How often, and by which share, inputs are moved to see what a reference itself loses.
+_OWN_DRAWS: Final = 4
+_OWN_STEP: Final = 2.0**-12
 _SEED: Final = 20_261_123
 #: Uniform in [-1, 1]: its deviation is this share of the end.
 _SPREAD: Final = math.sqrt(1 / 3)
@@ -152,12 +157,14 @@ class Condition:
         working: ... of the type that is computed in, where that is finer. Infinity: it is never a
             number while they move.
         length: of how many inputs an element is made.
+        own: what the reference itself loses where it is computed in that type; 0: not known.
 
     """
 
     stored: Numbers
     working: Numbers
     length: int = 1
+    own: Numbers | float = 0.0
 
 
 def conditions(
@@ -205,6 +212,27 @@ def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> 
     return max(1, inputs.longest, inputs.numbers // max(1, exact.size))
 
 
+def own_losses(
+    results: Callable[[Draw], tuple[Mapping[str, Numbers], Mapping[str, Numbers]]],
+    exact: Mapping[str, Numbers],
+) -> dict[str, Numbers]:
+    """Measure what a reference itself loses in the type that is computed in, by element.
+
+    Args:
+        results: gives them for inputs as a draw moves them: in that type, and in float64.
+        exact: what they are for the inputs as they are.
+
+    """
+    squares = {name: np.zeros(values.shape) for name, values in exact.items()}
+    for number in range(_OWN_DRAWS):
+        rounded, wide = results(Draw(DRAWS + 1 + number, _OWN_STEP))
+        for name, total in squares.items():
+            with np.errstate(all="ignore"):
+                square = (rounded[name] - wide[name]).reshape(total.shape) ** 2
+            total += np.where(np.isfinite(square), square, 0.0)
+    return {name: np.sqrt(total / _OWN_DRAWS) for name, total in squares.items()}
+
+
 def _moves(
     results: Callable[[Draw], Mapping[str, Numbers]], exact: Mapping[str, Numbers], scale: float,
     most: float, draws: int,
@@ -247,7 +275,10 @@ def granted(
     typical = float(np.quantile(nonzero, _TYPICAL)) if nonzero.size else 0.0
     growth = deviations * max(_GROWTH, math.sqrt(condition.length))
     radius = growth * (condition.working + inputs.working * _SPREAD * size)
-    radius = radius + deviations * inputs.working * _SPREAD * typical
+    if condition.length <= _ALIKE:
+        radius = radius + deviations * inputs.working * _SPREAD * typical
+    most = inputs.working * inputs.largest
+    radius = radius + deviations * np.minimum(_CHAIN * condition.own, most)
     if inputs.coarsest > inputs.working:
         radius = radius + _CHAIN * (deviations * condition.stored + inputs.coarsest * size)
     # What is below the smallest normal number may be taken for zero, and multiplied afterwards.

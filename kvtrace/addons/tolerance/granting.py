@@ -80,6 +80,7 @@ def with_grants(
             condition.stored.reshape(each.exact.shape),
             condition.working.reshape(each.exact.shape),
             condition.length,
+            np.reshape(condition.own, each.exact.shape) if np.ndim(condition.own) else 0.0,
         )
         radius = granted(each.expected, shaped, inputs, elements[name], scales)
         # A reference in float64 loses by its condition, too.

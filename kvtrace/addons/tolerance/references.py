@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.launches import NotDerived
-from kvtrace.evaluate.condition import Condition, Draw, Inputs, conditions, inputs_of
+from kvtrace.evaluate.condition import Condition, Draw, Inputs, conditions, inputs_of, own_losses
+from kvtrace.evaluate.shadows.deviation.roundings import unit_of
 
 #: Types of floats by torch's name, as MLIR has them.
 _TYPES: Final = {
@@ -71,7 +72,28 @@ class Referred:
         def moved(draw: Draw) -> Mapping[str, NDArray[np.float64]]:
             return _called(self.reference, self.given, draw, units)
 
-        return inputs, conditions(moved, self.values, inputs)
+        measured = conditions(moved, self.values, inputs)
+        if inputs.working != unit_of("f32"):
+            return inputs, measured
+        own = self._own_losses(units)
+        return inputs, {name: replace(each, own=own[name]) for name, each in measured.items()}
+
+    def _own_losses(self, units: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
+        """Measure what it loses in float32; nothing where it does not take that."""
+
+        def both(draw: Draw) -> tuple[dict[str, Any], dict[str, Any]]:
+            given = {name: in_float64(value) for name, value in self.given.items()}
+            for name in units:
+                moved = torch.from_numpy(draw.moved(given[name].numpy(), 1.0))
+                given[name] = moved.reshape(given[name].shape).float()
+            return _results(self.reference(**given)), _called(self.reference, given, None, {})
+
+        import torch
+
+        try:
+            return own_losses(both, self.values)
+        except (RuntimeError, TypeError, ValueError):
+            return {name: np.zeros(each.shape) for name, each in self.values.items()}
 
 
 def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> Referred:
@@ -117,7 +139,10 @@ def _called(
         for name, unit in units.items():
             moved = draw.moved(wide[name].numpy(), unit)
             wide[name] = torch.from_numpy(np.ascontiguousarray(moved)).reshape(wide[name].shape)
-    found = reference(**wide)
+    return _results(reference(**wide))
+
+
+def _results(found: Any) -> dict[str, NDArray[np.float64]]:
     if not isinstance(found, Mapping):
         return {"": as_array(found)}
     return {str(name): as_array(values) for name, values in found.items()}
