@@ -28,6 +28,12 @@ from kvtrace.evaluate.shadows.deviation.roundings import is_float, rounding, uni
 
 Numbers = NDArray[np.float64]
 
+#: Types of floats by torch's name, as MLIR has them.
+FLOATS: Final = {
+    "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16",
+    "float8_e4m3fn": "f8E4M3FN", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+}  # fmt: skip
 #: How often inputs are moved.
 DRAWS: Final = 8
 #: By this share numbers move at most; results are scaled to their own units: they follow linearly.
@@ -47,6 +53,8 @@ _LEAST: Final = 2.0**-126
 #: How often, and by which share, inputs are moved to see what a reference itself loses.
 _OWN_DRAWS: Final = 4
 _OWN_STEP: Final = 2.0**-12
+#: By this share of the largest a reference may differ from itself when it is called again.
+_REPEATED: Final = 2.0**-36
 _SEED: Final = 20_261_123
 #: Uniform in [-1, 1]: its deviation is this share of the end.
 _SPREAD: Final = math.sqrt(1 / 3)
@@ -210,6 +218,14 @@ def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> 
     if stay > 0:
         return max(1, math.ceil(-math.log2(stay)))
     return max(1, inputs.longest, inputs.numbers // max(1, exact.size))
+
+
+def are_alike(values: Numbers, again: Numbers) -> bool:
+    """Whether results are the same, but for orders of sums, which may follow addresses."""
+    if values.shape != again.shape:
+        return False
+    largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
+    return np.allclose(values, again, rtol=_REPEATED, atol=_REPEATED * largest, equal_nan=True)
 
 
 def own_losses(

@@ -5,25 +5,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.launches import NotDerived
-from kvtrace.evaluate.condition import Condition, Draw, Inputs, conditions, inputs_of, own_losses
+from kvtrace.evaluate.condition import (
+    FLOATS,
+    Condition,
+    Draw,
+    Inputs,
+    are_alike,
+    conditions,
+    inputs_of,
+    own_losses,
+)
 from kvtrace.evaluate.shadows.deviation.roundings import unit_of
-
-#: Types of floats by torch's name, as MLIR has them.
-_TYPES: Final = {
-    "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16",
-    "float8_e4m3fn": "f8E4M3FN", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
-    "float8_e5m2fnuz": "f8E5M2FNUZ",
-}  # fmt: skip
-
-
-#: By this share of the largest a reference may differ from itself when it is called again.
-_REPEATED: Final = 2.0**-36
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Referred:
         units = dict(zip(floats, inputs.units, strict=True))
         again = _called(self.reference, self.given, None, units)
         for name, values in self.values.items():
-            if not _alike(values, again[name]):
+            if not are_alike(values, again[name]):
                 raise NotDerived(
                     "the reference gives other results when it is called again, so how they follow "
                     "its inputs cannot be measured; give it a fixed seed"
@@ -148,17 +146,9 @@ def _results(found: Any) -> dict[str, NDArray[np.float64]]:
     return {str(name): as_array(values) for name, values in found.items()}
 
 
-def _alike(values: NDArray[np.float64], again: NDArray[np.float64]) -> bool:
-    """Whether results are the same, but for orders of sums, which may follow addresses."""
-    if values.shape != again.shape:
-        return False
-    largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
-    return np.allclose(values, again, rtol=_REPEATED, atol=_REPEATED * largest, equal_nan=True)
-
-
 def _float_of(value: Any) -> str | None:
     """Return the type of a tensor's floats, as MLIR has it."""
-    return _TYPES.get(str(getattr(value, "dtype", "")).removeprefix("torch."))
+    return FLOATS.get(str(getattr(value, "dtype", "")).removeprefix("torch."))
 
 
 def in_float64(value: Any) -> Any:
