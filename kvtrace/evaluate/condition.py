@@ -216,7 +216,7 @@ def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> 
     follows = np.isfinite(exact) & np.isfinite(stored) & (stored > 0)
     stay = float(np.mean(moved[follows] == exact[follows])) if follows.any() else 1.0
     if stay > 0:
-        return max(1, math.ceil(-math.log2(stay)))
+        return max(1, round(-math.log2(stay)))
     return max(1, inputs.longest, inputs.numbers // max(1, exact.size))
 
 

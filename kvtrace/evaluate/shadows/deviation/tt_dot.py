@@ -32,6 +32,8 @@ from kvtrace.ir import Op
 _SHORT: Final = 2.0**-20
 #: So many roots of their number the signs of products may be out of balance by chance.
 _BALANCED: Final = 3.0
+#: The part of a unit that products of one sign lose: half of it, where that is uniform, and more.
+_MEAN_LOSS: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +198,9 @@ class Product:
     ) -> Array | None:
         """Add what comes of sums with few bits, step by step; return its scale where it is random.
 
-        Each addend loses less than a unit of the largest of its step, toward zero (Fasi et al.,
-        section 3). Of products with both signs that is random; of what is left over of one sign,
-        and of the sum so far, it has that sign.
+        Each addend loses less than a unit of the largest exponent of its step, toward zero (Fasi et
+        al., section 3). What it loses is taken to be uniform below that: of products with both
+        signs it is random, of a sum of one sign, and of the sum so far, it has that sign.
         """
         held = start.exact
         away = np.where(np.isfinite(made[plane]), made[plane], 0.0)
@@ -211,16 +213,17 @@ class Product:
             largest = np.abs(a).max(-1)[..., None] * np.abs(b).max(-2)[..., None, :]
             after = held + np.matmul(a, b)
             reach = np.maximum(np.maximum(np.abs(held), np.abs(after)), largest) + away
-            unit = self._adder.unit * np.where(np.isfinite(reach), reach, 0.0)
+            reach = np.where(np.isfinite(reach), reach, 0.0)
+            unit = self._adder.unit * np.exp2(np.frexp(reach)[1] - 1.0) * (reach > 0)
             if plane == "worst":
                 made[plane] += (several + 2) * unit
             else:
                 one_sided = np.abs(np.matmul(np.sign(a), np.sign(b)))
-                one_sided = np.maximum(one_sided - _BALANCED * math.sqrt(several), 0.0)
-                bias = (1.0 + one_sided) * unit
+                balanced = one_sided <= _BALANCED * math.sqrt(several)
+                bias = np.where(balanced, 1.0, 1.0 + _MEAN_LOSS * one_sided) * unit
                 made["bias"] += bias
                 made[plane] += bias
-                squares = squares + (several + 1) * unit * unit
+                squares = squares + (several + 1) / 3 * unit * unit
             held = after
         if plane == "worst":
             return None
