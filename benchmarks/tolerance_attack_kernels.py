@@ -238,10 +238,8 @@ def distances(x, y, out, columns, EXPANDED: tl.constexpr, BLOCK: tl.constexpr):
 @triton.jit
 def entropy(x, out, columns, GUARDED: tl.constexpr, BLOCK: tl.constexpr):
     p = _row(x, columns, 1.0, BLOCK)
-    if GUARDED:
-        terms = tl.where(p > 0, p * tl.log(tl.where(p > 0, p, 1.0)), 0.0)
-    else:
-        terms = p * tl.log(p)
+    inside = tl.where(p > 0, p, 1.0) if GUARDED else p
+    terms = p * tl.log(inside)
     tl.store(out + tl.program_id(0), -tl.sum(terms, 0))
 
 

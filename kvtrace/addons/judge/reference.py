@@ -188,12 +188,13 @@ class Reference:
             exact, in_float64 = self._exactly(case, before, own, changed)
             found = self._grants(case, before, own, changed, exact) if in_float64 else None
         grants = [] if found is None else found
+        files = [f"granted{name}-{at}" for at in range(len(grants))]
         kept = [
             tuple(
-                tensors.kept(torch.from_numpy(each[kind]), str(at), folder, f"{word}{name}-{at}.bin")
-                for at, each in enumerate(grants)
+                tensors.kept(torch.from_numpy(each[kind]), file, folder, f"{file}-{kind}.bin")
+                for file, each in zip(files, grants, strict=True)
             )
-            for kind, word in enumerate(("granted", "tf32-"))
+            for kind in range(2)
         ]
         return Expected(
             tuple(
@@ -250,8 +251,9 @@ class Reference:
         try:
             if self.is_model:
                 self.callable = copy.deepcopy(before).double()
-                states = zip(before.state_dict().values(), self.callable.state_dict().values())
-                for narrow, each in states:
+                wider = self.callable.state_dict()
+                for name, narrow in before.state_dict().items():
+                    each = wider[name]
                     each.copy_(_moved(narrow, each, draw))
             with Narrowing() as narrowing:
                 found = self._call(wide)

@@ -150,7 +150,7 @@ def _contents(tensor: TensorArgument) -> Numbers:
 
 
 def _finite(values: Numbers) -> Numbers:
-    return np.abs(values[np.isfinite(values)])
+    return np.asarray(np.abs(values[np.isfinite(values)]))
 
 
 def _offsets(values: Numbers, moved: Numbers) -> Numbers:

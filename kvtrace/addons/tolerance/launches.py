@@ -165,9 +165,12 @@ def copied(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
 
 
 def _has_gpu() -> bool:
+    """Whether there is one that runs kernels; not: one that is reported, and is not there."""
     import torch
 
-    return bool(torch.cuda.is_available())
+    from kvtrace.backends.triton.absent_gpu import on_host
+
+    return bool(torch.cuda.is_available()) and not on_host()
 
 
 def _on_gpu(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]) -> Launched:

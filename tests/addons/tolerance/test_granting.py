@@ -1,6 +1,9 @@
 """What a problem grants: formulas that lose more, elements that are no numbers, and right ones."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +26,6 @@ from tests.addons.tolerance.kernels import (
     variance,
     wide_product,
 )
-from tests.support.warm_python import warm_python
 
 
 def by_softmax(x):
@@ -177,22 +179,33 @@ def test_a_text_has_what_the_problem_grants():
 
 
 PROGRAM = """
-import torch, kvtrace, kvtrace.testing
+import os, torch, kvtrace, kvtrace.testing
 from tests.addons.tolerance.kernels import softmax
 x, out = torch.randn(8, 1000), torch.zeros(16, 1000)
 checked = kvtrace.testing.against(lambda x: torch.softmax(x, -1))(softmax)
 checked[(8,)](x, out[8:], 1000, BLOCK=1024)
 assert not out[:8].any() and torch.allclose(out[8:], torch.softmax(x, -1)), out
+if os.environ.get("KVTRACE"):
+    on_gpu = [each.cuda() for each in (x, torch.zeros(8, 1000))]
+    checked[(8,)](*on_gpu, 1000, BLOCK=1024)
+    assert torch.allclose(on_gpu[1].cpu(), out[8:])
 print("close", kvtrace.tolerance(softmax, x, out[8:], 1000, grid=(8,), BLOCK=1024).only.undecided)
 """
 
 
 @pytest.mark.process
-def test_tensors_on_the_cpu_do_where_torch_reports_a_gpu_that_is_not_there(tmp_path):
+@pytest.mark.parametrize("recorded", [False, True])
+def test_tensors_do_where_torch_reports_a_gpu_that_is_not_there(tmp_path, recorded):
     (tmp_path / "program.py").write_text(PROGRAM)
-    done = warm_python(modules=("torch",)).run(
-        str(tmp_path / "program.py"),
-        folder=tmp_path,
-        environment={**os.environ, "KVTRACE_DEVICE": "cpu", "PYTHONPATH": os.getcwd()},
-    )
+    traced = {"KVTRACE": str(tmp_path / "trace")} if recorded else {}
+    environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith("KVTRACE")},
+        "KVTRACE_DEVICE": "cpu",
+        "PYTHONPATH": str(Path.cwd()),
+        **traced,
+    }
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert "close 0" in done.stdout, done.stderr

@@ -315,7 +315,7 @@ class OtherRule:
             for each, type_ in zip(given[1:], self._types[1:], strict=True)
         ]
         picks = picks.reshape(picks.shape + (1,) * (sides[0].ndim - picks.ndim))
-        off = np.where(picks, *sides)
+        off = np.where(picks, sides[0], sides[1])
         planes = np.zeros(off.shape, PLANES)
         planes["off"] = off
         return Deviating(value, planes)
