@@ -4,7 +4,7 @@ An algorithm is good if what it gives is nearly the exact result of nearly the g
 *Accuracy and Stability of Numerical Algorithms*, 2002, section 1.5: mixed forward-backward
 stability). So the exact results are worked out again for inputs that move within half a unit in the
 last place of their type, some times at random: how far results move is the condition of the problem
-for these inputs. Nothing of a candidate is looked at, so no formula, however unstable, widens this.
+for these inputs. A candidate has no part in this, so no formula, however unstable, widens it.
 
 For example a variance of 1,000 numbers around 10,000, with a deviation of 1, in float32. Inputs
 move by 2⁻²⁴ · 10,000 at most, and the result then by about 2 · 10⁻⁵. E[x²] - E[x]² is off by some
@@ -146,6 +146,7 @@ def inputs_of(
     working = unit_of("bf16") if narrow else unit_of("f32")
     if floats and all(name == "f64" for name in floats):
         working = unit_of("f64")
+    coarse = max(coarse, working) if narrow else coarse
     finite = [np.abs(each[np.isfinite(each)]) for each in arrays]
     return Inputs(
         tuple(max(unit_of(name), coarse) for name in names),
@@ -221,7 +222,7 @@ def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> 
 
 
 def are_alike(values: Numbers, again: Numbers) -> bool:
-    """Whether results are the same, but for orders of sums, which may follow addresses."""
+    """Whether results are the same, except for orders of sums, which may follow addresses."""
     if values.shape != again.shape:
         return False
     largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
@@ -297,7 +298,7 @@ def granted(
     radius = radius + deviations * np.minimum(_CHAIN * condition.own, most)
     if inputs.coarsest > inputs.working:
         radius = radius + _CHAIN * (deviations * condition.stored + inputs.coarsest * size)
-    # What is below the smallest normal number may be taken for zero, and multiplied afterwards.
+    # What is below the smallest normal number may become zero, and be multiplied afterwards.
     radius = radius + growth * _LEAST * (1.0 + inputs.largest)
     if is_float(result):
         radius = radius + rounding(result, size + radius)

@@ -1,6 +1,6 @@
 """What a case grants its results: how far right ones may be off, by the reference alone.
 
-Nothing of the candidate is looked at, so nothing that it computes can widen this.
+The candidate is not part of this, so nothing that it computes can widen it.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ def _wide(value: Any) -> Any:
 
 
 def _moved(given: Any, wide: Any, draw: Draw | None) -> Any:
-    """Return a tensor in float64 as a draw moves it, within a share of its own type's steps."""
+    """Return a tensor in float64 as a draw moves it, within a share of its type's steps."""
     name = FLOATS.get(str(getattr(given, "dtype", "")).removeprefix("torch."))
     if draw is None or name is None:
         return wide

@@ -118,8 +118,9 @@ def assert_close(
         bound: `probable`, or `worst`.
         meaning: whether the kernel's meaning in exact arithmetic must be the reference's, too,
             however little it is off.
-        undecided: the part of the elements that may have no bound: what is expected of them is no
-            number, and results are not the same (`Output.undecided` counts them).
+        undecided: the part of the elements that may have no bound: those that are NaN or
+            infinite in exact arithmetic, unless results are the same (`Output.undecided` counts
+            them).
 
     Raises:
         NotClose: results differ, the kernel gives up precision that its test refuses, or more
@@ -303,7 +304,7 @@ def _beyond(values: Numbers, expected: Numbers, radius: Numbers) -> NDArray[np.b
 
 
 def _overflows(values: Numbers, output: Output, radius: Numbers) -> NDArray[np.bool_]:
-    """Return where the type does not hold what is expected, and a result says so."""
+    """Return where the type cannot hold what is expected, and a result is its largest number."""
     expected = output.expected
     with np.errstate(all="ignore"):
         too_large = np.isfinite(expected) & (np.abs(expected) + radius > output.largest)
