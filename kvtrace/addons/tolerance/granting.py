@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from kvtrace.evaluate.condition import (
     granted,
     inputs_of,
 )
+from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import uses_tf32
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.rounding import from_memory
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from kvtrace.addons.tolerance.launches import Launched
     from kvtrace.addons.tolerance.references import Referred
     from kvtrace.evaluate.shadows.shadow_memory import Kept
-
-#: Launches on more memory are not evaluated again on inputs that move.
-_MOST_BYTES: Final = 256 << 20
 
 
 def with_grants(
@@ -128,7 +126,11 @@ def _of_formula(
         memory.finish()
         return exact_outputs(again, memory, exact)
 
-    return inputs, conditions(moved, exact, inputs)
+    try:
+        return inputs, conditions(moved, exact, inputs)
+    except Undecided:  # it reads floats as numbers of another type: its own bounds decide
+        unknown = {name: np.full(each.shape, np.inf) for name, each in exact.items()}
+        return inputs, {name: Condition(each, each) for name, each in unknown.items()}
 
 
 def _read(launch: Launched) -> set[int]:

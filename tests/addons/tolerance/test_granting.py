@@ -16,6 +16,7 @@ from kvtrace.addons.tolerance.launches import NotDerived
 from kvtrace.testing import NotClose, against
 from tests.addons.tolerance.kernels import (
     absorbed,
+    by_halves,
     exponential,
     factors,
     naive_variance,
@@ -169,6 +170,14 @@ def test_a_reference_without_names_is_refused():
     x, out = rows()
     with pytest.raises(NotDerived, match="write lambda x"):
         kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024, reference=torch.exp)
+
+
+def test_without_a_reference_the_own_bounds_decide_where_bits_of_floats_are_read():
+    x, out = torch.randn(128), torch.zeros(128)
+    derived = kvtrace.tolerance(by_halves, x, out, grid=(1,), BLOCK=128)
+    assert np.isinf(derived.only.granted).all()
+    assert derived.only.undecided == 0
+    kvtrace.assert_close(derived.only.evaluated, derived)
 
 
 def test_a_text_has_what_the_problem_grants():
