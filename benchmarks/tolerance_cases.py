@@ -13,8 +13,10 @@ import numpy as np
 import torch
 
 from benchmarks.tolerance_mutants import Mutant
-from kvtrace.addons.tolerance.deriving import Output, Tolerance, derive, with_reference
+from kvtrace.addons.tolerance.deriving import derive
 from kvtrace.addons.tolerance.launches import Launched, seen
+from kvtrace.addons.tolerance.outputs import Output, Tolerance
+from kvtrace.addons.tolerance.references import Referred
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.shadows.deviation.roundings import Granted
 
@@ -171,6 +173,7 @@ class Ran:
     wanted: np.ndarray
     launch: Launched
     name: str
+    given: list[Any]
 
 
 def inputs(case: Case, seed: int) -> list[Any]:
@@ -223,7 +226,9 @@ def run(case: Case, module: Any, seed: int) -> Ran:
                     continue  # an autotuner's trial
                 for left in written_storages(earlier.module, before):
                     assert left.address not in ours, f"{case.name}: several launches"
-            return Ran(out.double().cpu().numpy(), wanted, launch, argument.name)
+            return Ran(
+                out.double().cpu().numpy(), wanted, launch, argument.name, inputs(case, seed)
+            )
     raise AssertionError(f"{case.name}: no launch writes the output")
 
 
@@ -233,6 +238,17 @@ def _addresses(arguments: Sequence[Any]) -> list[int | None]:
 
 
 def derived_for(case: Case, ran: Ran) -> tuple[Tolerance, Output]:
-    derived = derive(ran.launch, granted=case.granted)
-    derived = with_reference(derived, {ran.name: ran.wanted})
+    given = {str(place): _wide_bytes(value) for place, value in enumerate(ran.given)}
+
+    def reference(**named: Any) -> dict[str, Any]:
+        return {ran.name: case.reference(*named.values())}
+
+    wanted = Referred(reference, given, {ran.name: ran.wanted})
+    derived = derive(ran.launch, wanted, granted=case.granted)
     return derived, derived[ran.name]
+
+
+def _wide_bytes(value: Any) -> Any:
+    """Return what a reference is given: whole numbers of a byte are numbers, too."""
+    is_bytes = isinstance(value, torch.Tensor) and value.itemsize == 1
+    return value.double() if is_bytes and not value.is_floating_point() else value

@@ -78,7 +78,7 @@ def in_torch(case: Case, seed: int) -> np.ndarray:
 def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
     """Compare the right kernel, seed by seed."""
     failures: Counter[str] = Counter()
-    factors, nearest = [], 0.0
+    factors, nearest, of_grant = [], 0.0, 0.0
     for seed in range(seeds):
         ran = run(case, module, seed)
         derived, output = derived_for(case, ran)
@@ -97,9 +97,11 @@ def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
             share = np.where(radius > 0, away / np.where(radius > 0, radius, 1), 0.0)
             if order != "torch":
                 nearest = max(nearest, float(share[np.isfinite(share)].max(initial=0.0)))
+                of_grant = max(of_grant, float((away / output.granted).max(initial=0.0)))
         factors.append(case.hand.looser(output))
     return {
-        "looser": float(np.median(factors)), "nearest": nearest, "failures": dict(failures),
+        "looser": float(np.median(factors)), "nearest": nearest, "of grant": of_grant,
+        "failures": dict(failures),
         "undecided": output.undecided, "worst": output.as_rtol("worst") / output.as_rtol(),
     }  # fmt: skip
 
@@ -149,6 +151,7 @@ def main() -> None:
                 print(
                     f"{case.name:36} by hand {case.hand!s:16}: looser by "
                     f"{found['looser']:9.3g}, nearest {found['nearest']:5.3f}, "
+                    f"of what the problem grants {found['of grant']:5.3f}, "
                     f"failures {found['failures'] or 0}", flush=True,
                 )  # fmt: skip
                 for mutant in case.mutants:

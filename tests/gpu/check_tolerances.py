@@ -50,11 +50,15 @@ def launch(name: str, dtype: torch.dtype) -> None:
         checked = kvtrace.testing.against(lambda x: torch.softmax(x, -1))(softmax)
         checked[(16,)](x, torch.zeros_like(x), 1000, BLOCK=1024)
         return
-    left = torch.randn(64, 2048, device=device).to(dtype)
-    right = torch.randn(2048, 64, device=device).to(dtype)
-    out = torch.zeros(64, 64, device=device, dtype=dtype)
+    left = torch.randn(64, 2048, device=device)
+    right = torch.randn(2048, 64, device=device)
+    if name == "positive":  # what is cut is all of one sign
+        left, right = left.abs(), right.abs()
+    left, right = left.to(dtype), right.to(dtype)
+    of_bytes = dtype.itemsize == 1
+    out = torch.zeros(64, 64, device=device, dtype=torch.float32 if of_bytes else dtype)
     checked = kvtrace.testing.against(lambda left, right: left @ right)(matmul)
-    checked[(1,)](left, right, out, 2048, PRECISION=name, B=64)
+    checked[(1,)](left, right, out, 2048, PRECISION="tf32" if of_bytes else name, B=64)
 
 
 def main() -> int:
@@ -66,18 +70,22 @@ def main() -> int:
         print("there is no GPU here", file=sys.stderr)
         return 1
     failed = 0
-    for name in ("softmax", "ieee", "tf32"):
-        for dtype in (torch.float32, torch.float16, torch.bfloat16):
-            beyond = 0
-            for seed in range(seeds):
-                torch.manual_seed(seed)
-                try:
-                    launch(name, dtype)
-                except kvtrace.testing.NotClose as error:
-                    beyond += 1
-                    print(error)
-            print(f"{name:8} {dtype!s:14}: {beyond} of {seeds} seeds beyond their bounds")
-            failed += beyond
+    types = (torch.float32, torch.float16, torch.bfloat16)
+    cases = [(name, dtype) for name in ("softmax", "ieee", "tf32") for dtype in types]
+    if torch.cuda.get_device_capability() >= (8, 9):
+        bytes_ = (torch.float8_e4m3fn, torch.float8_e5m2)
+        cases += [(name, dtype) for name in ("normal", "positive") for dtype in bytes_]
+    for name, dtype in cases:
+        beyond = 0
+        for seed in range(seeds):
+            torch.manual_seed(seed)
+            try:
+                launch(name, dtype)
+            except kvtrace.testing.NotClose as error:
+                beyond += 1
+                print(error)
+        print(f"{name:8} {dtype!s:20}: {beyond} of {seeds} seeds beyond their bounds")
+        failed += beyond
     return int(failed > 0)
 
 

@@ -142,5 +142,10 @@ def read_answers(folder: Path) -> list[Answer]:
 
 def _expected(told: Mapping[str, Any]) -> Expected:
     return Expected(
-        tuple(told["exact"]), tuple(told["own"]), tuple(told["changed"]), bool(told["in_float64"])
+        tuple(told["exact"]),
+        tuple(told["own"]),
+        tuple(told["changed"]),
+        bool(told["in_float64"]),
+        tuple(told["granted"]),
+        tuple(told["granted_tf32"]),
     )

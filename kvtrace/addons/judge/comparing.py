@@ -56,7 +56,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 def compared(
     at: int, got: NDArray[Any], exact: NDArray[Any], own: NDArray[Any], dtype: str, *, tf32: bool,
-    planes: NDArray[Any] | str,
+    planes: NDArray[Any] | str, granted: NDArray[np.float64] | None = None,
 ) -> Compared:  # fmt: skip
     """Compare a result with the exact one.
 
@@ -75,6 +75,8 @@ def compared(
         dtype: The result's type.
         tf32: Whether dots may have cut their factors to tf32.
         planes: Those of the result, or why there are none.
+        granted: How far right results may be off by the reference's condition, whatever the
+            candidate loses; None: that is not known.
 
     """
     if dtype not in EPSILON:
@@ -97,13 +99,18 @@ def compared(
         if not isinstance(planes, str):
             meaning = meaning_radius(planes["meaning"], truth)
             radius = planes["near"] + meaning
+            if granted is not None:
+                radius = np.minimum(radius, granted)
             unknown = int((~same & ~np.isfinite(radius)).sum())
             if unknown:
                 planes = f"no bound is known of {plural(unknown, 'element')}"
             else:
                 allowed = radius
+                granted = None
                 strays = ~same & (np.abs(value + planes["off"] - truth) > meaning)
                 other_meaning = int(strays.sum())
+        if granted is not None:
+            allowed = np.minimum(allowed, granted)
         wrong = ~same & ~(difference <= allowed)
     told = _told(at, value, truth, wrong, difference, allowed)
     if isinstance(planes, str):

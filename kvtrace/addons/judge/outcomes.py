@@ -171,16 +171,19 @@ def _compare(
             )
         )  # fmt: skip
         return
-    if dtype != want.own[at]["dtype"]:
+    if dtype != (meant := str(want.own[at]["dtype"])):
+        coarser = EPSILON.get(dtype, 0.0) > EPSILON.get(meant, np.inf)
         found.wrong.append(
             Wrong(
-                "result-type", "warning",
-                f"result {at} is {dtype}, and {want.own[at]['dtype']} by the reference",
+                "result-type", "error" if coarser else "warning",
+                f"result {at} is {dtype}, and {meant} by the reference",
                 "return the reference's type",
             )
         )  # fmt: skip
     planes = found.planes[at] if want.in_float64 else "the reference does not compute in float64"
-    each = compared(at, got, exact, own, dtype, tf32=tf32, planes=planes)
+    kept = want.granted_tf32 if tf32 else want.granted
+    granted = array(values.answers, kept[at]) if kept else None
+    each = compared(at, got, exact, own, dtype, tf32=tf32, planes=planes, granted=granted)
     found.told.append(each)
     if not each.wrong and each.other_meaning:
         found.wrong.append(_other_meaning(each, op))

@@ -19,6 +19,7 @@ import numpy as np
 
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.fresh import is_float, is_integers, other_values
+from kvtrace.addons.judge.grants import Numbers, Unmeasured, as_numbers, grants_of
 from kvtrace.addons.judge.inputs import (
     Case,
     Input,
@@ -34,6 +35,8 @@ from kvtrace.addons.judge.inputs import (
     write_cases,
 )
 from kvtrace.addons.judge.request import INPUTS, CannotJudge, Place, Request
+from kvtrace.evaluate.condition import FLOATS, Draw
+from kvtrace.evaluate.shadows.deviation.roundings import unit_of
 
 #: What a model of the reference is made with.
 INITIAL: Final = "initial.json"
@@ -50,12 +53,16 @@ class Expected:
 
     `exact` are results in float64, `own` those in the inputs' types; `changed` names the inputs
     that it writes to. `in_float64`: nothing was rounded to a narrower type on the way to `exact`.
+    `granted`: how far right results may be off (empty: that is not known), and where dots cut their
+    factors to tf32.
     """
 
     exact: tuple[tensors.Kept, ...]
     own: tuple[tensors.Kept, ...]
     changed: tuple[str, ...]
     in_float64: bool
+    granted: tuple[tensors.Kept, ...] = ()
+    granted_tf32: tuple[tensors.Kept, ...] = ()
 
 
 def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
@@ -179,6 +186,16 @@ class Reference:
         before, own, changed = self.own(case, inputs)
         with torch.no_grad():
             exact, in_float64 = self._exactly(case, before, own, changed)
+            found = self._grants(case, before, own, changed, exact) if in_float64 else None
+        grants = [] if found is None else found
+        files = [f"granted{name}-{at}" for at in range(len(grants))]
+        kept = [
+            tuple(
+                tensors.kept(torch.from_numpy(each[kind]), file, folder, f"{file}-{kind}.bin")
+                for file, each in zip(files, grants, strict=True)
+            )
+            for kind in range(2)
+        ]
         return Expected(
             tuple(
                 tensors.kept(_tensor(each), str(at), folder, f"exact{name}-{at}.bin")
@@ -190,22 +207,54 @@ class Reference:
             ),
             changed,
             in_float64,
+            *kept,
         )
 
+    def _grants(
+        self, case: Case, before: Sequence[Any], own: Sequence[Any], changed: Sequence[str],
+        exact: Sequence[Any],
+    ) -> list[tuple[Numbers, Numbers]] | None:  # fmt: skip
+        """Measure what the case grants its results; None: that is not known."""
+        if not exact or not all(map(tensors.is_tensor, (*exact, *own))):
+            return None
+
+        def results(draw: Draw) -> list[Numbers]:
+            found, in_float64 = self._exactly(case, before, own, changed, draw)
+            if not in_float64:
+                raise Unmeasured
+            return [as_numbers(_tensor(each)) for each in found]
+
+        state = self.callable.state_dict().values() if self.is_model else ()
+        floats = [
+            (as_numbers(each), str(each.dtype).removeprefix("torch."))
+            for each in (*before, *state)
+            if tensors.is_tensor(each) and each.is_floating_point()
+        ]
+        names = [str(each.dtype).removeprefix("torch.") for each in own]
+        if any(name not in FLOATS for _, name in floats):
+            return None
+        mine = [(as_numbers(each), name) for each, name in zip(own, names, strict=True)]
+        return grants_of(results, [as_numbers(each) for each in exact], mine, floats)
+
     def _exactly(
-        self, case: Case, inputs: Sequence[Any], own: Sequence[Any], changed: Sequence[str]
-    ) -> tuple[list[Any], bool]:
+        self, case: Case, inputs: Sequence[Any], own: Sequence[Any], changed: Sequence[str],
+        draw: Draw | None = None,
+    ) -> tuple[list[Any], bool]:  # fmt: skip
         import copy
 
         import torch
 
         from kvtrace.addons.judge.moves import Narrowing
 
-        wide = [_wide(each) for each in inputs]
+        wide = [_moved(each, _wide(each), draw) for each in inputs]
         before = self.callable
         try:
             if self.is_model:
                 self.callable = copy.deepcopy(before).double()
+                wider = self.callable.state_dict()
+                for name, narrow in before.state_dict().items():
+                    each = wider[name]
+                    each.copy_(_moved(narrow, each, draw))
             with Narrowing() as narrowing:
                 found = self._call(wide)
             if not found:
@@ -225,6 +274,16 @@ def _wide(value: Any) -> Any:
     if tensors.is_tensor(value) and value.is_floating_point():
         return value.double()
     return value.clone() if tensors.is_tensor(value) else value
+
+
+def _moved(given: Any, wide: Any, draw: Draw | None) -> Any:
+    """Return a tensor in float64 as a draw moves it, within a share of its type's steps."""
+    name = FLOATS.get(str(getattr(given, "dtype", "")).removeprefix("torch."))
+    if draw is None or name is None:
+        return wide
+    import torch
+
+    return torch.from_numpy(draw.moved(wide.numpy(), unit_of(name)).copy()).reshape(wide.shape)
 
 
 def _bits(tensor: Any) -> Any:

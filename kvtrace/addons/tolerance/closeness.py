@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.tolerance.deriving import Numbers, Output, Tolerance
 from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.addons.tolerance.outputs import Numbers, Output, Tolerance
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
@@ -28,16 +28,23 @@ class NotClose(AssertionError):
     Attributes:
         differences: one for each output that differs.
         refused: precision that the kernel gives up, and its test says it must not.
+        undecided: outputs of which more elements have no bound than is granted.
 
     """
 
     def __init__(
-        self, kernel: str, differences: tuple[Difference, ...], refused: tuple[str, ...] = ()
+        self,
+        kernel: str,
+        differences: tuple[Difference, ...],
+        refused: tuple[str, ...] = (),
+        undecided: tuple[str, ...] = (),
     ) -> None:
         self.differences = differences
         self.refused = refused
+        self.undecided = undecided
         said = [str(each) for each in differences]
         said += [f"the kernel has {each}, which its test does not allow" for each in refused]
+        said += undecided
         super().__init__("\n".join(f"{kernel}: {each}" for each in said))
 
 
@@ -77,7 +84,7 @@ class Difference:
     def bounds_away(self) -> float:
         """By how many bounds the worst element is off."""
         away = abs(self.actual - self.expected)
-        return away / self.bound if self.bound else float("inf")
+        return away / self.bound if self.bound and away == away else float("inf")
 
     def __str__(self) -> str:
         at = ", ".join(map(str, self.index))
@@ -96,6 +103,7 @@ def assert_close(
     name: str | None = None,
     bound: Bound = "probable",
     meaning: bool = True,
+    undecided: float = 0.0,
 ) -> None:
     """Compare results with what a kernel should give, element by element, by derived bounds.
 
@@ -110,9 +118,13 @@ def assert_close(
         bound: `probable`, or `worst`.
         meaning: whether the kernel's meaning in exact arithmetic must be the reference's, too,
             however little it is off.
+        undecided: the part of the elements that may have no bound: those that are NaN or
+            infinite in exact arithmetic, unless results are the same (`Output.undecided` counts
+            them).
 
     Raises:
-        NotClose: results differ, or the kernel gives up precision that its test refuses.
+        NotClose: results differ, the kernel gives up precision that its test refuses, or more
+            elements are undecided than is granted.
         NotDerived: the results do not fit the outputs, or no bound is known of any element.
 
     """
@@ -124,7 +136,7 @@ def assert_close(
         actual = {name: actual}
     elif not isinstance(actual, Mapping):
         actual = {derived.only.name: actual}
-    found = []
+    found, open_ = [], []
     for each, values in actual.items():
         if each not in derived.outputs:
             known = ", ".join(derived.outputs) or "nothing"
@@ -132,8 +144,10 @@ def assert_close(
         difference = compared(as_array(values), derived, derived[each], bound, meaning=meaning)
         if difference is not None:
             found.append(difference)
-    if found or derived.refused:
-        raise NotClose(derived.kernel or "the kernel", tuple(found), derived.refused)
+        open_ += _undecided(as_array(values), derived[each], bound, undecided)
+    if found or derived.refused or open_:
+        kernel = derived.kernel or "the kernel"
+        raise NotClose(kernel, tuple(found), derived.refused, tuple(open_))
 
 
 def compared(
@@ -154,7 +168,7 @@ def compared(
     radius = output.radius(bound)
     if values.size and not np.isfinite(radius).any():
         raise NotDerived(f"no bound is known of any element of {output.name}")
-    beyond = _beyond(values, output.expected, radius)
+    beyond = _beyond(values, output.expected, radius) & ~_overflows(values, output, radius)
     strays = np.zeros(values.shape, np.bool_)
     if meaning and output.reference is not None:
         strays = _beyond(output.exact, output.reference, output.meaning_radius())
@@ -189,6 +203,18 @@ def compared(
     )
 
 
+def _undecided(values: Numbers, output: Output, bound: Bound, part: float) -> list[str]:
+    """Say that more elements are undecided than is granted; what is the same is decided."""
+    away = _away(values.reshape(output.exact.shape), output.expected)
+    count = int(((away > 0) & ~np.isfinite(output.radius(bound))).sum())
+    if count <= part * away.size:
+        return []
+    return [
+        f"{count:,} of {away.size:,} elements of {output.name} are undecided: no number is "
+        f"expected of them, or float64 loses what the formula means; grant a part by undecided="
+    ]
+
+
 _MEANING = "the kernel means something else there than the reference, in exact arithmetic"
 
 
@@ -202,7 +228,19 @@ def _cause(
     if strays.reshape(-1)[at]:
         return "meaning", f"{_MEANING}: {exact:.9g}"
     lost = "; ".join(derived.not_granted)
-    if not _close(evaluated, expected, radius):
+    own = output.derived(bound).reshape(-1)[at]
+    if not np.isfinite(evaluated) and np.isfinite(expected):
+        return "precision", (
+            f"the kernel means the same, and gives {evaluated:.9g} by the ranges of the types in "
+            "its IR: a number on the way overflows"
+        )
+    within = _close(evaluated, expected, radius)
+    if radius < own and _close(evaluated, expected, own) and not within:
+        return "precision", (
+            f"the kernel means the same, and its formula may lose {own:.3g} there, where the "
+            "problem's condition grants less: it cancels; cancellation=True grants that"
+        )
+    if not within:
         return "precision", (
             f"the kernel means the same, and gives {evaluated:.9g} by the roundings in its IR: "
             f"{lost or 'its roundings'}"
@@ -263,6 +301,15 @@ def _away(values: Numbers, expected: Numbers) -> Numbers:
 
 def _beyond(values: Numbers, expected: Numbers, radius: Numbers) -> NDArray[np.bool_]:
     return np.asarray((_away(values, expected) > radius) & np.isfinite(radius))
+
+
+def _overflows(values: Numbers, output: Output, radius: Numbers) -> NDArray[np.bool_]:
+    """Return where the type cannot hold what is expected, and a result is its largest number."""
+    expected = output.expected
+    with np.errstate(all="ignore"):
+        too_large = np.isfinite(expected) & (np.abs(expected) + radius > output.largest)
+        same_side = np.sign(values) == np.sign(expected)
+        return np.asarray(too_large & same_side & (np.abs(values) >= output.largest))
 
 
 def _close(value: float, expected: float, radius: float) -> bool:

@@ -62,8 +62,8 @@ def run(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any
     """
     if any(getattr(value, "is_cuda", False) for value in arguments) and _has_gpu():
         return _on_gpu(kernel, arguments, grid, meta)
-    with recording(), seen() as found:
-        kernel[grid](*arguments, **meta)
+    with recording(), seen() as found, _where_kernels_run(arguments) as moved:
+        kernel[grid](*moved, **meta)
     if not found:
         raise NotDerived(
             "nothing was launched that kvtrace executes; hand over what @triton.jit made, and "
@@ -83,6 +83,39 @@ def recording() -> Iterator[None]:
         capture(folder, target=TARGET, compile="ttir", tensors="none", source="off"),
     ):
         yield
+
+
+@contextmanager
+def _where_kernels_run(arguments: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Give arguments that Triton takes, and copy back what a launch writes to those on the CPU.
+
+    Where torch reports a GPU that is not there (KVTRACE_DEVICE=cpu), it takes none on the CPU.
+    """
+    from kvtrace.backends.triton.absent_gpu import on_host
+
+    if not on_host():
+        yield arguments
+        return
+    copies: dict[int, tuple[Any, Any]] = {}
+    moved = [_on_reported_gpu(value, copies) for value in arguments]
+    yield moved
+    for ours, copy in copies.values():
+        ours.copy_(copy)
+
+
+def _on_reported_gpu(value: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
+    """Return a tensor of a copy of its storage, which tensors share as before."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or value.is_cuda:
+        return value
+    storage = value.untyped_storage()
+    if storage.data_ptr() not in copies:
+        ours = torch.empty(0, dtype=torch.uint8).set_(storage)
+        copies[storage.data_ptr()] = (ours, ours.cuda())
+    copy = copies[storage.data_ptr()][1].untyped_storage()
+    empty = torch.empty(0, dtype=value.dtype, device="cuda")
+    return empty.set_(copy, value.storage_offset(), value.shape, value.stride())
 
 
 @contextmanager
@@ -132,9 +165,12 @@ def copied(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
 
 
 def _has_gpu() -> bool:
+    """Whether there is one that runs kernels; not: one that is reported, and is not there."""
     import torch
 
-    return bool(torch.cuda.is_available())
+    from kvtrace.backends.triton.absent_gpu import on_host
+
+    return bool(torch.cuda.is_available()) and not on_host()
 
 
 def _on_gpu(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]) -> Launched:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kvtrace.addons.tolerance.closeness import Bound, NotClose, assert_close
-from kvtrace.addons.tolerance.deriving import Tolerance, derive, with_reference
+from kvtrace.addons.tolerance.deriving import derive
 from kvtrace.addons.tolerance.launches import NotDerived, parameters, run
+from kvtrace.addons.tolerance.outputs import Tolerance
 from kvtrace.addons.tolerance.references import referred
 from kvtrace.evaluate.shadows.deviation.deviations import CHANCE
 from kvtrace.evaluate.shadows.deviation.roundings import Granted
@@ -23,6 +24,8 @@ def against(
     tf32: bool | None = None,
     narrow: bool | None = None,
     meaning: bool = True,
+    cancellation: bool = False,
+    undecided: float = 0.0,
 ) -> Callable[[Any], Compared]:
     """Compare a kernel's launches with a reference in float64, by derived bounds.
 
@@ -40,12 +43,23 @@ def against(
         narrow: whether the kernel may keep sums in 16 bits, and round numbers on the way to types
             that none of its tensors has. None: that does not widen bounds; False: it must not.
         meaning: whether the kernel's meaning in exact arithmetic must be the reference's, too.
+        cancellation: whether its formula may lose more than the reference's condition grants.
+        undecided: the part of the elements that may have no bound.
 
     """
 
     def around(kernel: Any) -> Compared:
         granted = Granted(tf32, narrow)
-        return Compared(kernel, reference, chance, bound, granted, meaning=meaning)
+        return Compared(
+            kernel,
+            reference,
+            chance,
+            bound,
+            granted,
+            meaning=meaning,
+            cancellation=cancellation,
+            undecided=undecided,
+        )
 
     return around
 
@@ -62,6 +76,8 @@ class Compared:
         granted: Granted,
         *,
         meaning: bool,
+        cancellation: bool,
+        undecided: float,
     ) -> None:
         self.kernel = kernel
         self._reference = reference
@@ -69,6 +85,8 @@ class Compared:
         self._bound = bound
         self._granted = granted
         self._meaning = meaning
+        self._cancellation = cancellation
+        self._undecided = undecided
 
     def __getitem__(self, grid: Any) -> Callable[..., Tolerance]:
         """Return what launches on a grid, and compares."""
@@ -90,7 +108,15 @@ class Compared:
         given = dict(zip(parameters(self.kernel), arguments, strict=False))
         wanted = referred(self._reference, given | meta)
         launch = run(self.kernel, arguments, grid, meta)
-        derived = with_reference(derive(launch, chance=self._chance, granted=self._granted), wanted)
+        derived = derive(
+            launch,
+            wanted,
+            chance=self._chance,
+            granted=self._granted,
+            cancellation=self._cancellation,
+        )
         actual = {name: given[name] for name in derived.outputs}
-        assert_close(actual, derived, bound=self._bound, meaning=self._meaning)
+        assert_close(
+            actual, derived, bound=self._bound, meaning=self._meaning, undecided=self._undecided
+        )
         return derived

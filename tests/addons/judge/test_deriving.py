@@ -105,6 +105,65 @@ def test_a_forgotten_term_that_roundings_hide_is_another_meaning(tmp_path):
     assert found == {"other-meaning"}
 
 
+RELU = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_kernel(x, out, n, ABSORBS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    given = tl.load(x + i, mask=i < n, other=0.0)
+    result = tl.maximum(given, 0.0)
+    if ABSORBS:
+        other = 42.0 + given
+        result = ((result - other + 1e30) - 1e30) + other
+    tl.store(out + i, result, mask=i < n)
+
+
+def launched(x, absorbs):
+    out = torch.empty_like(x)
+    relu_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), absorbs, BLOCK=256)
+    return out
+
+
+def relu(x):
+    return launched(x, False)
+
+
+def absorbed(x):
+    return launched(x, True)
+
+
+def in_bfloat16(x):
+    return launched(x.bfloat16(), False)
+
+
+def reference(x: "f32[1000]"):
+    return torch.relu(x)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("entry", "errors"),
+    [
+        ("relu", set()),
+        ("absorbed", {"wrong-result"}),
+        ("in_bfloat16", {"wrong-result", "result-type"}),
+    ],
+)
+def test_a_candidate_cannot_widen_what_the_reference_grants(tmp_path, entry, errors):
+    path = tmp_path / "relu.py"
+    path.write_text(RELU)
+    judgement = judge_file(Request(Place(path, entry), Place(path, "reference"), views=False))
+
+    found = {each["rule"] for each in judgement.object["findings"] if each["severity"] == "error"}
+    assert judgement.verdict == ("wrong" if errors else "right")
+    assert found == errors
+
+
 @pytest.mark.process
 def test_a_launch_whose_order_decides_is_evaluated_without(tmp_path):
     judgement = judge_file(request_of(FOLDER / "kernels" / "wrong" / "total_race.py"))

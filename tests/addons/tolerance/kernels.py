@@ -76,3 +76,72 @@ def factors(inner=512, dtype=torch.float32):
     torch.manual_seed(0)
     left, right = torch.randn(32, inner).to(dtype), torch.randn(inner, 32).to(dtype)
     return left, right, torch.zeros(32, 32, dtype=dtype)
+
+
+@triton.jit
+def softmax_without_maximum(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    mask = lanes < columns
+    powers = tl.exp(tl.load(x + row * columns + lanes, mask=mask, other=-float("inf")))
+    tl.store(out + row * columns + lanes, powers / tl.sum(powers, axis=0), mask=mask)
+
+
+@triton.jit
+def naive_variance(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    given = tl.load(x + row * columns + lanes, mask=lanes < columns, other=0.0)
+    mean = tl.sum(given, axis=0) / columns
+    tl.store(out + row, tl.sum(given * given, axis=0) / columns - mean * mean)
+
+
+@triton.jit
+def variance(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    mask = lanes < columns
+    given = tl.load(x + row * columns + lanes, mask=mask, other=0.0)
+    given = tl.where(mask, given - tl.sum(given, axis=0) / columns, 0.0)
+    tl.store(out + row, tl.sum(given * given, axis=0) / columns)
+
+
+@triton.jit
+def by_halves(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    bits = tl.load(x.to(tl.pointer_type(tl.int16)) + 2 * lanes + 1)
+    tl.store(out + lanes, bits.to(tl.float32) * 0.3)
+
+
+@triton.jit
+def silu(x, out, count, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    given = tl.load(x + lanes, mask=lanes < count, other=0.0)
+    tl.store(out + lanes, given * tl.sigmoid(given), mask=lanes < count)
+
+
+@triton.jit
+def exponential(x, out, count, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.exp(tl.load(x + lanes, mask=lanes < count)), mask=lanes < count)
+
+
+@triton.jit
+def absorbed(x, out, count, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    given = tl.load(x + lanes, mask=lanes < count, other=0.0)
+    other = 42.0 + given
+    stored = ((tl.maximum(given, 0.0) - other + 1e30) - 1e30) + other
+    tl.store(out + lanes, stored, mask=lanes < count)
+
+
+@triton.jit
+def wide_product(left, right, out, inner, IN_PLACE: tl.constexpr, TYPE: tl.constexpr):
+    row, column = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :]
+    total = tl.zeros((32, 32), dtype=tl.float32)
+    for start in range(0, inner, 32):
+        a = tl.load(left + row * inner + start + column)
+        b = tl.load(right + (start + row) * 32 + column)
+        total = tl.dot(a, b, total) if IN_PLACE else total + tl.dot(a, b)
+        total = total.to(TYPE).to(tl.float32)
+    tl.store(out + row * 32 + column, total)

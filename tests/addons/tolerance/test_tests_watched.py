@@ -29,6 +29,9 @@ def test_tight():
     out, wanted = results()
     np.testing.assert_allclose(out.numpy(), wanted.numpy(), rtol=1e-6, atol=1e-8)
 
+def test_in_another_type():
+    assert_close(results()[0].double(), results()[1].double(), atol=1e-2, rtol=0)
+
 def test_of_something_else():
     out, wanted = results()
     assert torch.allclose(2 * out, 2 * wanted)
@@ -53,8 +56,8 @@ def test_a_suite_gets_a_table_and_passes_and_fails_as_without(tmp_path):
 
     said = " ".join(done.stdout.split())
     assert done.returncode == 1
-    assert "3 passed" in said
-    assert "4 comparisons, 3 of them of what a kernel wrote: 2 too loose" in said
+    assert "4 passed" in said
+    assert "5 comparisons, 4 of them of what a kernel wrote: 3 too loose" in said
     assert "kernel wrote it" in said
 
 

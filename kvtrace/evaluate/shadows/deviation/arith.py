@@ -16,6 +16,7 @@ from kvtrace.evaluate.shadows.deviation.planes import (
     Deviating,
     Span,
     are_apart,
+    exact_from,
     hull,
     offset_from,
     opened,
@@ -66,7 +67,8 @@ def _operand(value: Any, type_: ValueType) -> _Operand:
     if not isinstance(value, Deviating):
         return _Operand(array, None, None, None)
     planes = value.shadow
-    return _Operand(array + planes["off"], planes, value.own_span, value.common_span)
+    exact = exact_from(array, planes["off"])
+    return _Operand(exact, planes, value.own_span, value.common_span)
 
 
 class FloatRule:
@@ -118,6 +120,11 @@ class FloatRule:
             reach = (1 + self._one_sided) * rounding(self._element.name, np.abs(held))
             near = np.abs(exact - held) <= reach
             exact = np.where(near, exact, held)
+        if not self._noise.bounded:
+            off, _ = offset_from(exact, value)
+            planes = np.zeros(off.shape, PLANES)
+            planes["off"] = off
+            return Deviating(value, planes) if np.any(off) else None
         is_rounded = self._is_rounded(given, value, exact, operands)
         if certain and not np.any(is_rounded):
             return None
@@ -267,7 +274,8 @@ def settle(planes: Array, own_span: Span, common_span: Span, noise: Noise) -> No
 class OtherRule:
     """The rule of a result that is an integer or a Boolean, or is chosen: radii's, per bound."""
 
-    def __init__(self, op: Op, module: Module) -> None:
+    def __init__(self, op: Op, module: Module, noise: Noise) -> None:
+        self._bounded = noise.bounded
         self._rule = rule_of(op, module)
         self._types = [value_type(value.type) for value in op.operands]
         self._chooses = operator_of(op) == "where"
@@ -279,6 +287,8 @@ class OtherRule:
         arrays = [
             to_array(actual(each), type_) for each, type_ in zip(given, self._types, strict=True)
         ]
+        if not self._bounded:
+            return self._exactly_chosen(given, arrays[0], value) if self._chooses else None
         found: dict[str, Array] = {}
         for plane in ("worst", "meaning", "near"):
             radii = [
@@ -298,6 +308,18 @@ class OtherRule:
             planes[plane] = radius
         planes["bias"] = planes["near"]
         return self._chosen(given, value, planes) if self._chooses else Deviating(value, planes)
+
+    def _exactly_chosen(self, given: Sequence[Any], picks: Array, value: Array) -> Deviating:
+        """Return the exact number of the one that the evaluator chooses."""
+        sides = [
+            Deviating.shadow_of(each, type_)["off"]
+            for each, type_ in zip(given[1:], self._types[1:], strict=True)
+        ]
+        picks = picks.reshape(picks.shape + (1,) * (sides[0].ndim - picks.ndim))
+        off = np.where(picks, sides[0], sides[1])
+        planes = np.zeros(off.shape, PLANES)
+        planes["off"] = off
+        return Deviating(value, planes)
 
     def _chosen(self, given: Sequence[Any], value: Array, planes: Array) -> Deviating:
         """Keep what is known of the one that is chosen, wherever that is certain."""
@@ -343,4 +365,4 @@ def elementwise_rule(op: Op, module: Module, noise: Noise) -> FloatRule | OtherR
     result: ElementType = value_type(op.results[0].type).element
     if result.kind == "f" and meaning is not None and operator_of(op) != "where":
         return FloatRule(op, meaning, noise)
-    return OtherRule(op, module)
+    return OtherRule(op, module, noise)

@@ -69,7 +69,8 @@ class Deviations(DeviceChoice):
     """Follows planes.
 
     `before` has the planes of what the launch finds in memory, by the storage's id: those that an
-    earlier launch left there. They are copied.
+    earlier launch left there. They are copied. Without `bounded`, exact numbers are followed alone:
+    what the kernel's formula gives for the exact numbers in memory, and on the evaluator's path.
 
     Attributes:
         memory: once an evaluation has ended, what was stored, with planes.
@@ -89,11 +90,12 @@ class Deviations(DeviceChoice):
         chance: float = CHANCE,
         granted: Granted | None = None,
         before: Mapping[int, Kept] | None = None,
+        bounded: bool = True,
     ) -> None:
         super().__init__(module)
         granted = granted or Granted()
         narrow = () if granted.narrow else (*narrow_sums(module), *foreign_roundings(module))
-        self.noise = Noise(0.0, granted, frozenset(op.index for op in narrow))
+        self.noise = Noise(0.0, granted, frozenset(op.index for op in narrow), bounded)
         self.memory = None
         self.open: set[str] = set()
         self._chance = chance
@@ -215,7 +217,12 @@ class Deviations(DeviceChoice):
 
     def unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
         """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
-        results = [(value.id, len(value_type(value.type).shape) + 1) for value in op.results]
+        types = [value_type(value.type) for value in op.results]
+        results = [
+            (value.id, len(type_.shape) + 1) for value, type_ in zip(op.results, types, strict=True)
+        ]
+        is_float = [type_.element.kind == "f" and not type_.pointer for type_ in types]
+        bounded = self.noise.bounded
         run = on_actual(op, step)
 
         def ran(values: list[Any], scope: Any) -> None:
@@ -223,11 +230,13 @@ class Deviations(DeviceChoice):
             doubts = [each.shadow for each in given if isinstance(each, Deviating)]
             if not (always or doubts):
                 return
-            for slot, rank in results:
-                if isinstance(values[slot], Unknown):
+            for (slot, rank), floats in zip(results, is_float, strict=True):
+                if isinstance(values[slot], Unknown) or not (bounded or floats):
                     continue
                 planes = np.zeros((1,) * rank, PLANES)
-                for plane in OPEN:
+                if not bounded:
+                    planes["off"] = np.nan
+                for plane in OPEN if bounded else ():
                     if always or any(np.any(doubt[plane] > 0) for doubt in doubts):
                         planes[plane] = np.inf
                 values[slot] = Deviating(values[slot], planes)

@@ -16,7 +16,8 @@ PLANES: Final = np.dtype(
 )
 """The planes of a shadow. All but `off` are never negative, infinity: nothing is known.
 
-* `off`: the exact number less the evaluator's.
+* `off`: the exact number less the evaluator's; the exact number itself where the evaluator's is
+  not finite and the exact one is (`exact_from`).
 * `worst`: how far a device's is from the exact one at most.
 * `meaning`: how far the exact one is from what the kernel's author means, who writes constants
   that are rounded when the kernel is compiled; and what float64 itself loses here.
@@ -135,13 +136,27 @@ def opened(where: Array) -> Array:
     return planes
 
 
+#: An exact zero beside a number that is not finite; a plain 0 there says that both are the same.
+_ZERO: Final = 5e-324
+
+
 def offset_from(exact: Array, value: Array) -> tuple[Array, Array]:
-    """Return the exact numbers less the evaluator's, and where that says nothing.
+    """Return the plane `off`, and where no distance is known.
 
     That is where one is infinite, or a NaN, and the other is not.
     """
+    wide = value.astype(np.float64)
     with np.errstate(all="ignore"):
-        off = exact - value.astype(np.float64)
-    lost = ~np.isfinite(off)
-    same = (exact == value) | (np.isnan(exact) & np.isnan(value))
-    return np.where(lost, 0.0, off), lost & ~same
+        off = exact - wide
+    finite = np.isfinite(exact)
+    alone = np.where(exact == 0, _ZERO, exact)
+    off = np.where(np.isfinite(wide), np.where(finite, off, 0.0), np.where(finite, alone, 0.0))
+    same = (exact == wide) | (np.isnan(exact) & np.isnan(wide))
+    return off, ~same & ~(finite & np.isfinite(wide))
+
+
+def exact_from(value: Array, off: Array) -> Array:
+    """Return the exact numbers, of the evaluator's and the plane `off`."""
+    wide = np.asarray(value, np.float64)
+    with np.errstate(all="ignore"):
+        return np.asarray(np.where(np.isfinite(wide) | (off == 0), wide + off, off))

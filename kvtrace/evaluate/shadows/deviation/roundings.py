@@ -31,6 +31,11 @@ def unit_of(name: str) -> float:
     return 2.0 ** -_FORMS[name][0]
 
 
+def is_float(name: str) -> bool:
+    """Whether a type, by its name, is one of floats that are known here."""
+    return name in _FORMS
+
+
 def rounding(name: str, sizes: Array) -> Array:
     """Return how far numbers of at most these sizes move when they are rounded to nearest."""
     bits, least = _FORMS[name]
@@ -83,12 +88,14 @@ class Noise:
         deviations: how many scales an error stays within, except with the stated chance.
         granted: what of the kernel's own roundings counts.
         narrow: ops whose rounding to a narrow type is not granted, and counts as float32's.
+        bounded: whether bounds are followed, or exact numbers alone.
 
     """
 
     deviations: float
     granted: Granted
     narrow: frozenset[int] = frozenset()
+    bounded: bool = True
     _births: int = field(default=0)
 
     def birth(self) -> Span:

@@ -12,7 +12,15 @@ from kvtrace.evaluate.arguments import Storage
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.shadows.deviation.planes import BOUNDS, OPEN, PLANES, Deviating, together
+from kvtrace.evaluate.shadows.deviation.planes import (
+    BOUNDS,
+    OPEN,
+    PLANES,
+    Deviating,
+    exact_from,
+    offset_from,
+    together,
+)
 from kvtrace.evaluate.shadows.deviation.roundings import Noise, rounding
 from kvtrace.evaluate.shadows.shadow_memory import (
     KeptBeside,
@@ -153,7 +161,7 @@ class DeviatingMemory(ShadowMemory):
         value = to_array(operands[0], type_).astype(np.float64)
         given = np.array(np.broadcast_to(self._to_memory(held, type_), value.shape))
         if sums is not None:  # until `finish`
-            given["off"] += value
+            given["off"] = exact_from(value, given["off"])
             given["own"] = np.abs(value)
 
         def add(flat: Array, index: Array, lanes: list[Array]) -> Array | None:
@@ -180,7 +188,7 @@ class DeviatingMemory(ShadowMemory):
         first = from_memory(flat, type_.element).astype(np.float64)
         size = np.abs(first)
         if storage in self.planes.kept:
-            first = first + self.planes.kept[storage][2]["off"]
+            first = exact_from(first, self.planes.kept[storage][2]["off"])
         count = np.zeros(len(flat), np.int64)
         self._sums[storage] = _Sums(count, size, first, flat, type_.element, name)
 
@@ -199,4 +207,4 @@ class DeviatingMemory(ShadowMemory):
             planes["common"], _ = together(parts)
             planes["meaning"] += count * 2.0**-53 * sums.magnitude
             held = from_memory(sums.flat, sums.element).astype(np.float64)
-            planes["off"] = np.where(count > 0, sums.exact - held, planes["off"])
+            planes["off"] = np.where(count > 0, offset_from(sums.exact, held)[0], planes["off"])

@@ -15,6 +15,7 @@ from kvtrace.evaluate.shadows.deviation.planes import (
     PLANES,
     Deviating,
     Span,
+    exact_from,
     full_planes,
     offset_from,
     shared_in_place,
@@ -102,7 +103,7 @@ class _Sum:
         """Return the sums, with planes."""
         array = full_array(actual(given), self._type).astype(np.float64)
         planes, own_span, common_span = full_planes(given, self._type)
-        exact = array + planes["off"]
+        exact = exact_from(array, planes["off"])
         certain = not isinstance(given, Deviating)
         sizes = np.abs(exact)
         magnitude = self._along(np.add, sizes)
@@ -112,6 +113,8 @@ class _Sum:
         off, lost = offset_from(total, value)
         made = np.zeros(np.broadcast_shapes(off.shape, magnitude.shape), PLANES)
         made["off"] = off
+        if not self._noise.bounded:
+            return Deviating(value, made)
         for plane in ("worst", "meaning", "near", "bias", "common"):
             made[plane] = self._along(np.add, planes[plane])
         made["own"] = np.sqrt(self._along(np.add, planes["own"] ** 2))
@@ -180,7 +183,7 @@ class _Extreme:
             return value
         array = full_array(actual(given), self._type).astype(np.float64)
         planes, _, _ = full_planes(given, self._type)
-        exact = array + planes["off"]
+        exact = exact_from(array, planes["off"])
         off, lost = offset_from(self._along(self._function, exact), value)
         made = np.zeros(off.shape, PLANES)
         made["off"] = off

@@ -1,0 +1,159 @@
+"""How far the problem that a launch solves lets right results be, whatever computes them.
+
+The problem is the reference; without one, the kernel's own formula in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kvtrace.addons.tolerance.outputs import Numbers, Tolerance, exact_outputs
+from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.evaluate.condition import (
+    Condition,
+    Draw,
+    Inputs,
+    conditions,
+    granted,
+    inputs_of,
+)
+from kvtrace.evaluate.errors import Undecided
+from kvtrace.evaluate.narrow import uses_tf32
+from kvtrace.evaluate.order import memory_sites
+from kvtrace.evaluate.rounding import from_memory
+from kvtrace.evaluate.shadows.deviation.deviations import Deviations
+from kvtrace.evaluate.shadows.deviation.planes import PLANES
+from kvtrace.evaluate.shadows.deviation.roundings import (
+    Granted,
+    deviations_for,
+    is_float,
+)
+from kvtrace.evaluate.shadows.radius.tt_dot import TF32_STEP
+
+if TYPE_CHECKING:
+    from kvtrace.addons.tolerance.launches import Launched
+    from kvtrace.addons.tolerance.references import Referred
+    from kvtrace.evaluate.shadows.shadow_memory import Kept
+
+
+def with_grants(
+    derived: Tolerance, launch: Launched, wanted: Referred | None, allowed: Granted, *,
+    cancellation: bool,
+) -> Tolerance:  # fmt: skip
+    """Add to a launch's outputs what the problem grants them.
+
+    Args:
+        derived: the outputs, with the reference's values where there is one.
+        launch: what was launched.
+        wanted: the reference; None: the kernel's own formula in exact arithmetic is the problem.
+        allowed: the precision that is granted.
+        cancellation: whether the kernel's formula may lose more.
+
+    """
+    elements = {
+        each.name: each.element.name
+        for each in launch.before()
+        if isinstance(each, TensorArgument) and each.name in derived.outputs
+    }
+    tf32 = allowed.tf32 is not False and uses_tf32(launch.module)
+    coarse, narrow = TF32_STEP if tf32 else 0.0, bool(allowed.narrow)
+    types = tuple(elements.values())
+    if wanted is None:
+        exact = {name: each.exact for name, each in derived.outputs.items()}
+        inputs, measured = _of_formula(launch, exact, types, coarse, narrow=narrow)
+    else:
+        inputs, measured = wanted.conditions(types, coarse, narrow=narrow)
+        if "" in measured:
+            measured = {derived.only.name: measured[""]}
+    total = sum(each.exact.size for each in derived.outputs.values())
+    scales = deviations_for(derived.chance, total)
+    outputs = {}
+    for name, each in derived.outputs.items():
+        condition = measured[name]
+        shaped = Condition(
+            condition.stored.reshape(each.exact.shape),
+            condition.working.reshape(each.exact.shape),
+            condition.length,
+            np.reshape(condition.own, each.exact.shape) if np.ndim(condition.own) else 0.0,
+        )
+        radius = granted(each.expected, shaped, inputs, elements[name], scales)
+        # A reference in float64 loses by its condition, too.
+        moves = np.where(np.isfinite(shaped.working), shaped.working, 0.0) / inputs.working
+        meaning = each.meaning + scales * 2.0**-53 * moves
+        outputs[name] = replace(each, granted=radius, meaning=meaning, cancellation=cancellation)
+    return replace(derived, outputs=outputs)
+
+
+def _of_formula(
+    launch: Launched, exact: Mapping[str, Numbers], results: tuple[str, ...], coarse: float, *,
+    narrow: bool,
+) -> tuple[Inputs, Mapping[str, Condition]]:  # fmt: skip
+    """Measure how the kernel's formula in exact arithmetic follows what it reads."""
+    arguments = launch.before()
+    read = _read(launch)
+    tensors = [
+        each
+        for place, each in enumerate(arguments)
+        if place in read and isinstance(each, TensorArgument) and is_float(each.element.name)
+    ]
+    held = {id(each.storage): _contents(each) for each in reversed(tensors)}
+    names = [each.element.name for each in tensors]
+    arrays = [np.zeros(each.shape) for each in tensors]
+    inputs = inputs_of(arrays, names, results=results, coarse=coarse, narrow=narrow)
+    largest = max((float(_finite(each).max(initial=0.0)) for each in held.values()), default=0.0)
+    inputs = replace(inputs, largest=largest)
+    units = dict(zip((id(each.storage) for each in tensors), inputs.units, strict=True))
+    places = {id(each.storage): place for place, each in enumerate(arguments) if each in tensors}
+
+    def moved(draw: Draw) -> Mapping[str, Numbers]:
+        again = launch.before()
+        before: dict[int, Kept] = {}
+        for storage, values in held.items():
+            tensor = again[places[storage]]
+            assert isinstance(tensor, TensorArgument)
+            planes = np.zeros(values.shape, PLANES)
+            planes["off"] = _offsets(values, draw.moved(values, units[storage]))
+            size = tensor.element.bytes
+            before[id(tensor.storage)] = (size, tensor.offset_bytes % size, planes)
+        exactly = Deviations(launch.module, before=before, bounded=False)
+        evaluate(launch.module, again, launch.grid, kernel=launch.kernel, instrument=exactly)
+        memory = exactly.memory
+        assert memory is not None
+        memory.finish()
+        return exact_outputs(again, memory, exact)
+
+    try:
+        return inputs, conditions(moved, exact, inputs)
+    except Undecided:  # it reads floats as numbers of another type: its own bounds decide
+        unknown = {name: np.full(each.shape, np.inf) for name, each in exact.items()}
+        return inputs, {name: Condition(each, each) for name, each in unknown.items()}
+
+
+def _read(launch: Launched) -> set[int]:
+    """Return the parameters through which a kernel may read memory."""
+    sites = [site for site in memory_sites(launch.module) if site.kind != "store"]
+    count = len(launch.module.main.arguments)
+    return {place for place in range(count) if any(site.reaches(place) for site in sites)}
+
+
+def _contents(tensor: TensorArgument) -> Numbers:
+    """Return all elements of a tensor's storage."""
+    size, phase = tensor.element.bytes, tensor.offset_bytes % tensor.element.bytes
+    data = tensor.storage.data
+    if data is None:
+        return np.zeros((tensor.storage.nbytes - phase) // size)
+    count = (len(data) - phase) // size
+    stored = data[phase : phase + count * size].view(tensor.element.memory)
+    return np.array(from_memory(stored, tensor.element), np.float64)
+
+
+def _finite(values: Numbers) -> Numbers:
+    return np.asarray(np.abs(values[np.isfinite(values)]))
+
+
+def _offsets(values: Numbers, moved: Numbers) -> Numbers:
+    return np.where(np.isfinite(values), moved - np.where(np.isfinite(values), values, 0.0), 0.0)

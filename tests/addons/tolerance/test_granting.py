@@ -1,0 +1,220 @@
+"""What a problem grants: formulas that lose more, elements that are no numbers, and right ones."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import triton.language as tl
+
+import kvtrace
+import kvtrace.testing
+from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.testing import NotClose, against
+from tests.addons.tolerance.kernels import (
+    absorbed,
+    by_halves,
+    exponential,
+    factors,
+    naive_variance,
+    rows,
+    silu,
+    softmax,
+    softmax_without_maximum,
+    variance,
+    wide_product,
+)
+
+
+def by_softmax(x):
+    return torch.softmax(x, -1)
+
+
+def by_variance(x):
+    return x.var(-1, correction=0)
+
+
+def around(mean):
+    torch.manual_seed(0)
+    return mean + torch.randn(8, 1000), torch.zeros(8)
+
+
+@pytest.mark.parametrize("level", [100.0, 50.0])
+def test_a_softmax_without_its_maximum_fails_where_it_overflows(level):
+    x = torch.full((8, 1000), level)
+    checked = against(by_softmax)(softmax_without_maximum)
+    given = (x, torch.zeros_like(x), 1000)
+    if level < 88:
+        checked[(8,)](*given, BLOCK=1024)
+        return
+    with pytest.raises(NotClose, match=r"out\[0, 0\] is nan where 0\.001 is expected") as caught:
+        checked[(8,)](*given, BLOCK=1024)
+    (found,) = caught.value.differences
+    assert (found.differing, found.cause) == (8000, "precision")
+    assert "a number on the way overflows" in found.detail
+
+
+def test_so_it_does_without_a_reference_and_in_one_row_of_eight():
+    x = torch.zeros(8, 1000)
+    x[3] = 100.0
+    derived = kvtrace.tolerance(
+        softmax_without_maximum, x, torch.zeros_like(x), 1000, grid=(8,), BLOCK=1024
+    )
+    assert derived.only.exact == pytest.approx(1e-3)
+    assert derived.only.undecided == 0
+    with pytest.raises(NotClose, match="1,000 of 8,000 elements"):
+        kvtrace.assert_close(derived.only.evaluated, derived)
+
+
+@pytest.mark.parametrize("reference", [by_variance, None])
+def test_a_variance_that_cancels_fails_unless_that_is_granted(reference):
+    x, out = around(1e4)
+
+    def derived(**asked):
+        return kvtrace.tolerance(
+            naive_variance, x, out, 1000, grid=(8,), reference=reference, BLOCK=1024, **asked
+        )
+
+    strict = derived()
+    assert np.median(strict.only.probable) > 1000
+    assert strict.only.radius().max() < 0.02
+    with pytest.raises(NotClose, match=r"it cancels; cancellation=True grants that") as caught:
+        kvtrace.assert_close(strict.only.evaluated, strict)
+    assert caught.value.differences[0].cause == "precision"
+    granted = derived(cancellation=True)
+    kvtrace.assert_close(granted.only.evaluated, granted)
+
+
+def test_a_variance_of_centered_numbers_and_one_around_zero_pass():
+    for kernel, mean in ((variance, 1e4), (naive_variance, 1.0)):
+        x, out = around(mean)
+        against(by_variance)(kernel)[(8,)](x, out, 1000, BLOCK=1024)
+
+
+@pytest.mark.parametrize("reference", [lambda x: x * torch.sigmoid(x), None])
+def test_underflow_belongs_to_every_bound(reference):
+    x = torch.linspace(-120, 120, 1000)
+    derived = kvtrace.tolerance(
+        silu, x, torch.zeros(1000), 1000, grid=(4,), reference=reference, BLOCK=256
+    )
+    assert derived.only.expected[57] < 0
+    assert derived.only.evaluated[57] == 0
+    assert derived.only.undecided == 0
+    kvtrace.assert_close(derived.only.evaluated, derived)
+
+
+def test_infinity_is_right_where_the_type_does_not_hold_what_is_expected():
+    x = torch.linspace(80, 120, 100)
+    out = torch.zeros(100)
+    against(lambda x: torch.exp(x))(exponential)[(1,)](x, out, 100, BLOCK=128)
+    assert torch.isinf(out[-1])
+    derived = kvtrace.tolerance(exponential, x, out, 100, grid=(1,), BLOCK=128)
+    with pytest.raises(NotClose):
+        kvtrace.assert_close(torch.where(out.isinf(), -out, out), derived)
+
+
+def test_what_absorbs_its_input_is_no_relu():
+    x = torch.linspace(-9, 9, 1000)
+    with pytest.raises(NotClose, match="1,000 of 1,000"):
+        against(lambda x: torch.relu(x))(absorbed)[(4,)](x, torch.zeros(1000), 1000, BLOCK=256)
+
+
+def test_elements_that_nothing_decides_fail_beyond_the_part_that_is_granted():
+    x, out = torch.ones(100), torch.zeros(100)
+    x[:10] = float("nan")
+    derived = kvtrace.tolerance(exponential, x, out, 100, grid=(1,), BLOCK=128)
+    kvtrace.assert_close(torch.exp(x), derived)  # the same NaN is decided
+    opened = kvtrace.tolerance(absorbed, x[10:], out[:90], 90, grid=(1,), BLOCK=128)
+    assert opened.only.undecided == 90
+    with pytest.raises(NotDerived, match="no bound is known"):
+        kvtrace.assert_close(out[:90], opened)
+    mixed = torch.cat([torch.full((90,), 1e-40), torch.full((10,), 3.0)])
+    reference = {"out": lambda x: torch.where(x > 1, x.exp(), float("nan"))}
+    asked = kvtrace.tolerance(
+        exponential, mixed, out, 100, grid=(1,), BLOCK=128,
+        reference=lambda x: {"out": reference["out"](x)},
+    )  # fmt: skip
+    with pytest.raises(NotClose):  # NaN is expected, and the kernel gives a number
+        kvtrace.assert_close(torch.exp(mixed), asked, meaning=False)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_products_of_8_bit_floats_have_bounds_that_notice_bfloat16(in_place):
+    left, right, _ = factors(4096, torch.float8_e4m3fn)
+
+    def launch(type_):
+        out = torch.zeros(32, 32)
+        checked = against(lambda left, right: left @ right)(wide_product)
+        return checked[(1,)](left, right, out, 4096, IN_PLACE=in_place, TYPE=type_).only
+
+    found = launch(tl.float32)
+    size = np.sqrt(np.mean(found.expected**2))
+    assert np.median(found.probable) < (0.06 if in_place else 0.01) * size
+    with pytest.raises(NotClose, match="rounded on the way"):
+        launch(tl.bfloat16)
+
+
+def test_a_reference_that_draws_each_time_is_refused():
+    x, out = rows()
+    with pytest.raises(NotDerived, match="other results when it is called again"):
+        kvtrace.tolerance(
+            softmax, x, out, 1000, grid=(8,), BLOCK=1024,
+            reference=lambda x: by_softmax(x) * torch.rand(()),
+        )  # fmt: skip
+
+
+def test_a_reference_without_names_is_refused():
+    x, out = rows()
+    with pytest.raises(NotDerived, match="write lambda x"):
+        kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024, reference=torch.exp)
+
+
+def test_without_a_reference_the_own_bounds_decide_where_bits_of_floats_are_read():
+    x, out = torch.randn(128), torch.zeros(128)
+    derived = kvtrace.tolerance(by_halves, x, out, grid=(1,), BLOCK=128)
+    assert np.isinf(derived.only.granted).all()
+    assert derived.only.undecided == 0
+    kvtrace.assert_close(derived.only.evaluated, derived)
+
+
+def test_a_text_has_what_the_problem_grants():
+    x, out = rows()
+    derived = kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024)
+    assert "granted" in str(derived)
+    assert (derived.only.granted > np.abs(derived.only.evaluated - derived.only.exact)).all()
+
+
+PROGRAM = """
+import os, torch, kvtrace, kvtrace.testing
+from tests.addons.tolerance.kernels import softmax
+x, out = torch.randn(8, 1000), torch.zeros(16, 1000)
+checked = kvtrace.testing.against(lambda x: torch.softmax(x, -1))(softmax)
+checked[(8,)](x, out[8:], 1000, BLOCK=1024)
+assert not out[:8].any() and torch.allclose(out[8:], torch.softmax(x, -1)), out
+if os.environ.get("KVTRACE"):
+    on_gpu = [each.cuda() for each in (x, torch.zeros(8, 1000))]
+    checked[(8,)](*on_gpu, 1000, BLOCK=1024)
+    assert torch.allclose(on_gpu[1].cpu(), out[8:])
+print("close", kvtrace.tolerance(softmax, x, out[8:], 1000, grid=(8,), BLOCK=1024).only.undecided)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("recorded", [False, True])
+def test_tensors_do_where_torch_reports_a_gpu_that_is_not_there(tmp_path, recorded):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    traced = {"KVTRACE": str(tmp_path / "trace")} if recorded else {}
+    environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith("KVTRACE")},
+        "KVTRACE_DEVICE": "cpu",
+        "PYTHONPATH": str(Path.cwd()),
+        **traced,
+    }
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "close 0" in done.stdout, done.stderr

@@ -1,0 +1,109 @@
+"""What a problem grants: measured by moving inputs, whatever a candidate computes."""
+
+import numpy as np
+import pytest
+
+from kvtrace.evaluate.condition import Draw, are_alike, conditions, granted, inputs_of
+from kvtrace.evaluate.shadows.deviation.roundings import unit_of
+
+SCALES = 7.0
+
+
+def measured(function, *arrays, types=("f32",), result="f32", coarse=0.0):
+    """The inputs, the exact result, and its condition."""
+    inputs = inputs_of(arrays, list(types), coarse=coarse)
+    exact = {"out": function(*arrays)}
+
+    def moved(draw):
+        given = [
+            draw.moved(each, unit) for each, unit in zip(arrays, inputs.units, strict=True)
+        ]  # fmt: skip
+        return {"out": function(*given)}
+
+    condition = conditions(moved, exact, inputs)["out"]
+    return exact["out"], condition, granted(exact["out"], condition, inputs, result, SCALES)
+
+
+def variance(x):
+    return x.var(-1)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e2, 1e4])
+def test_a_variance_moves_by_its_mean(mean):
+    x = mean + np.random.default_rng(0).standard_normal((64, 1000))
+
+    exact, condition, radius = measured(variance, x)
+
+    slopes = 2 * (x - x.mean(-1, keepdims=True)) * x / 1000
+    moves = unit_of("f32") * np.sqrt((slopes**2).sum(-1) / 3)
+    assert np.median(condition.stored / moves) == pytest.approx(1, rel=0.1)
+    assert (radius > 100 * condition.stored).all()
+    assert (radius < 8e-3 * exact).all()
+
+
+def test_conditions_are_those_of_the_inputs_types():
+    x = np.random.default_rng(0).standard_normal(4000)
+    _, single, _ = measured(np.exp, x)
+    _, half, _ = measured(np.exp, x, types=("bf16",))
+    assert half.stored == pytest.approx(single.stored * 2.0**16, rel=1e-3)
+    assert half.working == pytest.approx(single.working, rel=1e-3)
+
+
+def test_of_two_types_each_input_moves_by_its_own():
+    x, w = np.random.default_rng(0).standard_normal((2, 4000))
+    _, condition, _ = measured(lambda x, w: x + 0 * w, x, w, types=("f32", "bf16"))
+    assert (condition.stored <= unit_of("f32") * np.abs(x) * 1.001).all()
+    _, condition, _ = measured(lambda x, w: w + 0 * x, x, w, types=("f32", "bf16"))
+    assert np.median(condition.stored / np.abs(w)) > unit_of("bf16") / 4
+    assert (condition.working <= unit_of("f32") * np.abs(w) * 1.001).all()
+
+
+def test_the_length_of_an_element_is_measured():
+    x = np.random.default_rng(0).standard_normal((64, 4096))
+    assert measured(np.exp, x)[1].length == 1
+    assert measured(lambda x: x[:, 1:] * x[:, :-1], x)[1].length in (2, 3)
+    assert measured(lambda x: x.sum(-1), x)[1].length == 4096
+
+
+def test_a_large_tensor_of_single_numbers_grants_no_more_than_a_small_one():
+    small, large = (np.linspace(1e-3, 2e-3, count) for count in (1000, 100_000))
+    radii = [np.median(measured(np.expm1, x)[2]) for x in (small, large)]
+    assert radii[1] == pytest.approx(radii[0], rel=0.2)
+    assert radii[1] < 1.5e-8  # exp(x) - 1 loses 3e-8
+
+
+def test_masks_and_zeros_stay():
+    mask = np.array([0.0, 1.0, 1.0, 0.0])
+    assert (Draw(0, 1.0).moved(mask, 0.5) == mask).all()
+    moved = Draw(0, 1.0).moved(np.array([0.0, 2.0, -np.inf]), 0.5)
+    assert (moved[0], moved[2]) == (0.0, -np.inf)
+    assert moved[1] != 2.0
+
+
+def test_what_is_no_number_is_granted_nothing_that_is_known():
+    x = np.array([-1.0, 0.0, 2.0])
+    with np.errstate(all="ignore"):
+        _, _, radius = measured(np.log, x)
+    assert np.isinf(radius[:2]).all()
+    assert radius[2] < 1e-5
+
+
+def test_underflow_is_granted_to_every_element():
+    x = np.linspace(-100, -89, 500)
+    exact, _, radius = measured(lambda x: x / (1 + np.exp(-x)), x)
+    assert (np.abs(exact) < radius).all()
+    assert (radius < 1e-32).all()
+
+
+def test_a_coarser_product_that_is_granted_moves_inputs_by_more():
+    x = np.random.default_rng(0).standard_normal((64, 100))
+    _, _, plain = measured(lambda x: x.sum(-1), x)
+    _, _, coarse = measured(lambda x: x.sum(-1), x, coarse=2.0**-10)
+    assert (coarse > 20 * plain).all()
+
+
+def test_results_that_differ_in_the_order_of_sums_are_alike():
+    x = np.random.default_rng(0).standard_normal(1000)
+    assert are_alike(x, x * (1 + 1e-14))
+    assert not are_alike(x, x * (1 + 1e-9))
+    assert not are_alike(x, x[:10])
