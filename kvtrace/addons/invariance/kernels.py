@@ -11,7 +11,8 @@ from kvtrace.addons.invariance.coordinates import coordinate, strides_of
 from kvtrace.addons.invariance.elements import Elements, TooLarge
 from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
-from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.ir.floats import FORMATS, bits_from_float
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.intervals import Ranges
@@ -183,12 +184,13 @@ class Kernel:
                 lambda each: self._as_bound_condition(condition(each), indexed).substitute(named),
                 self.name,
                 self._by_indices if indexed else lambda _, offset: offset,
+                self._floats() if self._here else {},
             )
         else:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         try:
-            found = elements.of(access.op.operand("value"), at, 0)
+            found = elements.stored(access, at)
         except RecursionError as error:
             raise TooLarge("its expression is nested too deeply to be followed") from error
         self._loads.setdefault(found, set()).update(elements.loads)
@@ -210,6 +212,18 @@ class Kernel:
             return rewritten(formula)
 
         return checked
+
+    def _floats(self) -> dict[int, tuple[str, int]]:
+        """Return the floats of the call, by their arguments' positions: their types and bits."""
+        found = {}
+        arguments = self.summary.module.main.arguments
+        for position, (value, given) in enumerate(
+            zip(arguments, self.call.arguments, strict=False)
+        ):
+            kind = str(value.type)
+            if isinstance(given, ScalarArgument) and given.value is not None and kind in FORMATS:
+                found[position] = (kind, bits_from_float(float(given.value), kind))
+        return found
 
     def loads_of(self, tree: Tree) -> frozenset[int]:
         """Return the indices of the loads that a tree of this kernel was made from."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.invariance.batches import Across
     from kvtrace.addons.invariance.results import Invariance, OutputResult, Place, Why
     from kvtrace.addons.invariance.rows import Outcome
-    from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
+    from kvtrace.addons.invariance.versions import Apart, Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
 
 _VERDICTS: Final[Mapping[Outcome, str]] = {
@@ -246,7 +247,9 @@ MEANINGS: Final[Mapping[Meaning, str]] = {
     "same": "the same bits",
     "equal": "the same bits, at the recorded sizes",
     "reassociated": "the same except for the order of sums, at the recorded sizes",
+    "exact": "equal in exact arithmetic, at the recorded sizes",
     "violation": "differs",
+    "sampled": "unknown: not all elements were compared",
     "different": "unknown: another expression, no difference seen",
     "unknown": "unknown: one version is not followed, or not evaluated",
 }
@@ -273,13 +276,27 @@ def versions_text(each: OutputMeaning) -> list[str]:
         lines += [f"before: {each.first}", f"after: {each.second}"]
     elif each.first is not None:
         lines.append(each.first)
-    if each.witness is not None:
-        witness = each.witness
-        lines.append(
-            f"for the same data, element {witness.element} is {witness.values[0]} by "
-            f"{witness.first} and {witness.values[1]} by {witness.second}, by the evaluator"
-        )
+    if each.meaning in ("equal", "reassociated", "exact", "sampled"):
+        lines.append(f"{each.compared:,} of {plural(each.elements, 'element')} were compared")
+    if each.witness is not None and each.meaning == "violation":
+        lines.append(f"on {each.inputs}, {_apart_text(each.witness)}, by the evaluator")
+    lines += [f"on {apart.inputs}: {_parted_text(apart)}" for apart in each.apart]
     return lines
+
+
+def _parted_text(apart: Apart) -> str:
+    return "the same bits" if apart.witness is None else _apart_text(apart.witness)
+
+
+def _apart_text(witness: Witness) -> str:
+    """Return two values of an element, and how far they are apart."""
+    text = (
+        f"element {witness.element} is {witness.values[0]} by {witness.first} and "
+        f"{witness.values[1]} by {witness.second}"
+    )
+    if not isfinite(witness.ulps):
+        return text
+    return f"{text}: {witness.ulps:,.3g} units in the last place of the largest"
 
 
 def meaning_objects(found: Sequence[OutputMeaning]) -> list[dict[str, Any]]:
@@ -288,9 +305,20 @@ def meaning_objects(found: Sequence[OutputMeaning]) -> list[dict[str, Any]]:
         {
             "kernel": each.kernel, "output": each.output, "meaning": each.meaning,
             "first": each.first, "second": each.second,
+            "compared": each.compared, "elements": each.elements,
             "witness": None if each.witness is None else {
-                "element": each.witness.element, "values": list(each.witness.values),
+                "inputs": each.inputs, **_witness_object(each.witness),
             },
+            "apart": [
+                {"inputs": apart.inputs, **_witness_object(apart.witness)} for apart in each.apart
+            ],
         }
         for each in found
     ]  # fmt: skip
+
+
+def _witness_object(witness: Witness | None) -> dict[str, Any]:
+    if witness is None:
+        return {"element": None, "values": None, "ulps": 0.0}
+    ulps = witness.ulps if isfinite(witness.ulps) else None
+    return {"element": witness.element, "values": list(witness.values), "ulps": ulps}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import ml_dtypes
 import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 1 << 26
 _MOST_STEPS: Final = 50_000
 _SEEDS: Final = 2
+_SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
@@ -193,6 +194,13 @@ def _first_integers(batched: Batched) -> list[bytes]:
     return found
 
 
+Inputs = Literal["random numbers", "numbers around 10,000", "huge numbers", "tiny numbers",
+                 "numbers with NaNs, infinities and zeros"]  # fmt: skip
+"""What tensors of floats hold where two versions are compared."""
+
+INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
+
+
 def versions_differ(
     first: Call, second: Call, output: int, pairs: Sequence[tuple[int, int]]
 ) -> Witness | str | bool | None:
@@ -228,8 +236,66 @@ def versions_differ(
         element = int(np.flatnonzero(my_places != their_places)[0])
         who = "the first" if my_places[element] else "the second"
         return f"only {who} version writes element {element}"
+    return _apart(mine, theirs)
+
+
+def versions_differ_on(
+    inputs: Inputs, first: Call, second: Call, output: int, pairs: Sequence[tuple[int, int]]
+) -> Witness | bool | None:
+    """Compare likewise on other numbers; what both leave as it was is the same."""
+    tensors = list(zip(*pairs, strict=True))
+    rank = tensors[0].index(output)
+    left: list[NDArray[Any]] = []
+    for call, places in zip((first, second), tensors, strict=True):
+
+        def fill(
+            tensor: TensorArgument, position: int, places: Sequence[int] = places
+        ) -> NDArray[Any]:
+            return _of_inputs(inputs, tensor.shape, places.index(position), tensor)
+
+        found = _left_by(call, places[rank], fill)
+        if found is None:
+            return None
+        left.append(found.reshape(-1))
+    mine, theirs = left
+    return None if mine.size != theirs.size else _apart(mine, theirs)
+
+
+def _apart(mine: NDArray[Any], theirs: NDArray[Any]) -> Witness | bool:
     one, other = mine.reshape(1, -1), theirs.reshape(1, -1)
     return _differing(one, other, "the first version", "the second") or False
+
+
+def _of_inputs(
+    inputs: Inputs, shape: Sequence[int], seed: int, tensor: TensorArgument
+) -> NDArray[Any]:
+    """Return numbers of a kind for a tensor of floats, as far as its type has them."""
+    plain = np.random.default_rng(seed).standard_normal(shape)
+    limits = ml_dtypes.finfo(tensor.element.memory)
+    largest = float(limits.max)
+    match inputs:
+        case "numbers around 10,000":
+            found = np.asarray(min(1e4, largest / 8) + plain)
+        case "huge numbers":
+            found = np.asarray(plain * largest**0.8)
+        case "tiny numbers":
+            found = np.asarray(plain * float(limits.tiny) * 4)
+        case "numbers with NaNs, infinities and zeros":
+            found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
+        case "random numbers":
+            found = plain
+    return np.asarray(
+        np.clip(found, -largest, largest) if np.isfinite(found).all() else found
+    ).astype(tensor.element.memory)
+
+
+def _with_specials(numbers: NDArray[Any], seed: int) -> NDArray[Any]:
+    """Put NaNs, infinities and zeros of both signs into some rows, one each: others stay finite."""
+    rows = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim > 1 else 1)
+    places = np.random.default_rng(seed + 1).integers(rows.shape[1], size=len(rows))
+    for row in range(1, len(rows), 3):
+        rows[row, places[row]] = _SPECIALS[row // 3 % len(_SPECIALS)]
+    return rows.reshape(numbers.shape)
 
 
 def _written(
