@@ -13,6 +13,8 @@ from kvtrace.addons.invariance.compared import RELATIONS, Comparison, Elements, 
 from kvtrace.addons.invariance.elements import TooLarge
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
@@ -50,6 +52,7 @@ class Kept:
 
     `several`: it has one of all rows. `extents` has the output's coordinates, `rows` those of them
     that are 0 in the first row; `places` the ops that the nodes of its trees were made for.
+    `stored` gives which elements of the output the call stores, None where that is not known.
     """
 
     batch: Batch
@@ -61,6 +64,7 @@ class Kept:
     extents: Mapping[Symbol, int]
     rows: frozenset[Symbol]
     places: Mapping[Tree, Op]
+    stored: Callable[[], NDArray[np.bool_] | None]
 
 
 def with_most_sizes(kept: Iterable[Sequence[Kept]]) -> Sequence[Kept]:

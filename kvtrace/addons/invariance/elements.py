@@ -24,7 +24,7 @@ from kvtrace.addons.invariance.groups import Group, bound_inside, extents_of
 from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, tree, truth_of
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-from kvtrace.ir.flow import called, counter_of, flow_of, returns, terminator
+from kvtrace.ir.flow import called, counter_of, flow_of, leading_to, returns, terminator
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
@@ -190,8 +190,21 @@ class Elements:
             elif around.name in BRANCHES:
                 yield self._unknown(around, "a branch that is not followed"), True
             inner, around = around, around.parent
-        if around is not None and len(around.regions[0].blocks) > 1:
-            yield self._unknown(op, "a jump between blocks"), True
+        if around is not None and inner.block is not None:
+            yield from self._jumps(inner.block)
+
+    def _jumps(self, block: Block) -> Iterator[tuple[Tree, bool]]:
+        """Yield what decides whether a block of a function is reached, as after an early return."""
+        before = leading_to(block)
+        for other in before:
+            jump = other.ops[-1]
+            ways = [way is block or way in before for way in jump.successors]
+            if len(set(ways)) < 2:
+                continue
+            (condition,) = jump.group("condition")
+            truth = self.summary.values.get(condition.id)
+            if not isinstance(truth, Condition) or not is_followed(truth):
+                yield self.of(condition, (), 0), ways[0]
 
     def _of(self, value: Value, at: Coordinates, level: int) -> Tree:
         known = self.summary.values.get(value.id)

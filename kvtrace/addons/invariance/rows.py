@@ -27,6 +27,7 @@ from kvtrace.addons.invariance.dependence import (
 )
 from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
+from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.places import coordinates_of, split_axis
@@ -34,7 +35,7 @@ from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
 from kvtrace.symbolic.functions import Minimum, Quotient, Remainder, single
-from kvtrace.symbolic.terms import Atom, Symbol, Term
+from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -71,6 +72,8 @@ class RowVerdict:
     reads: tuple[Read, ...] = ()
     scalars: tuple[str, ...] = ()
     selecting: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     unsplit: Output | None = None
     ambiguous: bool = False
 
@@ -163,11 +166,17 @@ def _is_bound(part: Condition, own: Set[Symbol]) -> bool:
     terms = part.term.coefficients.items()
     rows = [n for m, n in terms if any(_rises(atom, own) for atom in m)]
     rest = Term({m: n for m, n in terms if not any(_rises(atom, own) for atom in m)})
-    if not own.isdisjoint(without_contents(rest)):
+    if not all(map(_is_of_launch, without_contents(rest))):
         return False
     if rows and all(number > 0 for number in rows):
         return rest.constant is not None and rest.constant >= 0
     return bool(rows) and all(number < 0 for number in rows)
+
+
+def _is_of_launch(atom: Atom) -> bool:
+    """Whether an atom has one value in a launch: made of its numbers, or of an entry of memory."""
+    inside = [each for each in (atom, *atom.within()) if isinstance(each, Symbol)]
+    return all(each.kind in ("scalar", "programs", "content") for each in inside)
 
 
 def _rises(atom: Atom, own: Set[Symbol]) -> bool:
@@ -235,16 +244,30 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
         _facts(simplifier, output), _extents(access, output.axes, kernel),
         frozenset(axis.coordinate for axis in output.axes),
     )  # fmt: skip
-    found = Follower(batch, kernel.summary).follow(tree)
     located = output.located(simplifier.active)
-    own = _numbering(rows[:1], simplifier, access)
+    own = _numbering(rows, simplifier, access)
+    guards = _guards(located, own, access)
+    found = Follower(batch, kernel.summary).follow(tree, guards, simplifier.term(access.offset))
     scalars = tuple(dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel))))
     reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
     return RowVerdict(
         access, kernel.name(access.argument), _outcome(reasons), output, tree, rows,
         tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
-        tuple(sorted(map(kernel.scalar, scalars))), found.selecting,
+        tuple(sorted((*map(kernel.scalar, scalars), *found.floats))), found.selecting,
+        tuple(sorted(found.assumed)), tuple(sorted(found.shared)),
     )  # fmt: skip
+
+
+def _guards(located: Condition, own: Set[Symbol], access: Access) -> list[Condition]:
+    """Return the formulas that decide which elements of a row are stored.
+
+    Programs that have no say in where they store do so for others: the first one is in every grid.
+    """
+    elsewhere = located.atoms() - access.offset.atoms()
+    programs = (a for a in elsewhere if isinstance(a, Symbol) and a.kind == "program")
+    of_first = Substitution(dict.fromkeys(programs, ZERO))
+    parts = located.substitute(of_first).conjuncts()
+    return [part for part in parts if is_followed(part) and not _is_bound(part, own)]
 
 
 def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:

@@ -84,8 +84,12 @@ def _summary(found: Invariance) -> str:
 
 def _verdict_text(each: OutputResult) -> str:
     """Return a verdict; what is proven of a kernel names the sizes it was not launched at."""
-    unseen = unseen_text(each) if each.verdict == "proven" else ""
-    return f"{_VERDICTS[each.verdict]}; {unseen}" if unseen else _VERDICTS[each.verdict]
+    said = [_VERDICTS[each.verdict]]
+    if each.options:
+        said.append(f"by TTIR, compiled with {', '.join(each.options)}")
+    if each.verdict == "proven" and (unseen := unseen_text(each)):
+        said.append(unseen)
+    return "; ".join(said)
 
 
 def unseen_text(each: OutputResult) -> str:
@@ -141,7 +145,22 @@ def _details(each: OutputResult, name: str, width: int) -> list[str]:
     if each.witness is not None:
         text = witness_text(each.witness)
         lines += wrapped(f"{each.kernel}, {name}: {text}", width, 2)
+    if each.verdict == "proven" and (assumed := assumed_text(each)):
+        lines += wrapped(f"{each.kernel}, {name}: assumed: {assumed}", width, 2)
     return lines
+
+
+def assumed_text(each: OutputResult) -> str:
+    """Return what is assumed of integers in memory; empty: nothing."""
+    parts = []
+    if each.assumed:
+        names = ", ".join(each.assumed)
+        parts.append(f"what {names} hold for a row is the row's own, decided by no other row")
+    if each.selecting:
+        parts.append(f"{', '.join(each.selecting)} select an element inside the row")
+    if each.constant:
+        parts.append(f"{', '.join(each.constant)} hold the same in all batches")
+    return "; ".join(parts)
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -157,6 +176,11 @@ def reason_text(why: Why, *, through: bool = True) -> str:
 
 def witness_text(witness: Witness) -> str:
     """Return two values of one row as a sentence."""
+    if set(witness.values) <= {"stored", "not stored"}:
+        return (
+            f"element {witness.element} of a row is {witness.values[0]} ({witness.first}) and "
+            f"{witness.values[1]} ({witness.second}), by the formulas of its addresses"
+        )
     return (
         f"for the same data, element {witness.element} of a row is {witness.values[0]} "
         f"({witness.first}) and {witness.values[1]} ({witness.second}), by the evaluator"
@@ -165,7 +189,9 @@ def witness_text(witness: Witness) -> str:
 
 def _trees(each: OutputResult, name: str, across: Across, width: int) -> list[str]:
     comparison = across.comparison
-    how = "in the order of sums alone" if comparison.relation == "reassociated" else "in more"
+    how = {"reassociated": "in the order of sums alone", "exact": "by roundings"}.get(
+        comparison.relation, "in more"
+    )
     lines = wrapped(
         f"{each.kernel}, {name}: launches at different sizes compute a row differently, "
         f"{how}:", width, 2,
@@ -220,6 +246,9 @@ def _object(each: OutputResult) -> dict[str, Any]:
         "scalars": list(each.scalars),
         "sizes": list(each.sizes),
         "selecting": list(each.selecting),
+        "assumed": list(each.assumed),
+        "constant": list(each.constant),
+        "options": list(each.options),
         "order": each.order,
         "deterministic": each.determinism.answer,
         "deterministic_reason": each.determinism.reason,

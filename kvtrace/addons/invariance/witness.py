@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -79,7 +79,12 @@ def batch_axes(first: Call, second: Call, rows: tuple[int, int]) -> Mapping[int,
 
 
 def between(
-    first: Batched, second: Batched, output: int, *, any_row: bool = False
+    first: Batched,
+    second: Batched,
+    output: int,
+    *,
+    any_row: bool = False,
+    numbers: Collection[str] = (),
 ) -> Witness | None:
     """Return an element of a row that two launches of different batches give two values.
 
@@ -89,13 +94,14 @@ def between(
         first: A launch, of which row 0 is compared.
         second: A launch of another batch.
         output: The position of the output among the arguments.
-        any_row: Whether all rows of the second are compared, as none is made of its number. Else
-            row 0 alone is, and so it is where integers in memory may lead rows to other data.
+        any_row: Whether all rows of the second are compared. Else row 0 alone is, and so it is
+            where integers in memory may lead rows to other data.
+        numbers: Names of numbers of the launch that the size of the batch decides.
 
     """
     if _first_integers(first) != _first_integers(second):
         return None  # then the row does not hold the same data
-    if _numbers(first.call) != _numbers(second.call):
+    if _numbers(first.call, numbers) != _numbers(second.call, numbers):
         return None
     padded = _padded(first, second)
     if padded is None:
@@ -113,9 +119,10 @@ def between(
     return None
 
 
-def _numbers(call: Call) -> list[float]:
-    """Return the floats that are passed to a call."""
-    given = (each.value for each in call.arguments if isinstance(each, ScalarArgument))
+def _numbers(call: Call, but: Collection[str]) -> list[float]:
+    """Return the floats that are passed to a call, but for some."""
+    scalars = (each for each in call.arguments if isinstance(each, ScalarArgument))
+    given = (each.value for each in scalars if each.name not in but)
     return [value for value in given if isinstance(value, float)]
 
 
