@@ -8,10 +8,12 @@ is rounded to blocks, or is a number of its own, does not.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.functions import Quotient
 from kvtrace.symbolic.terms import Monomial, Substitution, Symbol, Term
 
 if TYPE_CHECKING:
@@ -34,8 +36,10 @@ class MovingUse:
 
 def begins_moving(
     nodes: Sequence[Tree], guards: Sequence[Condition], store: Term, rows: Collection[Symbol]
-) -> list[MovingUse]:
+) -> tuple[list[MovingUse], frozenset[object]]:
     """Return uses of integers in memory by which a row's value is not only made of its own data.
+
+    And the tensors of integers that move with the row's data in all other uses.
 
     Args:
         nodes: All nodes of what is stored.
@@ -49,19 +53,20 @@ def begins_moving(
         atom: kind for place in (*places, store) for atom, kind in _places_in(place, rows).items()
     }
     begins = {atom for atom, kind in moving.items() if kind == "begin"}
-    tensors = {_tensor(atom) for atom in begins}
+    tensors = {_tensor(atom) for atom in begins} | _offset_tensors(nodes, guards, rows)
     found = _uses(nodes, guards, tensors)
     if found:  # an end may be in another tensor than the begin, at the same place
         at = {atom.at for atom in begins}
         others = {_tensor(atom) for atom in _contents(nodes, guards) if atom.at in at}
         together = _uses(nodes, guards, tensors | others)
-        found = together if len(together) < len(found) else found
+        if len(together) < len(found):
+            found, tensors = together, tensors | others
     items = {atom for atom, kind in moving.items() if kind == "item"}
     for node in nodes:
         if node.what == "integer":
             for content in items & _mentioned(node.detail[0]):
                 found.append(MovingUse(content, "integer", node))
-    return found
+    return found, frozenset() if found else frozenset(tensors)
 
 
 def _places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
@@ -81,15 +86,48 @@ def _places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
             factors.setdefault((pure, abs(number)), []).append(atom)
             if isinstance(atom, Symbol) and atom.kind == "content":
                 contents[atom] = (pure, abs(number))
-    return {
-        atom: "begin" if any(_is_step(other) for other in factors[factor]) else "item"
+    found = {
+        atom: "begin" if any(map(_is_step, factors[factor])) else "item"
         for atom, factor in contents.items()
-        if any(not atom_rows.isdisjoint(rows) for atom_rows in [atom.within()])
+        if not atom.within().isdisjoint(rows)
     }
+    for (pure, factor), atoms in factors.items():
+        for atom in atoms:
+            if isinstance(atom, Quotient) and (by := atom.arguments[1].constant):
+                steps = (*factors[pure, factor], *factors.get((pure, factor // by), ()))
+                if any(map(_is_step, steps)):
+                    own = (each for each in _contents_in(atom.term))
+                    found |= {each: "begin" for each in own if not each.within().isdisjoint(rows)}
+    return found
 
 
 def _is_step(atom: Atom) -> bool:
-    return not (isinstance(atom, Symbol) and atom.kind == "content")
+    """Whether an atom is an index along an axis, and nothing that memory says."""
+    inside = (each for each in atom.within() if isinstance(each, Symbol))
+    return all(each.kind != "content" for each in inside)
+
+
+def _offset_tensors(
+    nodes: Sequence[Tree], guards: Sequence[Condition], rows: Collection[Symbol]
+) -> set[object]:
+    """Return tensors of which the entries of a row and of the next one are read: they are offsets.
+
+    Where a row ends the next one begins, so that the lengths of all before it add up in them.
+    """
+    places: dict[object, list[Term]] = {}
+    for content in _contents(nodes, guards):
+        if len(content.at) == 1 and not content.within().isdisjoint(rows):
+            places.setdefault(_tensor(content), []).append(content.at[0])
+    return {
+        tensor
+        for tensor, own in places.items()
+        for one, other in itertools.permutations(own, 2)
+        if (apart := (one - other).constant)
+        and any(
+            len(monomial) == 1 and not monomial[0].within().isdisjoint(rows) and number == apart
+            for monomial, number in one.coefficients.items()
+        )
+    }
 
 
 def _is_uniform(atom: Atom) -> bool:

@@ -176,7 +176,12 @@ class Follower:
                 self._node(node, facts, through)
                 waiting += _parts(node, facts, through)
         nodes = list(tree.walk())
-        for begin in begins_moving(nodes, guards, store, self._rows):
+        moving, along = begins_moving(nodes, guards, store, self._rows)
+        arguments = self._summary.module.main.arguments
+        for position in along:
+            if isinstance(position, int):
+                self._own_integers.pop(arguments[position].name.lstrip("%"), None)
+        for begin in moving:
             name = self._tensor(begin.content)
             what = f"where its data begin, which other rows decide: {name}"
             self._because("rows", begin.through, what, begin.node or tree)

@@ -57,10 +57,25 @@ def groups_of(offset: Term) -> dict[Monomial, Term]:
         if moving:
             share = found.setdefault(pure, {})
             share[moving] = share.get(moving, 0) + number
+    for pure, positions in found.items():  # as `(rows - 1 - program) * stride`: an index, too
+        if pure and all(number < 0 for number in positions.values()):
+            positions |= _multiples(offset, pure)
     first = offset.coefficients.get((), 0)
     if first and () in found:
         found[()][()] = first
     return {pure: Term(positions) for pure, positions in found.items()}
+
+
+def _multiples(offset: Term, pure: Monomial) -> dict[Monomial, int]:
+    """Return what a factor is multiplied with in monomials that no lane changes."""
+    found: dict[Monomial, int] = {}
+    for monomial, number in offset.coefficients.items():
+        rest = list(monomial)
+        if any(placing(atom.term) for atom in monomial):
+            continue
+        if all(atom in rest and not rest.remove(atom) for atom in pure):
+            found[tuple(rest)] = number
+    return found
 
 
 def grid(atom: Atom) -> bool:

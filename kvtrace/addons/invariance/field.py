@@ -99,7 +99,8 @@ class Points:
     def content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
         """Return the integers that memory holds at places."""
         places = [np.asarray(each, np.int64) for each in at]
-        picked = mixed(self._seed, 3, _named(symbol.key), *places)
+        with np.errstate(over="ignore"):
+            picked = mixed(self._seed, 3, _named(symbol.key), *places)
         return self._integers[(picked % np.uint64(self._integers.size)).astype(np.int64)]
 
     def values(self, tree: Tree, coordinates: Mapping[Symbol, NDArray[np.int64]]) -> Numbers:

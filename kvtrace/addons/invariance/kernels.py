@@ -7,17 +7,22 @@ from math import inf, prod
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from kvtrace.addons.invariance.coordinates import coordinate, strides_of
+from kvtrace.addons.invariance.coordinates import (
+    coordinate,
+    is_number,
+    number_of_coordinate,
+    strides_of,
+)
 from kvtrace.addons.invariance.elements import Elements, TooLarge
 from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir.floats import FORMATS, bits_from_float
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.conditions import Condition, conjunction
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.summary import BlockPointer
-from kvtrace.symbolic.terms import Atom, Monomial, Substitution, Symbol, Term, as_term, lane
+from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term, lane
 from kvtrace.verdicts.binding import BoundCall
 
 if TYPE_CHECKING:
@@ -246,7 +251,7 @@ class Kernel:
         """Return where an output is written, over coordinates as bound trees name them."""
         argument = output.access.argument
         named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
-        condition = Simplifier(output, self.sizes).active
+        condition = conjunction((Simplifier(output, self.sizes).active, *_ranges(output)))
         return self._as_bound_condition(condition, indexed=False).substitute(named)
 
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
@@ -286,6 +291,16 @@ class Kernel:
                 return offset
             found[monomial] = sign * (total + rest)
         return Term(found)
+
+    def base(self, output: Output) -> int | None:
+        """Return the byte at which an output's coordinates are 0; None: they do not tell it."""
+        argument = output.access.argument
+        named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
+        offset = named(
+            self._as_bound(Simplifier(output, self.sizes).term(output.access.offset), indexed=False)
+        )
+        places = (symbol.term * step for symbol, step in self.steps(output))
+        return (offset - sum(places, ZERO)).constant
 
     def _as_bound_condition(self, condition: Condition, indexed: bool) -> Condition:
         return condition.substitute(self._numbers(condition.atoms(), indexed))
@@ -373,6 +388,14 @@ class Kernel:
             for position, given in enumerate(self.call.arguments[: len(self.names)])
             if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
         )
+
+
+def _ranges(output: Output) -> Iterator[Condition]:
+    """Yield what is known of an output's coordinates alone, as how many lanes a block has."""
+    for fact in output.facts:
+        symbols = [atom for atom in fact.atoms() if isinstance(atom, Symbol)]
+        if all(number_of_coordinate(each) is not None or is_number(each) for each in symbols):
+            yield fact
 
 
 def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:

@@ -246,7 +246,7 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     )  # fmt: skip
     located = output.located(simplifier.active)
     own = _numbering(rows, simplifier, access)
-    guards = _guards(located, own, access)
+    guards = _guards(located, own, output)
     found = Follower(batch, kernel.summary).follow(tree, guards, simplifier.term(access.offset))
     scalars = tuple(dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel))))
     reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
@@ -258,16 +258,29 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     )  # fmt: skip
 
 
-def _guards(located: Condition, own: Set[Symbol], access: Access) -> list[Condition]:
+def _guards(located: Condition, own: Set[Symbol], output: Output) -> list[Condition]:
     """Return the formulas that decide which elements of a row are stored.
 
     Programs that have no say in where they store do so for others: the first one is in every grid.
     """
-    elsewhere = located.atoms() - access.offset.atoms()
+    elsewhere = located.atoms() - output.access.offset.atoms()
     programs = (a for a in elsewhere if isinstance(a, Symbol) and a.kind == "program")
     of_first = Substitution(dict.fromkeys(programs, ZERO))
     parts = located.substitute(of_first).conjuncts()
-    return [part for part in parts if is_followed(part) and not _is_bound(part, own)]
+    return [
+        part
+        for part in parts
+        if is_followed(part) and not _is_bound(part, own) and not _is_end(part, output)
+    ]
+
+
+def _is_end(part: Condition, output: Output) -> bool:
+    """Whether a condition says that an element's place in memory is before an end."""
+    if not isinstance(part, AtLeast):
+        return False
+    size = output.access.element_bytes
+    place = sum((axis.coordinate.term * (axis.step // size) for axis in output.axes), ZERO)
+    return all(map(_is_of_launch, (part.term + place).atoms()))
 
 
 def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:

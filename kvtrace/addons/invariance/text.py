@@ -126,12 +126,20 @@ def _across_text(each: OutputResult) -> str:
 def _names(outputs: Sequence[OutputResult]) -> list[str]:
     """Return what outputs are called: those that several stores write also by the store's line."""
     stores = Counter((each.kernel, each.output) for each in outputs)
-    return [
+    names = [
         f"{each.output}, line {each.place.line}"
         if stores[each.kernel, each.output] > 1 and each.place.line
         else each.output
         for each in outputs
     ]
+    alike = Counter((each.kernel, name) for each, name in zip(outputs, names, strict=True))
+    numbered: Counter[tuple[str, str]] = Counter()
+    found = []
+    for each, name in zip(outputs, names, strict=True):
+        key = each.kernel, name
+        numbered[key] += 1
+        found.append(f"{name}, store {numbered[key]}" if alike[key] > 1 else name)
+    return found
 
 
 def _details(each: OutputResult, name: str, width: int) -> list[str]:

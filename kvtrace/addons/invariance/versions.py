@@ -20,6 +20,7 @@ from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.places import coordinates_of
+from kvtrace.addons.invariance.stored import stored_elements
 from kvtrace.addons.invariance.trees import Tree, level_of
 from kvtrace.addons.invariance.witness import (
     INPUTS,
@@ -62,7 +63,9 @@ Meaning = Literal[
 _SUMS: Final = 1 << 10
 """Beyond so many units in the last place of the output's type, at its largest element, two values
 differ by more than random sums in another order explain, where not all elements were compared."""
-_SECONDS: Final = 8.0
+_SECONDS_OF_TREES: Final = 2.5
+"""So long the trees of a version are built."""
+_SECONDS: Final = 4.0
 """So long an output is compared: trees, then evaluations on further inputs."""
 _MOST_ELEMENTS: Final = 1 << 20
 """Of an output that are looked up in both versions; of larger ones some are."""
@@ -156,12 +159,13 @@ def same_meaning(
             it does not name are matched by their order.
 
     """
-    one = Kernel(first, here=True)
+    deadline = monotonic() + _SECONDS_OF_TREES
+    one = Kernel(first, here=True, deadline=deadline)
     pairs = _pairs(first, second, match)
     names = list(Kernel(second).names)
     for mine, theirs in pairs:
         names[theirs] = one.names[mine]
-    other = Kernel(second, names, here=True)
+    other = Kernel(second, names, here=True, deadline=deadline + _SECONDS_OF_TREES)
     trees = _stores(one), _stores(other)
     places = {name: place for place, name in enumerate(one.names)}
     return tuple(
@@ -203,6 +207,8 @@ def _compared(
         return OutputMeaning(first.kernel, name, "violation", seen)
     witness = seen if isinstance(seen, Witness) else None
     tensor = first.arguments[place]
+    if seen is None and stored_alike(first, second, place, pairs):
+        seen = False
     if mine is None or theirs is None or seen is None or not isinstance(tensor, TensorArgument):
         free = any(map(_has_free_order, (first, second)))
         if witness is None or (free and witness.ulps <= _SUMS):
@@ -234,6 +240,15 @@ def _compared(
     return replace(found, meaning=meaning, witness=None, apart=tuple(apart))
 
 
+def stored_alike(first: Call, second: Call, place: int, pairs: Sequence[tuple[int, int]]) -> bool:
+    """Whether two calls store the same elements of a tensor, by the formulas of their addresses."""
+    theirs = dict(pairs).get(place)
+    if theirs is None:
+        return False
+    one, other = stored_elements(Kernel(first), place), stored_elements(Kernel(second), theirs)
+    return one is not None and other is not None and bool((one == other).all())
+
+
 def _has_free_order(call: Call) -> bool:
     """Whether a kernel has sums of floats whose order no version fixes."""
     return any(each.operator in FREE for each in summarise(call.module).accesses)
@@ -244,7 +259,8 @@ def _comparison(
 ) -> Comparison:
     one, other = mine[0].tree, theirs[0].tree
     stores = [
-        tuple((each.tree, each.steps, each.active) for each in stores) for stores in (mine, theirs)
+        tuple((each.tree, each.steps, each.active, each.base) for each in stores)
+        for stores in (mine, theirs)
     ]
     offsets = _offsets(tensor)
     if stores[0] == stores[1]:
@@ -289,7 +305,7 @@ def _offsets(tensor: TensorArgument) -> NDArray[np.int64]:
 
 def _elements(store: _Store, offsets: NDArray[np.int64]) -> Elements:
     at: dict[Symbol, NDArray[np.int64]] = {}
-    rest = offsets
+    rest = offsets - store.base
     for symbol, step in store.steps:
         at[symbol], rest = np.divmod(rest, step)
     return Elements(store.tree, at)
@@ -307,7 +323,7 @@ def _owners(
         if any(step <= 0 for _, step in store.steps):
             return np.full(offsets.size, _SEVERAL, np.int64)
         at = _elements(store, offsets).at
-        inside = offsets % min((step for _, step in store.steps), default=1) == 0
+        inside = (offsets - store.base) % min((step for _, step in store.steps), default=1) == 0
         try:
             inside = inside & ((shared and len(stores) == 1) or store.active.values(at, content))
         except KeyError:
@@ -319,11 +335,15 @@ def _owners(
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """What a store writes: the coordinates of elements with their steps, and where it does."""
+    """What a store writes: the coordinates of elements with their steps, and where it does.
+
+    `base` is the byte offset of the element whose coordinates are 0.
+    """
 
     tree: Tree
     steps: tuple[tuple[Symbol, int], ...]
     active: Condition
+    base: int
 
 
 def _stores(kernel: Kernel) -> dict[str, tuple[_Store, ...] | None]:
@@ -350,7 +370,10 @@ def _store(access: Access, kernel: Kernel) -> _Store | None:
             continue
         if any(node.what == "unknown" for node in tree.walk()):
             return None
-        found = _Store(tree, tuple(kernel.steps(output)), _followed(kernel.active(output)))
+        base = kernel.base(output)
+        if base is None:
+            continue
+        found = _Store(tree, tuple(kernel.steps(output)), _followed(kernel.active(output)), base)
         if not _is_placed_by_more(tree):
             break
     stores = [each for each in kernel.summary.accesses if each.kind != "load"]

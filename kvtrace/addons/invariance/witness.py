@@ -152,6 +152,37 @@ def with_other_rows(batched: Batched, output: int) -> Witness | None:
     return None
 
 
+def with_other_number(call: Call, output: str, name: str) -> Witness | None:
+    """Return an element of the first row that changes with a float that is passed to a call.
+
+    Args:
+        call: It.
+        output: The name of what it writes.
+        name: The float's; of an integer, or a number that was not recorded, nothing is said.
+
+    """
+    names = [value.name.lstrip("%") for value in call.module.main.arguments]
+    given = next((each for each in call.arguments if each.name == name), None)
+    if not isinstance(given, ScalarArgument) or not isinstance(given.value, float):
+        return None
+    position, numbers = names.index(output), (given.value, 2 * given.value + 1)
+    left = []
+    for number in numbers:
+        arguments = tuple(
+            replace(each, value=number) if isinstance(each, ScalarArgument) and each is given
+            else each
+            for each in call.arguments
+        )  # fmt: skip
+        found = _left_by(
+            replace(call, arguments=arguments), position,
+            lambda tensor, n: _random(tensor.shape, n, tensor),
+        )  # fmt: skip
+        if found is None:
+            return None
+        left.append(found.reshape(1, -1))
+    return _differing(*left, *(f"{name} = {number:g}" for number in numbers))
+
+
 def _padded(first: Batched, second: Batched) -> dict[int, tuple[int, ...]] | None:
     """Return the larger extents of tensors that differ in how far their rows are padded.
 
