@@ -115,7 +115,8 @@ def _pair(first: Tree, second: Tree, extents: Mapping[Symbol, int]) -> Pair:
     if total > _MOST_ELEMENTS:
         random = np.random.default_rng(0).integers(total, size=_MOST_ELEMENTS - 2)
         places = np.unique(np.append(random, (0, total - 1)))
-    at = dict(zip(extents, np.unravel_index(places, tuple(extents.values())), strict=True))
+    indices = np.unravel_index(places, tuple(extents.values())) if extents else ()
+    at = dict(zip(extents, indices, strict=True))
     return Pair(places.size, Elements(first, at), Elements(second, at))
 
 

@@ -62,10 +62,14 @@ def begins_moving(
         if len(together) < len(found):
             found, tensors = together, tensors | others
     items = {atom for atom, kind in moving.items() if kind == "item"}
-    for node in nodes:
-        if node.what == "integer":
-            for content in items & _mentioned(node.detail[0]):
-                found.append(MovingUse(content, "integer", node))
+    found += [
+        MovingUse(content, "integer", node)
+        for node in nodes
+        if node.what == "op" and node.detail[2].startswith(("f", "bf"))
+        for part in node.parts
+        if part.what == "integer"
+        for content in items & set(_contents_in(part.detail[0]))
+    ]
     return found, frozenset() if found else frozenset(tensors)
 
 
@@ -201,10 +205,6 @@ def _contents_in(formula: Term | Condition) -> Iterator[Symbol]:
 def _contents(nodes: Sequence[Tree], guards: Sequence[Condition]) -> set[Symbol]:
     formulas = [*guards, *(each for node in nodes for each in node.formulas())]
     return {atom for formula in formulas for atom in _contents_in(formula)}
-
-
-def _mentioned(formula: Term | Condition) -> set[Symbol]:
-    return set(_contents_in(formula))
 
 
 def _tensor(content: Symbol) -> object:

@@ -45,6 +45,7 @@ _MOST_WORK: Final = 1 << 27
 elements are left out."""
 _AT_ONCE: Final = 1 << 19
 """So many numbers of a node are computed at once."""
+_SHARED: Final = "which of its stores writes an element is not known", None
 _MOST_PAIRS: Final = 2_000
 """Of nodes, among which one is sought where two trees part."""
 
@@ -110,7 +111,7 @@ def compared(
     """
     if one is other and all(_is_same(pair) for pair in pairs) and pairs:
         return Comparison("same", compared=elements, elements=elements)
-    first, second = parting_texts(one, other)
+    first, second = _SHARED if one is other else parting_texts(one, other)
     known = Comparison("different", first, second, elements=elements)
     if not pairs:
         return known
@@ -185,7 +186,7 @@ def parting_texts(one: Tree, other: Tree) -> tuple[str, str]:
                 seen.add(pair)
                 waiting.append(pair)
     text = node_text(one, names)
-    return f"{text}, of one form", f"{text}, of another form"
+    return text, f"{text}, made of the same parts in another way"
 
 
 def _counted(text: str, node: Tree) -> str:

@@ -66,6 +66,7 @@ class Dependence:
     `floats` are the arguments of floats that it is made of. `selecting` are tensors of integers
     that select inside the row, as a label does: it is assumed that they stay in it. `assumed` are
     those whose entries are taken for the row's own data, `shared` for what all batches share.
+    `guarding` are the scalars that only say which elements are stored.
     """
 
     reasons: tuple[Reason, ...]
@@ -75,6 +76,7 @@ class Dependence:
     floats: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
+    guarding: frozenset[Symbol] = frozenset()
 
 
 def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]:
@@ -166,15 +168,10 @@ class Follower:
 
         """
         guarded = conjunction(guards)
-        waiting: list[tuple[Tree, _Facts, Through]] = [(tree, (), "data")]
+        self._follow(tree, "data")
+        of_value = frozenset(self._scalars)
         if guarded is not TRUE:
-            waiting.append((made("condition", (guarded,), (), tree.op), (), "guard"))
-        while waiting:
-            node, facts, through = waiting.pop()
-            if (node, facts) not in self._seen:
-                self._seen.add((node, facts))
-                self._node(node, facts, through)
-                waiting += _parts(node, facts, through)
+            self._follow(made("condition", (guarded,), (), tree.op), "guard")
         nodes = list(tree.walk())
         moving, along = begins_moving(nodes, guards, store, self._rows)
         arguments = self._summary.module.main.arguments
@@ -188,7 +185,17 @@ class Follower:
         return Dependence(
             tuple(self._reasons), tuple(self._reads), tuple(self._scalars), tuple(self._selecting),
             tuple(self._floats), tuple(self._own_integers), tuple(self._shared_integers),
+            frozenset(self._scalars) - of_value,
         )  # fmt: skip
+
+    def _follow(self, tree: Tree, through: Through) -> None:
+        waiting: list[tuple[Tree, _Facts, Through]] = [(tree, (), through)]
+        while waiting:
+            node, facts, way = waiting.pop()
+            if (node, facts) not in self._seen:
+                self._seen.add((node, facts))
+                self._node(node, facts, way)
+                waiting += _parts(node, facts, way)
 
     # -- one node --------------------------------------------------------------------------------
 

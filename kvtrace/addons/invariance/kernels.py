@@ -19,7 +19,7 @@ from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir.floats import FORMATS, bits_from_float
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.conditions import Condition, conjunction
+from kvtrace.symbolic.conditions import Condition, at_least, conjunction
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.summary import BlockPointer
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term, lane
@@ -251,8 +251,15 @@ class Kernel:
         """Return where an output is written, over coordinates as bound trees name them."""
         argument = output.access.argument
         named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
-        condition = conjunction((Simplifier(output, self.sizes).active, *_ranges(output)))
-        return self._as_bound_condition(condition, indexed=False).substitute(named)
+        ranges = (
+            part
+            for axis in output.axes
+            for part in _within(self._by_step(argument, axis).term, axis.coordinate)
+        )
+        active = Simplifier(output, self.sizes).active.substitute(named)
+        condition = conjunction((active, *(each.substitute(named) for each in _ranges(output))))
+        condition = conjunction((condition, *ranges))
+        return self._as_bound_condition(condition, indexed=False)
 
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return a coordinate that has the same name in all variants: by how far its axis steps."""
@@ -388,6 +395,10 @@ class Kernel:
             for position, given in enumerate(self.call.arguments[: len(self.names)])
             if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
         )
+
+
+def _within(index: Term, symbol: Symbol) -> tuple[Condition, Condition]:
+    return at_least(index, symbol.low), at_least(as_term(symbol.high), index)
 
 
 def _ranges(output: Output) -> Iterator[Condition]:

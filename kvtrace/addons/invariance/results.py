@@ -57,6 +57,8 @@ _Options: TypeAlias = "dict[int, dict[str, object]]"
 """Compile options by the id of a call."""
 _MOST_WITNESSES: Final = 4
 """So many pairs of calls are evaluated to find a row with two values."""
+_WITNESS_SECONDS: Final = 5.0
+"""So long evaluations are begun for that."""
 _MOST_CALLS: Final = 8
 """So many calls of a variant are judged: proofs are for all sizes and the strides of one call."""
 
@@ -598,8 +600,11 @@ def _witness(
     ends = [(ordered[0], each) for each in reversed(ordered[1:])]
     pairs = [(different[0], each) for each in different[1:]] if differ else []
     pairs = list(dict.fromkeys((*pairs, *ends)))[:_MOST_WITNESSES]
+    deadline = monotonic() + _WITNESS_SECONDS
     for any_row in (False, True):
         for first, last in pairs:
+            if monotonic() > deadline:
+                return None
             axes = batch_axes(first.call, last.call, (first.batch.rows, last.batch.rows))
             one, other = (Batched(each.call, axes) for each in (first, last))
             if not axes.get(last.position):

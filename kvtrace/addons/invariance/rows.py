@@ -246,10 +246,14 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     )  # fmt: skip
     located = output.located(simplifier.active)
     own = _numbering(rows, simplifier, access)
-    guards = _guards(located, own, output)
+    guards = _guards(located, own, output, simplifier, sizes)
     found = Follower(batch, kernel.summary).follow(tree, guards, simplifier.term(access.offset))
     scalars = tuple(dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel))))
-    reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
+    reasons = (
+        *found.reasons,
+        *_updates(access),
+        *_as_many(scalars, found.guarding, access, rows, kernel),
+    )
     return RowVerdict(
         access, kernel.name(access.argument), _outcome(reasons), output, tree, rows,
         tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
@@ -258,7 +262,13 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     )  # fmt: skip
 
 
-def _guards(located: Condition, own: Set[Symbol], output: Output) -> list[Condition]:
+def _guards(
+    located: Condition,
+    own: Set[Symbol],
+    output: Output,
+    simplifier: Simplifier,
+    sizes: Set[Symbol],
+) -> list[Condition]:
     """Return the formulas that decide which elements of a row are stored.
 
     Programs that have no say in where they store do so for others: the first one is in every grid.
@@ -266,12 +276,31 @@ def _guards(located: Condition, own: Set[Symbol], output: Output) -> list[Condit
     elsewhere = located.atoms() - output.access.offset.atoms()
     programs = (a for a in elsewhere if isinstance(a, Symbol) and a.kind == "program")
     of_first = Substitution(dict.fromkeys(programs, ZERO))
+    walking = _walking(output, simplifier, sizes)
     parts = located.substitute(of_first).conjuncts()
     return [
         part
         for part in parts
-        if is_followed(part) and not _is_bound(part, own) and not _is_end(part, output)
+        if is_followed(part)
+        and part not in walking
+        and not _is_bound(part, own)
+        and not _is_end(part, output)
     ]
+
+
+def _walking(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[Condition]:
+    """Return that tiles that a loop walks over end where the batch does.
+
+    Which rows these are, formulas do not tell there: recorded launches are asked.
+    """
+    placed = output.access.offset.atoms()
+    runs = [loop.running for loop in output.access.loops if loop.trip in placed]
+    parts = [
+        part
+        for running in runs
+        for part in output.located(simplifier.rewritten(running)).conjuncts()
+    ]
+    return {part for part in parts if any(map(is_placing, part.atoms())) and part.atoms() & sizes}
 
 
 def _is_end(part: Condition, output: Output) -> bool:
@@ -327,17 +356,24 @@ def _choosing(access: Access, active: Condition, own: Set[Symbol], kernel: Kerne
 
 
 def _as_many(
-    scalars: Sequence[Symbol], access: Access, rows: Sequence[Axis], kernel: Kernel
+    scalars: Sequence[Symbol],
+    guarding: Set[Symbol],
+    access: Access,
+    rows: Sequence[Axis],
+    kernel: Kernel,
 ) -> tuple[Reason, ...]:
     """Return a reason for each number that a value depends on and that is the number of rows here.
 
-    Where it is an extent of a row, too, one call cannot tell which of the two it is.
+    Where it is an extent of a row, too, one call cannot tell which of the two it is; a mask of an
+    axis is taken to end where the axis does.
     """
     count = kernel.rows(access.argument, rows)
     inner = kernel.inner(access.argument, rows)
     found = []
     for scalar in scalars:
         if count is not None and kernel.bound.ranges.of(scalar) == (count, count):
+            if scalar in guarding and (count in inner or count == 1):
+                continue
             name = kernel.scalar(scalar)
             text = f"{name}, which is the number of rows"
             if count in inner or count == 1:

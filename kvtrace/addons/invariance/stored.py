@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.summary import Access
     from kvtrace.symbolic.terms import Term
 
-_MOST: Final = 1 << 23
+_MOST: Final = 1 << 22
 """So many lanes of all programs and trips are enumerated for a store."""
 _AT_ONCE: Final = 1 << 20
 

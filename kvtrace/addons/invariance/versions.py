@@ -202,7 +202,10 @@ def _compared(
 ) -> OutputMeaning:  # fmt: skip
     deadline = monotonic() + _SECONDS
     mine, theirs = (each.get(name) for each in trees)
-    seen = versions_differ(first, second, place, pairs)
+    integers = _integers(
+        first, second, [store.tree for each in (mine, theirs) for store in each or ()]
+    )
+    seen = versions_differ(first, second, place, pairs, integers)
     if isinstance(seen, str):
         return OutputMeaning(first.kernel, name, "violation", seen)
     witness = seen if isinstance(seen, Witness) else None
@@ -229,7 +232,7 @@ def _compared(
     for inputs in INPUTS[1:]:
         if monotonic() > deadline:
             break
-        more = versions_differ_on(inputs, first, second, place, pairs)
+        more = versions_differ_on(inputs, first, second, place, pairs, integers)
         if isinstance(more, Witness) and comparison.relation == "different":
             return replace(found, meaning="violation", witness=more, inputs=inputs)
         if more is not None:
@@ -238,6 +241,17 @@ def _compared(
         return found
     meaning = comparison.relation if comparison.is_whole else "sampled"
     return replace(found, meaning=meaning, witness=None, apart=tuple(apart))
+
+
+def _integers(first: Call, second: Call, trees: Sequence[Tree]) -> tuple[int, ...]:
+    """Return what integers in memory may be for an evaluation; none where they say where data are.
+
+    Those that formulas compare them with are among them.
+    """
+    accesses = (each for call in (first, second) for each in summarise(call.module).accesses)
+    if any(each.argument is None or each.offset.symbols("content") for each in accesses):
+        return ()
+    return (-3, -2, -1, 0, 1, 2, 3, *integers_of(trees))
 
 
 def stored_alike(first: Call, second: Call, place: int, pairs: Sequence[tuple[int, int]]) -> bool:

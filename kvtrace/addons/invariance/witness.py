@@ -233,14 +233,18 @@ def _first_integers(batched: Batched) -> list[bytes]:
 
 
 Inputs = Literal["random numbers", "numbers around 10,000", "huge numbers", "tiny numbers",
-                 "numbers with NaNs, infinities and zeros"]  # fmt: skip
+                 "numbers with NaNs, infinities and zeros", "other integers"]  # fmt: skip
 """What tensors of floats hold where two versions are compared."""
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
 
 
 def versions_differ(
-    first: Call, second: Call, output: int, pairs: Sequence[tuple[int, int]]
+    first: Call,
+    second: Call,
+    output: int,
+    pairs: Sequence[tuple[int, int]],
+    integers: Sequence[int] = (),
 ) -> Witness | str | bool | None:
     """Compare what two versions of a kernel leave in an output, by the evaluator.
 
@@ -249,6 +253,7 @@ def versions_differ(
         second: A call of the other.
         output: The position of the output among the first one's arguments.
         pairs: The positions of each tensor among the arguments of the one and of the other.
+        integers: What tensors of integers hold that were not recorded; none: they must be.
 
     Returns:
         An element with two values; a sentence if one writes elements that the other does not; False
@@ -259,9 +264,12 @@ def versions_differ(
     if not tensors or output not in tensors[0]:
         return None
     rank = tensors[0].index(output)
+    held = _held(first, second, pairs, integers)
+    if held is None:
+        return None
     left: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
     for call, places in zip((first, second), tensors, strict=True):
-        found = _written(call, places, rank)
+        found = _written(call, places, rank, held)
         if found is None:
             return None
         left.append(found)
@@ -278,20 +286,31 @@ def versions_differ(
 
 
 def versions_differ_on(
-    inputs: Inputs, first: Call, second: Call, output: int, pairs: Sequence[tuple[int, int]]
+    inputs: Inputs,
+    first: Call,
+    second: Call,
+    output: int,
+    pairs: Sequence[tuple[int, int]],
+    integers: Sequence[int] = (),
 ) -> Witness | bool | None:
     """Compare likewise on other numbers; what both leave as it was is the same."""
     tensors = list(zip(*pairs, strict=True))
     rank = tensors[0].index(output)
+    others = inputs == "other integers"
+    held = _held(first, second, pairs, integers, others=others)
+    if held is None or (others and not (held and integers)):
+        return None
     left: list[NDArray[Any]] = []
     for call, places in zip((first, second), tensors, strict=True):
 
         def fill(
             tensor: TensorArgument, position: int, places: Sequence[int] = places
         ) -> NDArray[Any]:
+            if tensor.element.kind != "f":
+                return held[places.index(position)]
             return _of_inputs(inputs, tensor.shape, places.index(position), tensor)
 
-        found = _left_by(call, places[rank], fill)
+        found = _left_by(call, places[rank], fill, any_integers=True)
         if found is None:
             return None
         left.append(found.reshape(-1))
@@ -320,7 +339,7 @@ def _of_inputs(
             found = np.asarray(plain * float(limits.tiny) * 4)
         case "numbers with NaNs, infinities and zeros":
             found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
-        case "random numbers":
+        case "random numbers" | "other integers":
             found = plain
     return np.asarray(
         np.clip(found, -largest, largest) if np.isfinite(found).all() else found
@@ -337,7 +356,7 @@ def _with_specials(numbers: NDArray[Any], seed: int) -> NDArray[Any]:
 
 
 def _written(
-    call: Call, places: Sequence[int], rank: int
+    call: Call, places: Sequence[int], rank: int, held: Mapping[int, NDArray[Any]]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
     """Return what a launch leaves in a tensor, and which of its elements it changed."""
     left = []
@@ -345,9 +364,11 @@ def _written(
 
         def fill(tensor: TensorArgument, position: int, seed: int = seed) -> NDArray[Any]:
             own = places.index(position)
+            if tensor.element.kind != "f":
+                return held[own] + seed if own == rank else held[own]
             return _random(tensor.shape, own + (1000 * seed if own == rank else 0), tensor)
 
-        found = _left_by(call, places[rank], fill)
+        found = _left_by(call, places[rank], fill, any_integers=True)
         if found is None:
             return None
         tensor = call.arguments[places[rank]]
@@ -433,10 +454,51 @@ def _rows_of(
     return rows.reshape(batched.rows(output), *rows.shape[len(axes) :])
 
 
-def _left_by(call: Call, output: int, fill: Fill) -> NDArray[Any] | None:
+def _held(
+    first: Call,
+    second: Call,
+    pairs: Sequence[tuple[int, int]],
+    integers: Sequence[int],
+    *,
+    others: bool = False,
+) -> dict[int, NDArray[Any]] | None:
+    """Return what tensors of integers hold for both versions, by their places among the pairs.
+
+    `others`: not what was recorded. None where a version reads what was not recorded, and which may not be any integers.
+    """
+    found: dict[int, NDArray[Any]] = {}
+    reads = [_read_positions(call) for call in (first, second)]
+    for rank, pair in enumerate(pairs):
+        tensors = [call.arguments[n] for call, n in zip((first, second), pair, strict=True)]
+        own = [each for each in tensors if isinstance(each, TensorArgument)]
+        if not own or own[0].element.kind == "f":
+            continue
+        known = next((each for each in own if each.storage.data is not None), None)
+        is_read = any(n in read for n, read in zip(pair, reads, strict=True))
+        if known is not None and not others:
+            found[rank] = _view(known).copy()
+        elif is_read and not integers:
+            return None
+        else:
+            found[rank] = _picked(integers, own[0], rank)
+    return found
+
+
+def _picked(integers: Sequence[int], tensor: TensorArgument, seed: int) -> NDArray[Any]:
+    """Return integers of some, as far as a tensor's type has them."""
+    limits = np.iinfo(tensor.element.memory) if tensor.element.memory.kind in "iu" else None
+    low, high = (0, 1) if limits is None else (limits.min, limits.max)
+    fitting = [each for each in integers if low <= each <= high] or [0]
+    numbers = np.random.default_rng(seed).choice(fitting, tensor.shape)
+    return numbers.astype(tensor.element.memory)
+
+
+def _left_by(
+    call: Call, output: int, fill: Fill, *, any_integers: bool = False
+) -> NDArray[Any] | None:
     """Return what a launch leaves in a tensor; None where it cannot be evaluated.
 
-    Floats are filled, integers that the kernel reads are those that were recorded.
+    Floats are filled. So are integers if they may be any; else they are those that were recorded.
     """
     if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
         return None
@@ -452,11 +514,16 @@ def _left_by(call: Call, output: int, fill: Fill) -> NDArray[Any] | None:
             data = np.zeros(own.nbytes, np.uint8)
             if own.data is not None and given.element.kind != "f":
                 data[:] = own.data
-            elif own.data is None and position in read and given.element.kind != "f":
+            elif (
+                own.data is None
+                and position in read
+                and given.element.kind != "f"
+                and not any_integers
+            ):
                 return None  # any integers would lead rows to each other's data
             storages[id(own)] = Storage(own.nbytes, data, own.address)
         tensor = replace(given, storage=storages[id(own)])
-        if given.element.kind == "f":
+        if given.element.kind == "f" or any_integers:
             _view(tensor)[...] = fill(tensor, position)
         arguments.append(tensor)
     try:

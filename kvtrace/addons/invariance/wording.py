@@ -13,7 +13,7 @@ from kvtrace.symbolic.expressions import condition_expression, expression
 from kvtrace.symbolic.terms import Term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.symbolic.summary import Summary
@@ -22,7 +22,14 @@ _OWN: Final = re.compile(
     r"lane\('(coordinate|bound)', (\d+)\)|lane\[\('(coordinate|bound)', (\d+)\)\]"
 )
 _LONGEST: Final = 120
-_TELLING: Final = re.compile(r"inputPrecision|^<symbol|__nv_|predicate|value=")
+_FLOATS: Final = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
+    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+_INTEGERS: Final = (
+    "eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge",
+)  # fmt: skip
+"""Predicates of comparisons, as their attributes number them."""
 
 
 def formula_text(
@@ -94,11 +101,20 @@ def node_text(node: Tree, names: Mapping[int, str] = {}) -> str:
     return f"{detail[0]}"
 
 
+def _said(name: str, attributes: Mapping[str, str]) -> Iterator[str]:
+    """Yield what an op's attributes say that its name does not: how it compares, what it calls."""
+    numbers = re.findall(r"\d+", attributes.get("predicate", ""))
+    if numbers:
+        names = _FLOATS if name.endswith("f") else _INTEGERS
+        yield names[int(numbers[0])]
+    yield from re.findall(r"'(\w+)'", attributes.get("symbol", ""))[:1]
+
+
 def _op_text(node: Tree) -> str:
     """Return an op with what its attributes say about its result."""
     name, attributes, kind, _ = node.detail
     operator = KINDS[name].operator if name in KINDS else ""
-    said = [text for _, text in attributes if _TELLING.search(text)]
+    said = list(_said(name, dict(attributes)))
     form = f" ({', '.join((*filter(None, [operator]), *said))})" if operator or said else ""
     return f"{name}{form} to {kind or 'its type'}"
 
