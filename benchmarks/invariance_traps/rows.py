@@ -34,29 +34,34 @@ class Rows:
 ROWS: list[Rows] = []
 
 
+def placed(values: torch.Tensor) -> torch.Tensor:
+    """Return a tensor on the GPU, if there is one."""
+    return values.cuda() if torch.cuda.is_available() else values
+
+
 def batch(rows: int, position: int, *shape: int, seed: int = 1) -> torch.Tensor:
     """Return (rows, *shape) with the same row at a position whatever the batch."""
     others = torch.Generator("cpu").manual_seed(1000 * seed + rows)
     own = torch.Generator("cpu").manual_seed(seed)
     found = 2 * torch.randn(rows, *shape, generator=others, device="cpu")
     found[position] = torch.randn(*shape, generator=own, device="cpu")
-    return found.cuda()
+    return placed(found)
 
 
 def shared(*shape: int, seed: int = 7) -> torch.Tensor:
     """Return numbers that all batches share."""
     own = torch.Generator("cpu").manual_seed(seed)
-    return torch.randn(*shape, generator=own, device="cpu").cuda()
+    return placed(torch.randn(*shape, generator=own, device="cpu"))
 
 
 def integers(values: list[int]) -> torch.Tensor:
     """Return int32 numbers on the device."""
-    return torch.tensor(values, dtype=torch.int32, device="cpu").cuda()
+    return placed(torch.tensor(values, dtype=torch.int32, device="cpu"))
 
 
 def unwritten(*shape: int) -> torch.Tensor:
     """Return an output that nobody has written."""
-    return torch.full(shape, float("nan"), device="cpu").cuda()
+    return placed(torch.full(shape, float("nan"), device="cpu"))
 
 
 def trap(

@@ -14,6 +14,8 @@ import torch
 import triton
 import triton.language as tl
 
+from benchmarks.invariance_traps.rows import placed
+
 ROWS, WIDTH = 16, 100
 Truth = Literal["bits", "sums", "exact", "differs"]
 
@@ -59,7 +61,7 @@ def launched(pair: Versions, kernel: Any, inputs: str) -> torch.Tensor:
         labels[1] = -3
     out = torch.full_like(x, -7.0)
     share = pair.rows_a_program[kernel is pair.after]
-    kernel[(triton.cdiv(ROWS, share),)](x.cuda(), labels.cuda(), out := out.cuda(), ROWS, WIDTH,
+    kernel[(triton.cdiv(ROWS, share),)](placed(x), placed(labels), out := placed(out), ROWS, WIDTH,
                                         0.5, 2.0)  # fmt: skip
     return out
 

@@ -34,6 +34,7 @@ from kvtrace.addons.invariance.places import coordinates_of, split_axis
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
+from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Minimum, Quotient, Remainder, single
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 
@@ -166,17 +167,18 @@ def _is_bound(part: Condition, own: Set[Symbol]) -> bool:
     terms = part.term.coefficients.items()
     rows = [n for m, n in terms if any(_rises(atom, own) for atom in m)]
     rest = Term({m: n for m, n in terms if not any(_rises(atom, own) for atom in m)})
-    if not all(map(_is_of_launch, without_contents(rest))):
+    if not all(_is_apart(atom, own) for atom in without_contents(rest)):
         return False
     if rows and all(number > 0 for number in rows):
         return rest.constant is not None and rest.constant >= 0
     return bool(rows) and all(number < 0 for number in rows)
 
 
-def _is_of_launch(atom: Atom) -> bool:
-    """Whether an atom has one value in a launch: made of its numbers, or of an entry of memory."""
-    inside = [each for each in (atom, *atom.within()) if isinstance(each, Symbol)]
-    return all(each.kind in ("scalar", "programs", "content") for each in inside)
+def _is_apart(atom: Atom, own: Set[Symbol]) -> bool:
+    """Whether an atom says nothing of the row: it is a number, or in memory for something else."""
+    if not isinstance(atom, Symbol) or atom.kind in ("scalar", "programs"):
+        return True
+    return atom.kind == "content" and own.isdisjoint(atom.within())
 
 
 def _rises(atom: Atom, own: Set[Symbol]) -> bool:
@@ -278,14 +280,24 @@ def _guards(
     of_first = Substitution(dict.fromkeys(programs, ZERO))
     walking = _walking(output, simplifier, sizes)
     parts = located.substitute(of_first).conjuncts()
+    known = Given(output.facts, simplifier.given.ranges)
     return [
         part
-        for part in parts
-        if is_followed(part)
-        and part not in walking
-        and not _is_bound(part, own)
-        and not _is_end(part, output)
+        for each in parts
+        if is_followed(each) and each not in walking
+        for part in _without_minimum(each)
+        if not _is_bound(part, own) and not _is_end(part, output) and prove(part, known) is None
     ]
+
+
+def _without_minimum(part: Condition) -> list[Condition]:
+    """Return conditions that are one: a smaller of two is at least what both are."""
+    if isinstance(part, AtLeast):
+        for atom in (single(Term({m: 1})) for m, n in part.term.coefficients.items() if n == 1):
+            if isinstance(atom, Minimum):
+                rest = part.term - atom.term
+                return [at_least(rest + each) for each in atom.arguments]
+    return [part]
 
 
 def _walking(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[Condition]:
@@ -309,7 +321,7 @@ def _is_end(part: Condition, output: Output) -> bool:
         return False
     size = output.access.element_bytes
     place = sum((axis.coordinate.term * (axis.step // size) for axis in output.axes), ZERO)
-    return all(map(_is_of_launch, (part.term + place).atoms()))
+    return all(_is_apart(atom, frozenset()) for atom in without_contents(part.term + place))
 
 
 def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:

@@ -464,7 +464,8 @@ def _held(
 ) -> dict[int, NDArray[Any]] | None:
     """Return what tensors of integers hold for both versions, by their places among the pairs.
 
-    `others`: not what was recorded. None where a version reads what was not recorded, and which may not be any integers.
+    `others`: not what was recorded. None where a version reads what was not recorded, and which may
+    not be any integers.
     """
     found: dict[int, NDArray[Any]] = {}
     reads = [_read_positions(call) for call in (first, second)]
