@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.summary import Access
     from kvtrace.symbolic.terms import Symbol
 
-_MOST_ELEMENTS: Final = 1 << 18
+_SECONDS: Final = 4.0
+"""So long trees of several sizes are compared."""
+_MOST_ELEMENTS: Final = 1 << 16
 """Of a row, or of all, at which trees are compared; of larger ones some elements are."""
 
 
@@ -92,6 +95,7 @@ def by_tree(kept: Sequence[Kept]) -> dict[Tree, dict[Batch, Kept]]:
 def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
     """Compare the first tree with each other one, at elements that both sizes have."""
     worst = Comparison("same")
+    deadline = monotonic() + _SECONDS
     (first, own), *others = trees.items()
     whole = all(each.several for batches in trees.values() for each in batches.values())
     for tree, batches in others:
@@ -102,7 +106,9 @@ def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
             for symbol, extent in both.items()
             if whole or symbol not in (one.rows | other.rows)
         }
-        each = compared(first, tree, [_pair(first, tree, extents)], prod(extents.values()))
+        each = compared(
+            first, tree, [_pair(first, tree, extents)], prod(extents.values()), deadline
+        )
         if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
             worst = each
     return worst

@@ -60,6 +60,10 @@ def groups_of(offset: Term) -> dict[Monomial, Term]:
     for pure, positions in found.items():  # as `(rows - 1 - program) * stride`: an index, too
         if pure and all(number < 0 for number in positions.values()):
             positions |= _multiples(offset, pure)
+        elif not pure:
+            falling = {-number for number in positions.values() if number < 0}
+            others = _multiples(offset, pure).items()
+            positions |= {each: n for each, n in others if each and n in falling}
     first = offset.coefficients.get((), 0)
     if first and () in found:
         found[()][()] = first
@@ -70,10 +74,12 @@ def _multiples(offset: Term, pure: Monomial) -> dict[Monomial, int]:
     """Return what a factor is multiplied with in monomials that no lane changes."""
     found: dict[Monomial, int] = {}
     for monomial, number in offset.coefficients.items():
-        rest = list(monomial)
         if any(placing(atom.term) for atom in monomial):
             continue
-        if all(atom in rest and not rest.remove(atom) for atom in pure):
+        rest = list(monomial)
+        for atom in set(pure) & set(rest):
+            rest.remove(atom)
+        if len(rest) + len(pure) == len(monomial):
             found[tuple(rest)] = number
     return found
 

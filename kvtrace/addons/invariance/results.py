@@ -468,7 +468,7 @@ def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
             continue
         axes = sorted(result.row_axes)
         rows = np.moveaxis(stored, axes, range(len(axes))).reshape(each.batch.rows, -1)
-        any_of = rows.any(axis=1)
+        any_of: NDArray[np.bool_] = np.asarray(rows.any(axis=1))
         if not any_of.any():
             continue
         first = int(np.argmax(any_of))

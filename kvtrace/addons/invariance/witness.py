@@ -180,7 +180,8 @@ def with_other_number(call: Call, output: str, name: str) -> Witness | None:
         if found is None:
             return None
         left.append(found.reshape(1, -1))
-    return _differing(*left, *(f"{name} = {number:g}" for number in numbers))
+    first, second = (f"{name} = {number:g}" for number in numbers)
+    return _differing(left[0], left[1], first, second)
 
 
 def _padded(first: Batched, second: Batched) -> dict[int, tuple[int, ...]] | None:
