@@ -41,7 +41,7 @@ from kvtrace.schema.trace import Selection, open_trace  # noqa: E402
 TARGET = "cuda:90"
 COMPILED = "num_warps"
 RANKS = ("same", "equal", "reassociated", "exact", "violation")
-"""What is said of two versions, the strongest first."""
+"""Answers about two versions, the strongest first."""
 TRUE = {"bits": 0, "sums": 2, "exact": 3, "differs": 4}
 """Up to which of these a truth allows to go, by its place."""
 

@@ -1,6 +1,6 @@
 """Pairs of kernels, before and after a change, and how far their results may part.
 
-`truth` is the nearest that holds for all inputs: the same bits, the same but for the order of sums,
+`truth` is the nearest that holds for all inputs: the same bits, the same except for the order of sums,
 equal in exact arithmetic, or neither. `inputs` are batches that show it: the first is recorded.
 """
 

@@ -3,7 +3,7 @@
 Other rows decide them: the data of a row move as a whole when rows before it get longer. So a value
 is the row's own if it stays what it is when its data and these integers move by any distance: an
 address moves along, and all else stays, as the difference of a begin and an end does. A begin that
-is rounded to blocks, or is a number of its own, does not.
+is rounded to blocks, or is a number by itself, does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MovingUse:
 def begins_moving(
     nodes: Sequence[Tree], guards: Sequence[Condition], store: Term, rows: Collection[Symbol]
 ) -> tuple[list[MovingUse], frozenset[object]]:
-    """Return uses of integers in memory by which a row's value is not only made of its own data.
+    """Return uses of integers in memory by which a row's value is made of more than the row's data.
 
     And the tensors of integers that move with the row's data in all other uses.
 

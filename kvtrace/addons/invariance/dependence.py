@@ -65,7 +65,7 @@ class Dependence:
 
     `floats` are the arguments of floats that it is made of. `selecting` are tensors of integers
     that select inside the row, as a label does: it is assumed that they stay in it. `assumed` are
-    those whose entries are taken for the row's own data, `shared` for what all batches share.
+    those whose entries are treated as the row's own data, `shared` for what all batches share.
     `guarding` are the scalars that only say which elements are stored.
     """
 
@@ -163,7 +163,7 @@ class Follower:
 
         Args:
             tree: What is stored.
-            guards: Conditions under which it is, but for those that say that there is the row.
+            guards: Conditions under which it is, except those that say that there is the row.
             store: Where it is stored.
 
         """

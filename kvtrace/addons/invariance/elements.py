@@ -152,7 +152,7 @@ class Elements:
         return value
 
     def _undecided(self, access: Access, at: Coordinates) -> Iterator[tuple[Tree, bool]]:
-        """Yield what decides about a store and is no formula, and whether it must hold."""
+        """Yield what decides about a store and is not a formula, and whether it must hold."""
         if not is_followed(access.mask):
             mask = mask_of(access.op)
             shape = () if mask is None else shape_of(mask.type)

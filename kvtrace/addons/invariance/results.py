@@ -97,7 +97,7 @@ class OutputResult:
         scalars: Numbers that it depends on.
         sizes: Numbers that say how many rows there are.
         selecting: Tensors of integers that are assumed to select inside the row.
-        assumed: Tensors of integers whose entries are taken for the row's own data.
+        assumed: Tensors of integers whose entries are treated as the row's own data.
         constant: Tensors of integers that are assumed to hold the same in all batches.
         options: Compile options that are not the same at all sizes of the batch, with the values.
         order: What fixes the order of its sums.

@@ -120,7 +120,7 @@ def between(
 
 
 def _numbers(call: Call, but: Collection[str]) -> list[float]:
-    """Return the floats that are passed to a call, but for some."""
+    """Return the floats that are passed to a call, except some."""
     scalars = (each for each in call.arguments if isinstance(each, ScalarArgument))
     given = (each.value for each in scalars if each.name not in but)
     return [value for value in given if isinstance(value, float)]
@@ -158,7 +158,7 @@ def with_other_number(call: Call, output: str, name: str) -> Witness | None:
     Args:
         call: It.
         output: The name of what it writes.
-        name: The float's; of an integer, or a number that was not recorded, nothing is said.
+        name: The float's; of an integer, or a number that was not recorded, there is none.
 
     """
     names = [value.name.lstrip("%") for value in call.module.main.arguments]
