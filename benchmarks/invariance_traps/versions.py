@@ -1,7 +1,7 @@
 """Pairs of kernels, before and after a change, and how far their results may part.
 
-`truth` is the nearest that holds for all inputs: the same bits, the same except for the order of sums,
-equal in exact arithmetic, or neither. `inputs` are batches that show it: the first is recorded.
+`truth` is the nearest that holds for all inputs: the same bits, the same except for the order of
+sums, equal in exact arithmetic, or none of these. `inputs` show it: the first are recorded.
 """
 
 # ruff: noqa: ARG001 - kernels of one signature need not use all of it
