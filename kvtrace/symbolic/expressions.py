@@ -278,19 +278,23 @@ def assigned_name(location: Location) -> str | None:
 # -- terms --------------------------------------------------------------------------------------
 
 
-def expression(term: Term, summary: Summary) -> str:
-    """Return a term by the names of the kernel's arguments: `4 * pid * stride + 4 * lane`."""
+def expression(term: Term, summary: Summary | None) -> str:
+    """Return a term by the names of the kernel's arguments: `4 * pid * stride + 4 * lane`.
+
+    Without a summary, a term in which no argument is left.
+    """
     return _Terms(summary).term(term, 0)
 
 
-def condition_expression(condition: Condition, summary: Summary) -> str:
+def condition_expression(condition: Condition, summary: Summary | None) -> str:
     """Return a condition likewise: `pid * 128 + lane < n`."""
     return _Terms(summary).condition(condition)
 
 
 class _Terms:
-    def __init__(self, summary: Summary) -> None:
-        self._arguments = [value.name.lstrip("%") for value in summary.module.main.arguments]
+    def __init__(self, summary: Summary | None) -> None:
+        arguments = () if summary is None else summary.module.main.arguments
+        self._arguments = [value.name.lstrip("%") for value in arguments]
 
     def term(self, term: Term, strength: int) -> str:
         """Print a sum; those that depend on the program first, the constant last."""
@@ -349,7 +353,9 @@ class _Terms:
             return "trip"
         if symbol.kind == "content" and isinstance(symbol.key, tuple):
             inside = self.term(symbol.at[0], 0) if symbol.at else _ELSEWHERE
-            return f"{self._arguments[symbol.key[1]]}[byte {inside}]"
+            tensor = symbol.key[1]
+            name = tensor if isinstance(tensor, str) else self._arguments[tensor]
+            return f"{name}[byte {inside}]"
         return "unknown"
 
     def condition(self, condition: Condition) -> str:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import prod
+from time import monotonic
+from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.invariance.compared import RELATIONS, Comparison, compared, points_within
+import numpy as np
+
+from kvtrace.addons.invariance.compared import RELATIONS, Comparison, Elements, Pair, compared
 from kvtrace.addons.invariance.elements import TooLarge
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
     from kvtrace.symbolic.terms import Symbol
+
+_SECONDS: Final = 4.0
+"""So long trees of several sizes are compared."""
+_MOST_ELEMENTS: Final = 1 << 16
+"""Of a row, or of all, at which trees are compared; of larger ones some elements are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,7 @@ class Kept:
 
     `several`: it has one of all rows. `extents` has the output's coordinates, `rows` those of them
     that are 0 in the first row; `places` the ops that the nodes of its trees were made for.
+    `stored` gives which elements of the output the call stores, None where that is not known.
     """
 
     batch: Batch
@@ -55,6 +67,7 @@ class Kept:
     extents: Mapping[Symbol, int]
     rows: frozenset[Symbol]
     places: Mapping[Tree, Op]
+    stored: Callable[[], NDArray[np.bool_] | None]
 
 
 def with_most_sizes(kept: Iterable[Sequence[Kept]]) -> Sequence[Kept]:
@@ -82,14 +95,35 @@ def by_tree(kept: Sequence[Kept]) -> dict[Tree, dict[Batch, Kept]]:
 def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
     """Compare the first tree with each other one, at elements that both sizes have."""
     worst = Comparison("same")
+    deadline = monotonic() + _SECONDS
     (first, own), *others = trees.items()
+    whole = all(each.several for batches in trees.values() for each in batches.values())
     for tree, batches in others:
-        both = [next(iter(each.values())).extents for each in (own, batches)]
-        extents = {key: min(both[0][key], both[1].get(key, 1)) for key in both[0]}
-        each = compared(first, tree, points_within(first, tree, {**both[1], **extents}))
+        one, other = (next(iter(each.values())) for each in (own, batches))
+        both = {**other.extents, **one.extents}
+        extents = {
+            symbol: min(extent, other.extents.get(symbol, extent))
+            for symbol, extent in both.items()
+            if whole or symbol not in (one.rows | other.rows)
+        }
+        each = compared(
+            first, tree, [_pair(first, tree, extents)], prod(extents.values()), deadline
+        )
         if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
             worst = each
     return worst
+
+
+def _pair(first: Tree, second: Tree, extents: Mapping[Symbol, int]) -> Pair:
+    """Return elements whose coordinates are the same in both trees, and go so far."""
+    total = prod(extents.values())
+    places = np.arange(total, dtype=np.int64)
+    if total > _MOST_ELEMENTS:
+        random = np.random.default_rng(0).integers(total, size=_MOST_ELEMENTS - 2)
+        places = np.unique(np.append(random, (0, total - 1)))
+    indices = np.unravel_index(places, tuple(extents.values())) if extents else ()
+    at = dict(zip(extents, indices, strict=True))
+    return Pair(places.size, Elements(first, at), Elements(second, at))
 
 
 def sizes_of(kept: Sequence[Kept]) -> int:

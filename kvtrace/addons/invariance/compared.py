@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from kvtrace.addons.invariance.field import NotEvaluated, field_value
-from kvtrace.addons.invariance.wording import node_text
+from kvtrace.addons.invariance.field import Arithmetic, NotEvaluated, Points, integers_of
+from kvtrace.addons.invariance.trees import COMMUTATIVE
+from kvtrace.addons.invariance.wording import coordinate_names, node_text
+from kvtrace.ir.ops import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.symbolic.terms import Symbol
 
-Relation = Literal["same", "equal", "reassociated", "different"]
+Relation = Literal["same", "equal", "reassociated", "exact", "different"]
 """
 - same: one tree, for all elements and sizes.
-- equal: other trees, which make these elements in the same order at these sizes, as far as random
-  functions for the operations tell.
-- reassociated: the same up to the order of sums and products of floats, likewise.
-- different: neither.
+- equal: other trees, which make the compared elements in the same order at these sizes, as far as
+  random functions for the operations tell.
+- reassociated: the same up to the order of sums of floats, and of maxima, likewise.
+- exact: the same where sums, products and quotients are not rounded, likewise.
+- different: none of these.
 """
 
-RELATIONS: Final[tuple[Relation, ...]] = ("same", "equal", "reassociated", "different")
+RELATIONS: Final[tuple[Relation, ...]] = ("same", "equal", "reassociated", "exact", "different")
 """From the one that is nearest."""
 
-POINTS: Final = 6
-"""At so many elements trees are evaluated, the first and the last among them."""
+_ARITHMETIC: Final[tuple[tuple[Relation, Arithmetic], ...]] = (
+    ("equal", "ordered"), ("reassociated", "sums"), ("exact", "exact"),
+)  # fmt: skip
+_FIRST: Final = 6
+"""So many elements are compared before all, at three sets of numbers in memory."""
+_SEEDS: Final = 3
+_MOST_WORK: Final = 1 << 27
+"""So many numbers are computed for the elements of an output, in each version; of larger ones some
+elements are left out."""
+_AT_ONCE: Final = 1 << 19
+"""So many numbers of a node are computed at once."""
+_SHARED: Final = "which of its stores writes an element is not known", None
+_MOST_PAIRS: Final = 2_000
+"""Of nodes, among which one is sought where two trees part."""
 
-Place = tuple["Tree", "Mapping[Symbol, int]"]
-"""The tree of an element, and the numbers of its symbols there."""
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Elements of an output that a version makes by one tree: its symbols' numbers at each."""
+
+    tree: Tree
+    at: Mapping[Symbol, NDArray[np.int64]]
+
+    def chosen(self, places: NDArray[np.int64]) -> Mapping[Symbol, NDArray[np.int64]]:
+        """Return the numbers at some of the elements."""
+        return {symbol: numbers[places] for symbol, numbers in self.at.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Elements of an output, `count` of them, and what either version makes them by."""
+
+    count: int
+    first: Elements
+    second: Elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,67 +76,138 @@ class Comparison:
     """How two trees relate; `first` and `second` are where they part, as text.
 
     `evaluated`: whether that was seen by evaluating both; else they may be equal all the same.
+    `compared` of `elements` were.
     """
 
     relation: Relation
     first: str | None = None
     second: str | None = None
     evaluated: bool = False
+    compared: int = 0
+    elements: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all elements were compared."""
+        return self.compared == self.elements
 
 
-def compared(one: Tree, other: Tree, points: Sequence[tuple[Place, Place]]) -> Comparison:
+def compared(
+    one: Tree,
+    other: Tree,
+    pairs: Sequence[Pair],
+    elements: int,
+    deadline: float = float("inf"),
+) -> Comparison:
     """Compare two trees, whose numbers are bound and whose arguments have the same names.
 
     Args:
         one: A tree.
         other: Another.
-        points: Elements of the output, and what either version makes them of.
+        pairs: Elements of the output, and what either version makes them of.
+        elements: How many the output has, those included that are in no pair.
+        deadline: When comparing is given up, by `time.monotonic`.
 
     """
-    if one is other and all(mine == theirs for mine, theirs in points):
-        return Comparison("same")
-    first, second = _parting(one, other)
-    relation: Relation = "different"
+    if one is other and all(_is_same(pair) for pair in pairs) and pairs:
+        return Comparison("same", compared=elements, elements=elements)
+    first, second = _SHARED if one is other else parting_texts(one, other)
+    known = Comparison("different", first, second, elements=elements)
+    if not pairs:
+        return known
     try:
-        if _agree(points, ordered=True):
-            relation = "equal"
-        elif _agree(points, ordered=False):
-            relation = "reassociated"
+        for relation, arithmetic in _ARITHMETIC:
+            count = _agreeing(pairs, arithmetic, deadline)
+            if count:
+                return replace(known, relation=relation, evaluated=True, compared=count)
     except NotEvaluated:
-        return Comparison(relation, node_text(first), node_text(second))
-    return Comparison(relation, node_text(first), node_text(second), evaluated=True)
+        return known
+    return replace(known, evaluated=True, compared=sum(pair.count for pair in pairs))
 
 
-def points_within(
-    one: Tree, other: Tree, extents: Mapping[Symbol, int]
-) -> list[tuple[Place, Place]]:
-    """Return elements whose coordinates are the same in both trees, and go so far."""
-    random = np.random.default_rng(0)
-    points: list[tuple[Place, Place]] = []
-    for point in range(POINTS):
-        at = {
-            symbol: (0, extent - 1, int(random.integers(extent)))[min(point, 2)]
-            for symbol, extent in extents.items()
-        }
-        points.append(((one, at), (other, at)))
-    return points
+def _is_same(pair: Pair) -> bool:
+    mine, theirs = pair.first, pair.second
+    return mine.tree is theirs.tree and all(
+        symbol in theirs.at and np.array_equal(numbers, theirs.at[symbol])
+        for symbol, numbers in mine.at.items()
+    )
 
 
-def _agree(points: Sequence[tuple[Place, Place]], *, ordered: bool) -> bool:
-    """Whether two versions have the same value in a finite field at some elements."""
-    for seed, pair in enumerate(points):
-        first, second = (field_value(tree, at, seed, ordered=ordered) for tree, at in pair)
-        if first != second:
-            return False
-    return bool(points)
+def _agreeing(pairs: Sequence[Pair], arithmetic: Arithmetic, deadline: float) -> int:
+    """Return at how many elements both versions agree; 0: they differ at one."""
+    total = 0
+    trees = [each.tree for pair in pairs for each in (pair.first, pair.second)]
+    integers = integers_of(trees)
+    for pair in pairs:
+        few = np.unique(np.linspace(0, pair.count - 1, _FIRST).astype(np.int64))
+        works = []
+        for seed in range(_SEEDS):
+            points = Points(seed, arithmetic, integers, deadline)
+            if not _agree(pair, few, points):
+                return 0
+            works.append((points.work / (2 * few.size), points.largest / few.size))
+        work, largest = map(max, zip(*works, strict=True))
+        most = max(int(_MOST_WORK // work), few.size)
+        order = np.random.default_rng(0).permutation(pair.count)[:most]
+        step = max(1, int(_AT_ONCE // max(largest, 1)))
+        for begin in range(0, order.size, step):
+            places = np.sort(order[begin : begin + step])
+            if not _agree(pair, places, Points(0, arithmetic, integers, deadline)):
+                return 0
+        total += order.size
+    return total
 
 
-def _parting(one: Tree, other: Tree) -> tuple[Tree, Tree]:
-    """Return the outermost nodes in which two trees differ."""
-    while one.what == other.what and one.detail == other.detail:
-        pairs = zip(one.parts, other.parts, strict=False)
-        parting = [(mine, theirs) for mine, theirs in pairs if mine is not theirs]
-        if len(one.parts) != len(other.parts) or len(parting) != 1:
-            break
-        one, other = parting[0]
-    return one, other
+def _agree(pair: Pair, places: NDArray[np.int64], points: Points) -> bool:
+    """Whether two versions have the same values in a finite field at some elements."""
+    mine, theirs = (
+        points.values(each.tree, each.chosen(places)) for each in (pair.first, pair.second)
+    )
+    return bool((mine == theirs).all())
+
+
+# -- where they part -----------------------------------------------------------------------------
+
+
+def parting_texts(one: Tree, other: Tree) -> tuple[str, str]:
+    """Return what is in one tree and not in the other: the outermost nodes of unlike texts."""
+    names = coordinate_names((one, other))
+    waiting = deque([(one, other)])
+    seen = {(one, other)}
+    while waiting and len(seen) < _MOST_PAIRS:
+        mine, theirs = waiting.popleft()
+        texts = node_text(mine, names), node_text(theirs, names)
+        if texts[0] != texts[1]:
+            return texts
+        if len(mine.parts) != len(theirs.parts):
+            return _counted(texts[0], mine), _counted(texts[1], theirs)
+        for pair in _parting_parts(mine, theirs, names):
+            if pair not in seen:
+                seen.add(pair)
+                waiting.append(pair)
+    text = node_text(one, names)
+    return text, f"{text}, made of the same parts in another way"
+
+
+def _counted(text: str, node: Tree) -> str:
+    return f"{text}, of {len(node.parts)} parts"
+
+
+def _parting_parts(one: Tree, other: Tree, names: Mapping[int, str]) -> Iterator[tuple[Tree, Tree]]:
+    """Yield the parts that differ, in pairs; where operands have no order, what both have not."""
+    mine, theirs = list(one.parts), list(other.parts)
+    if _operator(one) in COMMUTATIVE:
+        shared = set(mine) & set(theirs)
+        mine, theirs = (
+            sorted(
+                (each for each in parts if each not in shared),
+                key=lambda node: (node.what, node_text(node, names), len(node.parts)),
+            )
+            for parts in (mine, theirs)
+        )
+    yield from (pair for pair in zip(mine, theirs, strict=False) if pair[0] is not pair[1])
+
+
+def _operator(node: Tree) -> Any:
+    name = node.detail[0] if node.what == "op" else ""
+    return KINDS[name].operator if name in KINDS else ""

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from kvtrace.addons.invariance.begins import begins_moving
 from kvtrace.addons.invariance.coordinates import is_number, is_placing, number_of_coordinate
 from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
+from kvtrace.addons.invariance.trees import tree as made
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
 from kvtrace.symbolic.decide import Given, prove
@@ -61,14 +63,20 @@ class Read:
 class Dependence:
     """What a tree depends on: reasons against its invariance, reads, and scalars it mentions.
 
-    `selecting` are tensors of integers that select inside the row, as a label does: it is assumed
-    that they stay in it.
+    `floats` are the arguments of floats that it is made of. `selecting` are tensors of integers
+    that select inside the row, as a label does: it is assumed that they stay in it. `assumed` are
+    those whose entries are treated as the row's own data, `shared` for what all batches share.
+    `guarding` are the scalars that only say which elements are stored.
     """
 
     reasons: tuple[Reason, ...]
     reads: tuple[Read, ...]
     scalars: tuple[Symbol, ...]
     selecting: tuple[str, ...]
+    floats: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    guarding: frozenset[Symbol] = frozenset()
 
 
 def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]:
@@ -121,6 +129,11 @@ class Batch:
     indices: frozenset[Symbol]
 
     @property
+    def is_listed(self) -> bool:
+        """Whether the rows are numbered by entries of a tensor of integers."""
+        return any(axis.is_own for axis in self.axes)
+
+    @property
     def coordinates(self) -> frozenset[Symbol]:
         """The symbols that number the rows."""
         return frozenset(axis.coordinate for axis in self.axes)
@@ -137,21 +150,52 @@ class Follower:
         self._reads: dict[Read, None] = {}
         self._scalars: dict[Symbol, None] = {}
         self._selecting: dict[str, None] = {}
+        self._floats: dict[str, None] = {}
+        self._own_integers: dict[str, None] = {}
+        self._shared_integers: dict[str, None] = {}
         self._shifts: dict[str, int] = {}
         self._seen: set[tuple[Tree, _Facts]] = set()
 
-    def follow(self, tree: Tree) -> Dependence:
-        """Return what a tree depends on."""
-        waiting: list[tuple[Tree, _Facts, Through]] = [(tree, (), "data")]
+    def follow(
+        self, tree: Tree, guards: Sequence[Condition] = (), store: Term = ZERO
+    ) -> Dependence:
+        """Return what a tree depends on.
+
+        Args:
+            tree: What is stored.
+            guards: Conditions under which it is, except those that say that there is the row.
+            store: Where it is stored.
+
+        """
+        guarded = conjunction(guards)
+        self._follow(tree, "data")
+        of_value = frozenset(self._scalars)
+        if guarded is not TRUE:
+            self._follow(made("condition", (guarded,), (), tree.op), "guard")
+        nodes = list(tree.walk())
+        moving, along = begins_moving(nodes, guards, store, self._rows)
+        arguments = self._summary.module.main.arguments
+        for position in along:
+            if isinstance(position, int):
+                self._own_integers.pop(arguments[position].name.lstrip("%"), None)
+        for begin in moving:
+            name = self._tensor(begin.content)
+            what = f"where its data begin, which other rows decide: {name}"
+            self._because("rows", begin.through, what, begin.node or tree)
+        return Dependence(
+            tuple(self._reasons), tuple(self._reads), tuple(self._scalars), tuple(self._selecting),
+            tuple(self._floats), tuple(self._own_integers), tuple(self._shared_integers),
+            frozenset(self._scalars) - of_value,
+        )  # fmt: skip
+
+    def _follow(self, tree: Tree, through: Through) -> None:
+        waiting: list[tuple[Tree, _Facts, Through]] = [(tree, (), through)]
         while waiting:
-            node, facts, through = waiting.pop()
+            node, facts, way = waiting.pop()
             if (node, facts) not in self._seen:
                 self._seen.add((node, facts))
-                self._node(node, facts, through)
-                waiting += _parts(node, facts, through)
-        return Dependence(
-            tuple(self._reasons), tuple(self._reads), tuple(self._scalars), tuple(self._selecting)
-        )
+                self._node(node, facts, way)
+                waiting += _parts(node, facts, way)
 
     # -- one node --------------------------------------------------------------------------------
 
@@ -160,6 +204,9 @@ class Follower:
             self._because("unknown", through, node.detail[0], node)
         elif node.what == "element":
             self._element(node, facts)
+        elif node.what == "argument":
+            if not node.detail[1].startswith("!"):
+                self._floats[node.detail[0]] = None
         else:
             if node.what == "loop":
                 through = "trips"
@@ -244,8 +291,15 @@ class Follower:
         name = self._tensor(atom)
         own = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
         self._reads[Read(name, own, through)] = None
+        (self._own_integers if own else self._shared_integers)[name] = None
         if not own and name in self._batch.batched:
             self._because("rows", through, f"all rows of {name}", node)
+        elif own and not self._batch.is_listed:
+            for place in atom.at:
+                _, rest = self._row_part(self._with_strides(place))
+                if not self._rows.isdisjoint(without_contents(rest)):
+                    what = f"what {name} holds for several rows, at {self._text(place)}"
+                    self._because("row", through, what, node)
 
     def _cause(self, atom: Symbol) -> Cause | None:
         is_part = number_of_coordinate(atom) is not None and atom not in self._batch.indices

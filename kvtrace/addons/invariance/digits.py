@@ -57,10 +57,31 @@ def groups_of(offset: Term) -> dict[Monomial, Term]:
         if moving:
             share = found.setdefault(pure, {})
             share[moving] = share.get(moving, 0) + number
+    for pure, positions in found.items():  # as `(rows - 1 - program) * stride`: an index, too
+        if pure and all(number < 0 for number in positions.values()):
+            positions |= _multiples(offset, pure)
+        elif not pure:
+            falling = {-number for number in positions.values() if number < 0}
+            others = _multiples(offset, pure).items()
+            positions |= {each: n for each, n in others if each and n in falling}
     first = offset.coefficients.get((), 0)
     if first and () in found:
         found[()][()] = first
     return {pure: Term(positions) for pure, positions in found.items()}
+
+
+def _multiples(offset: Term, pure: Monomial) -> dict[Monomial, int]:
+    """Return what a factor is multiplied with in monomials that no lane changes."""
+    found: dict[Monomial, int] = {}
+    for monomial, number in offset.coefficients.items():
+        if any(placing(atom.term) for atom in monomial):
+            continue
+        rest = list(monomial)
+        for atom in set(pure) & set(rest):
+            rest.remove(atom)
+        if len(rest) + len(pure) == len(monomial):
+            found[tuple(rest)] = number
+    return found
 
 
 def grid(atom: Atom) -> bool:

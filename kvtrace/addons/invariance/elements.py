@@ -6,7 +6,8 @@ Integers, conditions and addresses are formulas wherever the symbolic walk follo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +24,7 @@ from kvtrace.addons.invariance.groups import Group, bound_inside, extents_of
 from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, tree, truth_of
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
-from kvtrace.ir.flow import called, counter_of, flow_of, returns, terminator
+from kvtrace.ir.flow import called, counter_of, flow_of, leading_to, returns, terminator
 from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST_NODES: Final = 50_000
+_SPECIAL: Final = re.compile(
+    r"%(n?(tid|ctaid|warpid|smid)|laneid|lanemask|gridid|clock|globaltimer|(n?cluster)|pm\d|envreg)"
+)
+"""Registers of PTX that say where and when a program runs."""
+_TRIPS: Final = "a loop whose number of trips is not followed"
 
 
 class TooLarge(KvtraceError):
@@ -59,7 +65,8 @@ class Elements:
 
     `written` rewrites a formula of the kernel as its meaning is to be compared: numbers in place of
     arguments, the output's coordinates in place of programs and lanes. `name` names an argument,
-    `located` rewrites a byte offset in one.
+    `located` rewrites a byte offset in one. `floats` are types and bits of floats that are numbers
+    in place of arguments.
     """
 
     def __init__(
@@ -69,7 +76,9 @@ class Elements:
         holds: Callable[[Condition], Condition],
         name: Callable[[int], str],
         located: Callable[[int, Term], Term] = lambda _, offset: offset,
+        floats: Mapping[int, tuple[str, int]] = {},
     ) -> None:
+        self._floats = floats
         self.summary = summary
         self.places: dict[Tree, Op] = {}
         """The op of this kernel that each node was made for; other kernels may share the node."""
@@ -122,6 +131,81 @@ class Elements:
                 self.places.setdefault(found, value.owner)
         return found
 
+    def stored(self, access: Access, at: Coordinates) -> Tree:
+        """Return the tree of what an element is after a store: what it was where data forbid it.
+
+        Masks and branches that are formulas are left out: `Access.active` says those.
+        """
+        value = self.of(access.op.operand("value"), at, 0)
+        conditions = list(self._undecided(access, at))
+        if not conditions or access.argument is None:
+            return value
+        kind = str(element_of(access.op.operand("value").type))
+        offset = self.term(access.offset, at, access.shape)
+        offset = self._located(access.argument, offset)
+        before = tree(
+            "element", (self._name(access.argument), offset, kind, ""), (), access.op.index
+        )
+        for condition, holds in conditions:
+            ways = (value, before) if holds else (before, value)
+            value = tree("op", ("where", (), "", 0), (condition, *ways), access.op.index)
+        return value
+
+    def _undecided(self, access: Access, at: Coordinates) -> Iterator[tuple[Tree, bool]]:
+        """Yield what decides about a store and is not a formula, and whether it must hold."""
+        if not is_followed(access.mask):
+            mask = mask_of(access.op)
+            shape = () if mask is None else shape_of(mask.type)
+            yield (
+                (
+                    self._unknown(access.op, "a mask that is not followed")
+                    if mask is None
+                    else self.of(mask, at if shape else (), 0)
+                ),
+                True,
+            )
+        if all(map(is_followed, (access.guard, *(loop.running for loop in access.loops)))):
+            return
+        for op in (access.op, *reversed(access.calls)):
+            yield from self._branches(op)
+
+    def _branches(self, op: Op) -> Iterator[tuple[Tree, bool]]:
+        """Yield what decides whether an op is reached in its function."""
+        inner, around = op, op.parent
+        while around is not None and around.name not in FUNCTIONS:
+            row = KINDS[around.name]
+            deciding = [around.operand("condition")] if row.has("condition") else []
+            if around.name in LOOPS:
+                known = self._loops.get(around)
+                if known is None or counter_of(around) is None or not is_followed(known.trips):
+                    yield (
+                        self._unknown(around, _TRIPS),
+                        True,
+                    )
+            elif around.name in BRANCHES and deciding:
+                truth = self.summary.values.get(deciding[0].id)
+                if not isinstance(truth, Condition) or not is_followed(truth):
+                    region = None if inner.block is None else inner.block.region
+                    yield self.of(deciding[0], (), 0), region is around.regions[0]
+            elif around.name in BRANCHES:
+                yield self._unknown(around, "a branch that is not followed"), True
+            inner, around = around, around.parent
+        if around is not None and inner.block is not None:
+            yield from self._jumps(inner.block)
+
+    def _jumps(self, block: Block) -> Iterator[tuple[Tree, bool]]:
+        """Yield what decides whether a block of a function is reached, as after an early return."""
+        before = leading_to(block)
+        for other in before:
+            jump = other.ops[-1]
+            ways = [way is block or way in before for way in jump.successors]
+            if len(set(ways)) < 2:
+                continue
+            (condition,) = jump.group("condition")
+            truth = self.summary.values.get(condition.id)
+            if not isinstance(truth, Condition) or not is_followed(truth):
+                yield self.of(condition, (), 0), ways[0]
+
     def _of(self, value: Value, at: Coordinates, level: int) -> Tree:
         known = self.summary.values.get(value.id)
         if isinstance(known, Term | Condition) and is_followed(known):
@@ -141,6 +225,9 @@ class Elements:
         owner = block.region.owner
         if owner.name in FUNCTIONS:
             if owner is self.module.main.op:
+                if value.position in self._floats:
+                    kind, bits = self._floats[value.position]
+                    return tree("constant", (kind, (bits,)))
                 return tree("argument", (self._name(value.position), str(value.type)))
             callers = self._flow.callers(owner)
             if len(callers) == 1:
@@ -159,6 +246,8 @@ class Elements:
         operator = operator_of(op)
         if operator == "constant":
             return self._constant(op, at)
+        if operator == "inline_asm" and _SPECIAL.search(str(op.attributes.get("asm_string", ""))):
+            return self._unknown(op, "assembly that reads where or when it runs")
         if op.name in CALLS:
             return self._called(op, position, at, level)
         if operator == "map":
@@ -433,7 +522,7 @@ class Elements:
         if counter_of(loop) is None:
             return self._while(loop, known, position, at, level)
         if not is_followed(known.trips):
-            return self._unknown(loop, "a loop whose number of trips is not followed")
+            return self._unknown(loop, _TRIPS)
         return self._loop(loop, known, known.trips, position, at, level)
 
     def _loop(

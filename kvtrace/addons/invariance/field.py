@@ -1,10 +1,12 @@
-"""Trees evaluated in a finite field: two that differ in the order of sums alone give the same.
+"""Trees evaluated in a finite field, at many elements of an output at once.
 
-Sums and products of floats become sums and products modulo a prime, which are associative and
-distributive, and a quotient the product with an inverse. Constants are the numbers that they are. A
-maximum is the root of a sum of powers, associative and commutative too, of which -inf makes no
-difference (`numbers.py`); every other operation becomes a random function of its operands, and
-every element of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
+What the operations of floats become is one of three `Arithmetic`s. "ordered": random functions of
+their operands, so that only what is computed in the same order is equal. "sums": sums are sums
+modulo a prime, which have no order; a maximum is the root of a sum of powers, associative and
+commutative too, of which -inf makes no difference (`numbers.py`). "exact": products are products
+there as well, which are distributive, and a quotient the product with an inverse. Constants are the
+numbers that they are; every other operation is a random function of its operands, and every element
+of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
 doi:10.1145/322217.322225), two different polynomials of degree d agree at a random point with a
 probability of at most d / P.
 """
@@ -13,8 +15,9 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from time import monotonic
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +40,16 @@ from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound
 from kvtrace.ir.ops import KINDS
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import Condition
-from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.terms import Resolve, Symbol, Term
+
+Arithmetic = Literal["ordered", "sums", "exact"]
 
 _LEVELS: Final = 12
+_AXES: Final = _LEVELS + 1
+"""Of arrays: one for each level of bound symbols, and the last for elements of the output."""
+_SUMS: Final = frozenset({"+", "-", "negate"})
+_SMALL: Final = 8
+"""Integers in memory are below this number, or near a number that formulas compare them with."""
 _EXPONENTIAL: Final = "'__nv_exp"
 """How the symbols of libdevice's exponentials of both bases begin; `expm1` has no limit of 0."""
 _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
@@ -57,24 +67,87 @@ class NotEvaluated(KvtraceError):
     slug = "not-evaluated"
 
 
-def field_value(
-    tree: Tree, coordinates: Mapping[Symbol, int], seed: int, *, ordered: bool = False
-) -> int:
-    """Return the value of a tree in the field, at one element of the output.
+class Points:
+    """Evaluates trees at elements of an output, given by arrays of their coordinates.
 
-    Args:
-        tree: Its numbers are bound.
-        coordinates: Those of the element, and of what else is symbolic.
-        seed: Which random numbers are in memory.
-        ordered: Whether sums and products are random functions, too, so that only what is computed
-            in the same order is equal.
-
-    Raises:
-        NotEvaluated: it cannot be computed.
-
+    `work` adds up how many numbers were computed, `largest` is the most of one node.
     """
-    found = _Evaluation(dict(coordinates), seed, ordered=ordered).of(tree)
-    return int(np.broadcast_to(found, (1,) * _LEVELS).flat[0])
+
+    def __init__(
+        self,
+        seed: int,
+        arithmetic: Arithmetic,
+        integers: Sequence[int] = (),
+        deadline: float = float("inf"),
+    ) -> None:
+        """Say what is in memory, and how it is computed with.
+
+        Args:
+            seed: Which random numbers are in memory.
+            arithmetic: What the operations of floats become.
+            integers: Integers that memory may hold besides small ones.
+            deadline: When an evaluation is given up, by `time.monotonic`.
+
+        """
+        self._seed = seed
+        self._arithmetic: Arithmetic = arithmetic
+        self._integers = np.asarray((*range(_SMALL), *integers), np.int64)
+        self._deadline = deadline
+        self.work = 0
+        self.largest = 0
+
+    def content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
+        """Return the integers that memory holds at places."""
+        places = [np.asarray(each, np.int64) for each in at]
+        with np.errstate(over="ignore"):
+            picked = mixed(self._seed, 3, _named(symbol.key), *places)
+        return self._integers[(picked % np.uint64(self._integers.size)).astype(np.int64)]
+
+    def values(self, tree: Tree, coordinates: Mapping[Symbol, NDArray[np.int64]]) -> Numbers:
+        """Return the values of a tree, whose numbers are bound, at elements of the output.
+
+        Raises:
+            NotEvaluated: they cannot be computed.
+
+        """
+        count = max((np.size(each) for each in coordinates.values()), default=1)
+        env = {
+            symbol: np.asarray(each, np.int64).reshape((1,) * _LEVELS + (-1,))
+            for symbol, each in coordinates.items()
+        }
+        run = _Evaluation(env, self._seed, self._arithmetic, self.content, self._deadline)
+        try:
+            found = run.of(tree)
+        finally:
+            self.work += run.work
+            self.largest = max(self.largest, run.largest)
+        return np.broadcast_to(found, (1,) * _LEVELS + (count,)).reshape(count)
+
+
+def integers_of(trees: Iterable[Tree]) -> tuple[int, ...]:
+    """Return integers that formulas compare loaded ones with, and those beside them."""
+    found = set()
+    for formula in (each for tree in trees for node in tree.walk() for each in node.formulas()):
+        if any(isinstance(atom, Symbol) and atom.kind == "content" for atom in formula.atoms()):
+            found |= _numbers_in(formula)
+    return tuple(sorted({n + apart for n in found for apart in (-1, 0, 1)} - {*range(_SMALL)}))
+
+
+def _numbers_in(formula: Term | Condition) -> set[int]:
+    waiting: list[Term | Condition] = [formula]
+    found: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Condition):
+            waiting += each.inside()
+            continue
+        number = each.coefficients.get((), 0)
+        found |= {number, -number}
+        for atom in {atom for monomial in each.coefficients for atom in monomial}:
+            if (condition := getattr(atom, "condition", None)) is not None:
+                waiting += (condition, atom.then, atom.otherwise)  # type: ignore[attr-defined]
+            waiting += getattr(atom, "arguments", ())
+    return found
 
 
 def _total(array: Numbers, axis: int) -> Numbers:
@@ -134,16 +207,32 @@ def _comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
     return (predicate, node.parts[0], node.parts[1])
 
 
+def _is_relaxed(attributes: Sequence[tuple[str, str]]) -> bool:
+    """Whether an op lets the compiler change what it computes."""
+    return any(name == "fastmath" and "none" not in text for name, text in attributes)
+
+
 def _is_exact(types: Sequence[str], form: Mapping[str, str]) -> bool:
     """Whether a product of matrices multiplies what it is given, and not as rounded first."""
     return set(types) == {"f32"} and "value=2," in form.get("inputPrecision", "")  # IEEE
 
 
 class _Evaluation:
-    def __init__(self, env: dict[Symbol, Any], seed: int, *, ordered: bool) -> None:
-        self._ordered = ordered
+    def __init__(
+        self,
+        env: dict[Symbol, Any],
+        seed: int,
+        arithmetic: Arithmetic,
+        content: Resolve,
+        deadline: float,
+    ) -> None:
+        self._arithmetic = arithmetic
+        self._ordered = arithmetic == "ordered"
+        self._content = content
+        self._deadline = deadline
         self._env = env
         self._seed = seed
+        self.work = self.largest = 0
         self._memo: dict[Tree, Numbers] = {}
         self._carried: dict[tuple[int, int], Numbers] = {}
         self._combined: tuple[Numbers, ...] = ()
@@ -155,8 +244,12 @@ class _Evaluation:
         if found is None:
             with np.errstate(over="ignore"):
                 found = self._memo[node] = self._of(node)
+            self.work += found.size
+            self.largest = max(self.largest, found.size)
             if found.size > _MOST_ELEMENTS:
                 raise NotEvaluated("it has too many elements")
+            if monotonic() > self._deadline:
+                raise NotEvaluated("it takes too long to be evaluated")
         return found
 
     def _of(self, node: Tree) -> Numbers:
@@ -191,10 +284,6 @@ class _Evaluation:
 
     # -- formulas --------------------------------------------------------------------------------
 
-    def _content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
-        places = [np.asarray(each, np.int64) for each in at]
-        return (mixed(self._seed, 3, _named(symbol.key), *places) % np.uint64(8)).astype(np.int64)
-
     def _integer(self, term: Term) -> NDArray[np.int64]:
         try:
             return np.asarray(term.values(self._env, self._content), np.int64)
@@ -215,8 +304,8 @@ class _Evaluation:
             return mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
         number = constant(kind, bits[0])
         if number is not None:
-            return np.full((1,) * _LEVELS, number, np.uint64)
-        return mixed(self._seed, 4, _named((kind, bits))).reshape((1,) * _LEVELS)
+            return np.full((1,) * _AXES, number, np.uint64)
+        return mixed(self._seed, 4, _named((kind, bits))).reshape((1,) * _AXES)
 
     def _element(self, node: Tree) -> Numbers:
         name, offset, kind, padding = node.detail
@@ -252,10 +341,13 @@ class _Evaluation:
             if kind == "f32" and (np.abs(exact) < 1 << 24).all():
                 return (exact % PRIME).astype(np.uint64)
         value = None
-        if floats and operator in RING and not self._ordered:
+        is_exact = self._arithmetic == "exact"
+        if floats and operator in RING and (is_exact or (operator in _SUMS and not self._ordered)):
             value = RING[operator](*values)
-        elif name == "arith.divf" and not self._ordered:
+        elif name == "arith.divf" and is_exact:
             value = product_of(values[0], inverse(values[1]))
+        elif name == "arith.mulf" and not _is_relaxed(attributes):
+            value = self._multiplied(kind, *values)
         if operator in COMMUTATIVE and len(values) == 2:
             values_now = [np.minimum(*values), np.maximum(*values)]
         else:
@@ -266,6 +358,10 @@ class _Evaluation:
             operator = "exp"
         return infinite(operator, values, value) if floats else value
 
+    def _multiplied(self, kind: str, left: Numbers, right: Numbers) -> Numbers:
+        """Multiply two floats where products are random functions."""
+        return mixed(self._seed, 14, _named(kind), np.minimum(left, right), np.maximum(left, right))
+
     def _reduction(self, node: Tree) -> Numbers:
         _, extent, level, position, *scanned = node.detail
         axis = bound(level, extent)
@@ -273,10 +369,10 @@ class _Evaluation:
         elements = self._under({axis: _along(level, extent)}, node.parts[count:])
         given = [np.broadcast_to(each, _widened(each, level, extent)) for each in elements]
         if scanned:
-            raise NotEvaluated("it has a scan")
+            return self._scan(node, given)
         before = self._combined
         if self._ordered:  # a device may take any order, the same for what is in the same places
-            self._combined = tuple(mixed(11, n).reshape((1,) * _LEVELS) for n in range(2 * count))
+            self._combined = tuple(mixed(11, n).reshape((1,) * _AXES) for n in range(2 * count))
             combining = self._under({}, node.parts[:count])
             self._combined = before
             places = _along(level, extent)
@@ -297,6 +393,34 @@ class _Evaluation:
         self._combined = before
         return given[int(position)]
 
+    def _scan(self, node: Tree, given: list[Numbers]) -> Numbers:
+        """Return what a scan makes of the elements up to one of them."""
+        name, extent, level, position, reverse, last = node.detail
+        count = len(node.parts) // 2
+        until, places = self._integer(last), _along(level, extent)
+        if reverse:
+            given = [np.flip(each, level) for each in given]
+            until = extent - 1 - until
+        before = self._combined
+        if self._ordered:
+            self._combined = tuple(mixed(11, n).reshape((1,) * _AXES) for n in range(2 * count))
+            combining = self._under({}, node.parts[:count])
+            self._combined = before
+            totals = [
+                _total(np.where(places <= until, mixed(15, places, each), np.uint64(0)), level)
+                for each in given
+            ]
+            what = _named((name, extent, position, bool(reverse)))
+            return mixed(self._seed, 16, what, *combining, *totals)
+        totals = [each.take([0], level) for each in given]
+        found = totals[int(position)]
+        for place in range(1, extent):
+            self._combined = (*totals, *(each.take([place], level) for each in given))
+            totals = self._under({}, node.parts[:count])
+            found = np.where(until >= place, totals[int(position)], found)
+        self._combined = before
+        return found
+
     def _matrix(self, node: Tree) -> Numbers:
         types, attributes, extent, level = node.detail
         left, right, added = node.parts
@@ -305,7 +429,8 @@ class _Evaluation:
         form.pop("maxNumImpreciseAcc", None)
         if not _is_exact(types, form):  # both are rounded first, or split, as the op says
             factors = [mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
-        product = product_of(*factors)
+        exact = self._arithmetic == "exact"
+        product = product_of(*factors) if exact else self._multiplied(types[2], *factors)
         product = np.broadcast_to(product, _widened(product, level, extent))
         total = _total(product, level)
         if self._ordered:
@@ -328,10 +453,8 @@ class _Evaluation:
         if is_while:
             return self._while(node)
         trips = self._integer(count)
-        if trips.size != 1:
-            raise NotEvaluated("it has loops of different lengths")
-        total = int(trips.reshape(-1)[0])
-        self._trips += max(total, 0)
+        total = max(int(trips.max(initial=0)), 0)
+        self._trips += total
         if self._trips > _MOST_TRIPS:
             raise NotEvaluated("its loops have too many trips")
         pairs, envs = _definitions(node.parts, level, extents)
@@ -341,7 +464,12 @@ class _Evaluation:
             self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
         ]
         for number in range(total):
-            values = self._next(level, values, pairs, envs, {trip: number})
+            following = self._next(level, values, pairs, envs, {trip: number})
+            if trips.size > 1:  # elements whose loops are over keep what they have
+                going_on = number < trips
+                pairs_of = zip(following, values, strict=True)
+                following = [np.where(going_on, new, old) for new, old in pairs_of]
+            values = following
         self._carried = outer
         return values[0]
 
@@ -369,15 +497,20 @@ class _Evaluation:
         values = [
             self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
         ]
+        found: Numbers = np.zeros((1,) * _AXES, np.uint64)
+        active: NDArray[np.bool_] = np.ones((1,) * _AXES, np.bool_)
         for number in range(_MOST_ROUNDS):
             for place, value in enumerate(values):
                 self._carried[level, place] = value
             trip = {bound(level, TRIPS): number}
             truth = self._under(trip, (goes_on,))[0]
-            if truth.size != 1 or truth.reshape(-1)[0] > 1:
-                raise NotEvaluated("it has loops of different lengths")
-            if not truth.reshape(-1)[0]:
-                found = self._under(trip, (left,))[0]
+            if np.where(active, truth, 0).max(initial=0) > 1:
+                raise NotEvaluated("it has a loop that data end")
+            ends = active & (truth == 0)
+            if ends.any():
+                found = np.where(ends, self._under(trip, (left,))[0], found)
+            active = active & (truth != 0)
+            if not active.any():
                 self._carried = outer
                 return found
             values = self._next(level, values, pairs, envs, trip)
@@ -389,7 +522,7 @@ class _Evaluation:
         if not given:
             return value
         indices = [
-            np.broadcast_to(self._integer(term), (1,) * _LEVELS)
+            np.broadcast_to(self._integer(term), (1,) * _AXES)
             if np.ndim(self._integer(term)) == 0
             else self._integer(term)
             for term in given
@@ -419,12 +552,12 @@ def _definitions(
 def _along(level: int, extent: int) -> NDArray[np.int64]:
     if level >= _LEVELS:
         raise NotEvaluated("it is nested too deeply")
-    shape = [1] * _LEVELS
+    shape = [1] * _AXES
     shape[level] = extent
     return np.arange(extent, dtype=np.int64).reshape(shape)
 
 
 def _widened(array: Numbers, level: int, extent: int) -> tuple[int, ...]:
-    shape = [1] * (_LEVELS - array.ndim) + list(array.shape)
+    shape = [1] * (_AXES - array.ndim) + list(array.shape)
     shape[level] = extent
     return tuple(shape)

@@ -7,16 +7,22 @@ from math import inf, prod
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from kvtrace.addons.invariance.coordinates import coordinate, strides_of
+from kvtrace.addons.invariance.coordinates import (
+    coordinate,
+    is_number,
+    number_of_coordinate,
+    strides_of,
+)
 from kvtrace.addons.invariance.elements import Elements, TooLarge
 from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
-from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.ir.floats import FORMATS, bits_from_float
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.conditions import Condition, at_least, conjunction
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.summary import BlockPointer
-from kvtrace.symbolic.terms import Atom, Monomial, Substitution, Symbol, Term, as_term, lane
+from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term, lane
 from kvtrace.verdicts.binding import BoundCall
 
 if TYPE_CHECKING:
@@ -183,12 +189,13 @@ class Kernel:
                 lambda each: self._as_bound_condition(condition(each), indexed).substitute(named),
                 self.name,
                 self._by_indices if indexed else lambda _, offset: offset,
+                self._floats() if self._here else {},
             )
         else:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         try:
-            found = elements.of(access.op.operand("value"), at, 0)
+            found = elements.stored(access, at)
         except RecursionError as error:
             raise TooLarge("its expression is nested too deeply to be followed") from error
         self._loads.setdefault(found, set()).update(elements.loads)
@@ -211,6 +218,18 @@ class Kernel:
 
         return checked
 
+    def _floats(self) -> dict[int, tuple[str, int]]:
+        """Return the floats of the call, by their arguments' positions: their types and bits."""
+        found = {}
+        arguments = self.summary.module.main.arguments
+        for position, (value, given) in enumerate(
+            zip(arguments, self.call.arguments, strict=False)
+        ):
+            kind = str(value.type)
+            if isinstance(given, ScalarArgument) and given.value is not None and kind in FORMATS:
+                found[position] = (kind, bits_from_float(float(given.value), kind))
+        return found
+
     def loads_of(self, tree: Tree) -> frozenset[int]:
         """Return the indices of the loads that a tree of this kernel was made from."""
         return frozenset(self._loads.get(tree, ()))
@@ -232,8 +251,15 @@ class Kernel:
         """Return where an output is written, over coordinates as bound trees name them."""
         argument = output.access.argument
         named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
-        condition = Simplifier(output, self.sizes).active
-        return self._as_bound_condition(condition, indexed=False).substitute(named)
+        ranges = (
+            part
+            for axis in output.axes
+            for part in _within(self._by_step(argument, axis).term, axis.coordinate)
+        )
+        active = Simplifier(output, self.sizes).active.substitute(named)
+        condition = conjunction((active, *(each.substitute(named) for each in _ranges(output))))
+        condition = conjunction((condition, *ranges))
+        return self._as_bound_condition(condition, indexed=False)
 
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
         """Return a coordinate that has the same name in all variants: by how far its axis steps."""
@@ -272,6 +298,16 @@ class Kernel:
                 return offset
             found[monomial] = sign * (total + rest)
         return Term(found)
+
+    def base(self, output: Output) -> int | None:
+        """Return the byte at which an output's coordinates are 0; None: they do not tell it."""
+        argument = output.access.argument
+        named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
+        offset = named(
+            self._as_bound(Simplifier(output, self.sizes).term(output.access.offset), indexed=False)
+        )
+        places = (symbol.term * step for symbol, step in self.steps(output))
+        return (offset - sum(places, ZERO)).constant
 
     def _as_bound_condition(self, condition: Condition, indexed: bool) -> Condition:
         return condition.substitute(self._numbers(condition.atoms(), indexed))
@@ -359,6 +395,18 @@ class Kernel:
             for position, given in enumerate(self.call.arguments[: len(self.names)])
             if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
         )
+
+
+def _within(index: Term, symbol: Symbol) -> tuple[Condition, Condition]:
+    return at_least(index, symbol.low), at_least(as_term(symbol.high), index)
+
+
+def _ranges(output: Output) -> Iterator[Condition]:
+    """Yield what is known of an output's coordinates alone, as how many lanes a block has."""
+    for fact in output.facts:
+        symbols = [atom for atom in fact.atoms() if isinstance(atom, Symbol)]
+        if all(number_of_coordinate(each) is not None or is_number(each) for each in symbols):
+            yield fact
 
 
 def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:

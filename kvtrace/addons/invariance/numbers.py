@@ -1,11 +1,11 @@
 """Arithmetic modulo a prime in which trees are evaluated: what each operation of floats becomes.
 
 Infinities are two numbers that are picked once: `M` and its negative. The larger of two numbers is
-`(a**k + b**k - (-M)**k) ** (1/k)`, so that -inf makes no difference; the smaller likewise, with
-+inf. Both are associative and commutative, `-max(a, b)` is `min(-a, -b)`, and no sum or product
-gives the same by chance. (They are not idempotent: max(a, a) is another number than a, so what is
-the same by that alone is not seen.) Exponents differ between those that pass NaNs on and those
-that do not.
+`((a + c)**k + (b + c)**k - (c - M)**k) ** (1/k) - c`, so that -inf makes no difference; the smaller
+likewise, with +inf and -c. Both are associative and commutative, `-max(a, b)` is `min(-a, -b)`, and
+no sum or product, nor the larger of smaller ones, gives the same by chance. (They are not
+idempotent: max(a, a) is another number than a, so what is the same by that alone is not seen.)
+Exponents differ between those that pass NaNs on and those that do not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ Numbers = NDArray[np.uint64]
 _INFINITY: Final = 1_234_567_891
 _MINUS: Final = PRIME - _INFINITY
 _NAN: Final = 987_654_321
+_APART: Final = 271_828_183
+"""What tells the larger of two from the smaller: `c`."""
 _EXPONENTS: Final = (5, 13)
 """Neither divides PRIME - 1, so that every number has one root."""
 
@@ -105,10 +107,11 @@ def constant(kind: str, bits: int) -> int | None:
 def extreme(left: Numbers, right: Numbers, *, least: bool, nans: bool) -> Numbers:
     """Return the larger or smaller of two numbers; `nans`: whether it is a NaN if one is."""
     exponent = _EXPONENTS[nans]
-    neutral = pow(_INFINITY if least else _MINUS, exponent, PRIME)
-    total = sum_of(_power(left, exponent), _power(right, exponent))
+    apart = np.asarray(PRIME - _APART if least else _APART, np.uint64)
+    end = np.asarray(_INFINITY if least else _MINUS, np.uint64)
+    left, right, end = (_power(sum_of(each, apart), exponent) for each in (left, right, end))
     root = pow(exponent, -1, PRIME - 1)
-    return _power(difference_of(total, np.asarray(neutral, np.uint64)), root)
+    return difference_of(_power(difference_of(sum_of(left, right), end), root), apart)
 
 
 def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbers:

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.addons.invariance.contracts import contracts_of
-from kvtrace.addons.invariance.text import outcome_text, reason_text, unseen_text, witness_text
+from kvtrace.addons.invariance.text import (
+    assumed_text,
+    outcome_text,
+    reason_text,
+    unseen_text,
+    witness_text,
+)
+from kvtrace.addons.invariance.witness import with_other_number
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 from kvtrace.text import wrapped
@@ -89,9 +96,15 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
     if result.verdict == "proven" and result.determinism.answer != "proven":
         return Answer("unknown", f"when run again: {result.determinism.reason}")
     if result.verdict == "proven" and over not in result.scalars:
-        return Answer("proven", unseen_text(result))
+        assumed = assumed_text(result)
+        said = (unseen_text(result), assumed and f"assumed: {assumed}")
+        return Answer("proven", "; ".join(filter(None, said)))
     if result.verdict == "proven":
-        return Answer("unknown", f"a row's value is made of {over}, too; no two values were seen")
+        made = f"a row's value is made of {over}, too"
+        witness = None if call is None else with_other_number(call, result.output, over)
+        if witness is None:
+            return Answer("unknown", f"{made}; no two values were seen")
+        return Answer("violation", f"{made}; {witness_text(witness)}")
     if over == GRID and not any(why.cause in _OF_THE_GRID for why in result.why):
         return Answer("unknown", "rows are not proven invariant, so the grid is not judged apart")
     reasons = "; ".join(reason_text(why, through=False) for why in result.why[:_MOST_REASONS])

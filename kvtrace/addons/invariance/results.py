@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import numpy as np
 
 from kvtrace.addons.invariance.batches import (
     Across,
@@ -23,6 +25,7 @@ from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
+from kvtrace.addons.invariance.stored import stored_elements
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.witness import (
     Batched,
@@ -39,13 +42,23 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from kvtrace.ir import Op
-    from kvtrace.schema.trace import Selection
+    from kvtrace.schema.trace import Run, Selection
 
 Order = Literal["program", "compiled"]
 """What fixes the order of a value's operations: the TTIR alone, or how one variant was compiled."""
 
 _WORST: Final[tuple[Outcome, ...]] = ("unknown", "depends", "whole", "proven")
+_ORDERING: Final = ("num_warps", "num_ctas")
+"""Compile options that decide how sums across lanes are ordered."""
+_Options: TypeAlias = "dict[int, dict[str, object]]"
+"""Compile options by the id of a call."""
+_MOST_WITNESSES: Final = 4
+"""So many pairs of calls are evaluated to find a row with two values."""
+_WITNESS_SECONDS: Final = 5.0
+"""So long evaluations are begun for that."""
 _MOST_CALLS: Final = 8
 """So many calls of a variant are judged: proofs are for all sizes and the strides of one call."""
 
@@ -84,6 +97,9 @@ class OutputResult:
         scalars: Numbers that it depends on.
         sizes: Numbers that say how many rows there are.
         selecting: Tensors of integers that are assumed to select inside the row.
+        assumed: Tensors of integers whose entries are treated as the row's own data.
+        constant: Tensors of integers that are assumed to hold the same in all batches.
+        options: Compile options that are not the same at all sizes of the batch, with the values.
         order: What fixes the order of its sums.
         determinism: Whether the kernel leaves the same when it runs again.
         across: Recorded launches at several sizes of the batch; None: there is one size.
@@ -111,6 +127,9 @@ class OutputResult:
     selecting: tuple[str, ...]
     order: Order
     determinism: Determinism
+    assumed: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     across: Across | None = None
     witness: Witness | None = None
     row_axes: frozenset[int] = frozenset()
@@ -153,22 +172,33 @@ def invariance_of(
     """
     failures: list[str] = []
     called: dict[str, dict[int, list[Call]]] = {}
+    options: _Options = {}
     for run in selection.runs:
+        of_run = _options_of(selection, run)
         for call in calls_of(selection.trace, run):
             if isinstance(call, UnreadyCall):
                 failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
             elif not kernels or call.kernel in kernels:
                 variants = called.setdefault(call.kernel, {})
                 variants.setdefault(id(call.module), []).append(call)
+                options[id(call)] = of_run.get(call.call_id, {})
     outputs: list[OutputResult] = []
     with shown("invariance") as progress:
         for number, variants in enumerate(called.values(), start=1):
             if progress is not None:
                 progress(number, len(called))
             judged = [_spread(calls) for calls in variants.values()]
-            outputs += _of_kernel(judged, failures, seconds)
+            outputs += _of_kernel(judged, options, failures, seconds)
     _note_unseen(outputs)
     return Invariance(tuple(outputs), tuple(failures))
+
+
+def _options_of(selection: Selection, run: Run) -> dict[int, dict[str, object]]:
+    """Return what orders sums in the compiled code of each call of a run."""
+    rows = selection.trace.table("kernels", (run,), ["kernel_id", *_ORDERING]).to_pylist()
+    kernels = {row.pop("kernel_id"): row for row in rows}
+    calls = selection.trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
+    return {row["call_id"]: kernels.get(row["kernel_id"], {}) for row in calls}
 
 
 def _note_unseen(outputs: Sequence[OutputResult]) -> None:
@@ -203,7 +233,10 @@ def _elements(call: Call) -> int:
 
 
 def _of_kernel(
-    variants: Sequence[Sequence[Call]], failures: list[str], seconds: float | None
+    variants: Sequence[Sequence[Call]],
+    options: _Options,
+    failures: list[str],
+    seconds: float | None,
 ) -> list[OutputResult]:
     """Judge one kernel by calls of its variants.
 
@@ -229,7 +262,7 @@ def _of_kernel(
     left += sum(kernel.is_late for kernel in kernels)
     for result in found.values():
         if not left:
-            _compare(result)
+            _compare(result, options)
         late = left or sum(kernel.is_late for kernel in kernels)
         if late and result.verdict != "violation":
             text = f"{plural(late, 'call')} of the kernel, for which {seconds:g} s did not suffice"
@@ -307,7 +340,7 @@ def _merge(known: OutputResult, other: OutputResult) -> None:
     if _WORST.index(other.verdict) < _WORST.index(known.verdict):
         known.verdict, known.place, known.rows = other.verdict, other.place, other.rows
     known.why = tuple(dict.fromkeys((*known.why, *other.why)))
-    for name in ("own", "shared", "scalars", "sizes", "selecting"):
+    for name in ("own", "shared", "scalars", "sizes", "selecting", "assumed", "constant"):
         setattr(known, name, tuple(dict.fromkeys((*getattr(known, name), *getattr(other, name)))))
     if other.order == "compiled":
         known.order = "compiled"
@@ -326,7 +359,7 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
             for each in verdict.reasons
         ),
         tuple(sorted(own)), tuple(sorted(shared)), verdict.scalars, verdict.sizes,
-        verdict.selecting, _order(verdict.tree), determinism,
+        verdict.selecting, _order(verdict.tree), determinism, verdict.assumed, verdict.shared,
     )  # fmt: skip
 
 
@@ -376,8 +409,9 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
     rows = frozenset(extents.keys() - kernel.extents(one).keys())
     several = has_rows and batch.rows > 1
     kept = Kept(
-        batch, several, tree, kernel.call, verdict.access, position, extents, rows, kernel.places
-    )
+        batch, several, tree, kernel.call, verdict.access, position, extents, rows, kernel.places,
+        lambda: stored_elements(kernel, position),
+    )  # fmt: skip
     result.kept.setdefault(same, []).append(kept)
 
 
@@ -392,9 +426,11 @@ def _shared_shapes(result: OutputResult, kernel: Kernel, rows: int) -> tuple[tup
     return tuple(found)
 
 
-def _compare(result: OutputResult) -> None:
+def _compare(result: OutputResult, options: _Options) -> None:
     """Compare launches that differ in the size of the batch; look for a witness where trees do."""
     kept = with_most_sizes(result.kept.values())
+    _note_stored(result, kept)
+    _note_options(result, kept, options)
     recorded = {each.batch.rows for own in result.kept.values() for each in own}
     result.uncompared = len(recorded) - sizes_of(kept) if kept else 0
     if result.verdict == "proven" and (missed := _missed(result)) is not None:
@@ -410,17 +446,104 @@ def _compare(result: OutputResult) -> None:
             result.why = (*result.why, _other_tree(result, comparison))
         if result.why and result.verdict == "proven":
             result.verdict = "depends"
-        if result.verdict in ("depends", "unknown"):
+        if result.verdict in ("depends", "unknown") and result.witness is None:
             result.witness = _witness(
                 [next(iter(each.values())) for each in trees.values()],
                 kept,
                 differ=comparison.relation not in ("same", "equal"),
-                any_row=all(why.cause != "row" for why in result.why),
+                numbers=_differing_names(result, kept),
             )
     if result.witness is not None:
         result.verdict = "violation"
     elif result.verdict == "depends" and not _is_seen(result):
         result.verdict = "unknown"
+
+
+def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
+    """Note rows of which a launch does not store the elements that it stores of others."""
+    patterns: dict[int, NDArray[np.bool_]] = {}
+    for each in kept:
+        stored = each.stored() if result.row_axes else None
+        if stored is None:
+            continue
+        axes = sorted(result.row_axes)
+        rows = np.moveaxis(stored, axes, range(len(axes))).reshape(each.batch.rows, -1)
+        any_of: NDArray[np.bool_] = np.asarray(rows.any(axis=1))
+        if not any_of.any():
+            continue
+        first = int(np.argmax(any_of))
+        unlike = np.flatnonzero((rows != rows[first]).any(axis=1))
+        count = int(any_of.sum())
+        is_prefix = first == 0 and not any_of[count:].any()
+        if unlike.size and not (
+            is_prefix and (unlike >= count).all() and _is_size(result, each, count, axes, stored)
+        ):
+            _note_unlike(result, each, rows, first, int(unlike[0]))
+        patterns[each.batch.rows] = rows[first]
+    sizes = sorted(patterns)
+    for size in sizes[1:]:
+        small, large = patterns[sizes[0]], patterns[size]
+        if small.size == large.size and (small != large).any() and result.witness is None:
+            element = int(np.flatnonzero(small != large)[0])
+            states = tuple("stored" if each[element] else "not stored" for each in (small, large))
+            text = "other elements of it are stored at another size of the batch"
+            _note(result, Why("size", "guard", text, result.place))
+            result.witness = Witness(
+                element, f"{sizes[0]} rows", f"{size} rows", (states[0], states[1])
+            )
+
+
+def _note(result: OutputResult, why: Why) -> None:
+    result.why = tuple(dict.fromkeys((*result.why, why)))
+    if result.verdict == "proven":
+        result.verdict = "depends"
+
+
+def _is_size(
+    result: OutputResult, kept: Kept, count: int, axes: Sequence[int], stored: NDArray[np.bool_]
+) -> bool:
+    """Whether rows end where a number says that is passed: the tensor has room for more."""
+    given = {a.name: a.value for a in kept.call.arguments if isinstance(a, ScalarArgument)}
+    inner = [prod(stored.shape[axis] for axis in axes[n:]) for n in range(1, len(axes) + 1)]
+    return any(given.get(name, 0) * by == count for name in result.sizes for by in inner
+               if isinstance(given.get(name), int))  # fmt: skip
+
+
+def _note_unlike(
+    result: OutputResult, kept: Kept, rows: NDArray[np.bool_], first: int, other: int
+) -> None:
+    """Note a row of which other elements are stored than of the first."""
+    count = kept.batch.rows
+    text = f"row {other} of {count} is not stored as row {first} is"
+    _note(result, Why("grid" if not rows[other].any() else "row", "guard", text, result.place))
+    inputs = (kept.call.arguments[n] for n in _positions(kept.call, result.own))
+    lengths = {each.shape[0] for each in inputs if isinstance(each, TensorArgument) and each.shape}
+    if rows[other].any() or kept.batch.rows in lengths:
+        element = int(np.flatnonzero(rows[first] != rows[other])[0])
+        names = ("stored", "not stored") if rows[first][element] else ("not stored", "stored")
+        name = f"{count} rows, row "
+        result.witness = Witness(element, f"{name}{first}", f"{name}{other}", names)
+
+
+def _positions(call: Call, names: Sequence[str]) -> list[int]:
+    arguments = enumerate(call.module.main.arguments)
+    return [n for n, value in arguments if value.name.lstrip("%") in names]
+
+
+def _note_options(result: OutputResult, kept: Sequence[Kept], options: _Options) -> None:
+    """Note compile options that are not the same at all sizes of the batch."""
+    found = []
+    for name in _ORDERING:
+        values: dict[int, set[object]] = {}
+        for each in kept:
+            values.setdefault(each.batch.rows, set()).add(options[id(each.call)].get(name))
+        if len({frozenset(each) for each in values.values()}) > 1:
+            known = sorted(set().union(*values.values()) - {None}, key=str)
+            found.append(f"{name} {' or '.join(map(str, known))}")
+    result.options = tuple(found)
+    if found and result.order == "compiled":
+        text = f"{', '.join(found)}, which order sums across lanes in the compiled code"
+        _note(result, Why("size", "data", text, result.place))
 
 
 def _missed(result: OutputResult) -> int | None:
@@ -447,6 +570,13 @@ def _other_tree(result: OutputResult, comparison: Comparison) -> Why:
 
 def _differing_scalars(result: OutputResult, kept: Sequence[Kept]) -> tuple[Why, ...]:
     """Return a reason for each number of the value's that differs between batches."""
+    text = "{}, which differs between the recorded sizes of the batch"
+    names = _differing_names(result, kept)
+    return tuple(Why("size", "data", text.format(name), result.place) for name in names)
+
+
+def _differing_names(result: OutputResult, kept: Sequence[Kept]) -> list[str]:
+    """Return the numbers that a value is made of and that no two sizes of the batch share."""
     found = []
     for name in result.scalars:
         values: dict[int, set[object]] = {}
@@ -455,20 +585,33 @@ def _differing_scalars(result: OutputResult, kept: Sequence[Kept]) -> tuple[Why,
             values.setdefault(each.batch.rows, set()).add(given.get(name))
         alike = set.intersection(*values.values())
         if not alike:
-            text = f"{name}, which differs between the recorded sizes of the batch"
-            found.append(Why("size", "data", text, result.place))
-    return tuple(found)
+            found.append(name)
+    return found
 
 
 def _witness(
-    different: Sequence[Kept], kept: Sequence[Kept], *, differ: bool, any_row: bool
+    different: Sequence[Kept], kept: Sequence[Kept], *, differ: bool, numbers: Sequence[str]
 ) -> Witness | None:
-    """Look for a row with two values: in two launches, or beside other rows."""
+    """Look for a row with two values: in two launches, or beside other rows.
+
+    First among rows of one number; then among all, as a row may have any number in a batch.
+    """
     ordered = sorted(kept, key=lambda each: each.batch.rows)
-    first, last = different[:2] if len(different) > 1 else (ordered[0], ordered[-1])
-    axes = batch_axes(first.call, last.call, (first.batch.rows, last.batch.rows))
-    one, other = (Batched(each.call, axes) for each in (first, last))
-    if not axes.get(last.position):
-        return None
-    found = between(one, other, first.position, any_row=any_row) if differ or any_row else None
-    return found or with_other_rows(other, last.position)
+    ends = [(ordered[0], each) for each in reversed(ordered[1:])]
+    pairs = [(different[0], each) for each in different[1:]] if differ else []
+    pairs = list(dict.fromkeys((*pairs, *ends)))[:_MOST_WITNESSES]
+    deadline = monotonic() + _WITNESS_SECONDS
+    for any_row in (False, True):
+        for first, last in pairs:
+            if monotonic() > deadline:
+                return None
+            axes = batch_axes(first.call, last.call, (first.batch.rows, last.batch.rows))
+            one, other = (Batched(each.call, axes) for each in (first, last))
+            if not axes.get(last.position):
+                continue
+            found = between(one, other, first.position, any_row=any_row, numbers=numbers)
+            if not any_row:
+                found = found or with_other_rows(other, last.position)
+            if found is not None:
+                return found
+    return None

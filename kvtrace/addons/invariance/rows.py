@@ -27,14 +27,16 @@ from kvtrace.addons.invariance.dependence import (
 )
 from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
+from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.places import coordinates_of, split_axis
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
+from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Minimum, Quotient, Remainder, single
-from kvtrace.symbolic.terms import Atom, Symbol, Term
+from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -71,6 +73,8 @@ class RowVerdict:
     reads: tuple[Read, ...] = ()
     scalars: tuple[str, ...] = ()
     selecting: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     unsplit: Output | None = None
     ambiguous: bool = False
 
@@ -163,11 +167,18 @@ def _is_bound(part: Condition, own: Set[Symbol]) -> bool:
     terms = part.term.coefficients.items()
     rows = [n for m, n in terms if any(_rises(atom, own) for atom in m)]
     rest = Term({m: n for m, n in terms if not any(_rises(atom, own) for atom in m)})
-    if not own.isdisjoint(without_contents(rest)):
+    if not all(_is_apart(atom, own) for atom in without_contents(rest)):
         return False
     if rows and all(number > 0 for number in rows):
         return rest.constant is not None and rest.constant >= 0
     return bool(rows) and all(number < 0 for number in rows)
+
+
+def _is_apart(atom: Atom, own: Set[Symbol]) -> bool:
+    """Whether an atom says nothing of the row: it is a number, or in memory for something else."""
+    if not isinstance(atom, Symbol) or atom.kind in ("scalar", "programs"):
+        return True
+    return atom.kind == "content" and own.isdisjoint(atom.within())
 
 
 def _rises(atom: Atom, own: Set[Symbol]) -> bool:
@@ -235,16 +246,82 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
         _facts(simplifier, output), _extents(access, output.axes, kernel),
         frozenset(axis.coordinate for axis in output.axes),
     )  # fmt: skip
-    found = Follower(batch, kernel.summary).follow(tree)
     located = output.located(simplifier.active)
-    own = _numbering(rows[:1], simplifier, access)
+    own = _numbering(rows, simplifier, access)
+    guards = _guards(located, own, output, simplifier, sizes)
+    found = Follower(batch, kernel.summary).follow(tree, guards, simplifier.term(access.offset))
     scalars = tuple(dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel))))
-    reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
+    reasons = (
+        *found.reasons,
+        *_updates(access),
+        *_as_many(scalars, found.guarding, access, rows, kernel),
+    )
     return RowVerdict(
         access, kernel.name(access.argument), _outcome(reasons), output, tree, rows,
         tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
-        tuple(sorted(map(kernel.scalar, scalars))), found.selecting,
+        tuple(sorted((*map(kernel.scalar, scalars), *found.floats))), found.selecting,
+        tuple(sorted(found.assumed)), tuple(sorted(found.shared)),
     )  # fmt: skip
+
+
+def _guards(
+    located: Condition,
+    own: Set[Symbol],
+    output: Output,
+    simplifier: Simplifier,
+    sizes: Set[Symbol],
+) -> list[Condition]:
+    """Return the formulas that decide which elements of a row are stored.
+
+    Programs that have no say in where they store do so for others: the first one is in every grid.
+    """
+    elsewhere = located.atoms() - output.access.offset.atoms()
+    programs = (a for a in elsewhere if isinstance(a, Symbol) and a.kind == "program")
+    of_first = Substitution(dict.fromkeys(programs, ZERO))
+    walking = _walking(output, simplifier, sizes)
+    parts = located.substitute(of_first).conjuncts()
+    known = Given(output.facts, simplifier.given.ranges)
+    return [
+        part
+        for each in parts
+        if is_followed(each) and each not in walking
+        for part in _without_minimum(each)
+        if not _is_bound(part, own) and not _is_end(part, output) and prove(part, known) is None
+    ]
+
+
+def _without_minimum(part: Condition) -> list[Condition]:
+    """Return conditions that are one: a smaller of two is at least what both are."""
+    if isinstance(part, AtLeast):
+        for atom in (single(Term({m: 1})) for m, n in part.term.coefficients.items() if n == 1):
+            if isinstance(atom, Minimum):
+                rest = part.term - atom.term
+                return [at_least(rest + each) for each in atom.arguments]
+    return [part]
+
+
+def _walking(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[Condition]:
+    """Return that tiles that a loop walks over end where the batch does.
+
+    Which rows these are, formulas do not tell there: recorded launches are asked.
+    """
+    placed = output.access.offset.atoms()
+    runs = [loop.running for loop in output.access.loops if loop.trip in placed]
+    parts = [
+        part
+        for running in runs
+        for part in output.located(simplifier.rewritten(running)).conjuncts()
+    ]
+    return {part for part in parts if any(map(is_placing, part.atoms())) and part.atoms() & sizes}
+
+
+def _is_end(part: Condition, output: Output) -> bool:
+    """Whether a condition says that an element's place in memory is before an end."""
+    if not isinstance(part, AtLeast):
+        return False
+    size = output.access.element_bytes
+    place = sum((axis.coordinate.term * (axis.step // size) for axis in output.axes), ZERO)
+    return all(_is_apart(atom, frozenset()) for atom in without_contents(part.term + place))
 
 
 def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:
@@ -291,17 +368,24 @@ def _choosing(access: Access, active: Condition, own: Set[Symbol], kernel: Kerne
 
 
 def _as_many(
-    scalars: Sequence[Symbol], access: Access, rows: Sequence[Axis], kernel: Kernel
+    scalars: Sequence[Symbol],
+    guarding: Set[Symbol],
+    access: Access,
+    rows: Sequence[Axis],
+    kernel: Kernel,
 ) -> tuple[Reason, ...]:
     """Return a reason for each number that a value depends on and that is the number of rows here.
 
-    Where it is an extent of a row, too, one call cannot tell which of the two it is.
+    Where it is an extent of a row, too, one call cannot tell which of the two it is; a mask of an
+    axis is taken to end where the axis does.
     """
     count = kernel.rows(access.argument, rows)
     inner = kernel.inner(access.argument, rows)
     found = []
     for scalar in scalars:
         if count is not None and kernel.bound.ranges.of(scalar) == (count, count):
+            if scalar in guarding and (count in inner or count == 1):
+                continue
             name = kernel.scalar(scalar)
             text = f"{name}, which is the number of rows"
             if count in inner or count == 1:

@@ -33,7 +33,7 @@ class Simplifier:
     @cached_property
     def active(self) -> Condition:
         """That the element is written, over its coordinates."""
-        return self._rewritten(self._output.access.active)
+        return self.rewritten(self._output.access.active)
 
     @cached_property
     def given(self) -> Given:
@@ -51,14 +51,15 @@ class Simplifier:
 
     def condition(self, condition: Condition) -> Condition:
         """Return a condition over coordinates, without what holds where the element is written."""
-        rewritten = self._rewritten(condition)
+        rewritten = self.rewritten(condition)
         plain = conjunction(self._part(part) for part in rewritten.conjuncts())
         located = self._output.located(plain)
         if located is plain:
             return plain
         return conjunction(self._part(part) for part in located.conjuncts())
 
-    def _rewritten(self, condition: Condition) -> Condition:
+    def rewritten(self, condition: Condition) -> Condition:
+        """Return a condition over coordinates."""
         for written in self._output.written:
             condition = condition.substitute(written)
         return condition

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.invariance.batches import Across
     from kvtrace.addons.invariance.results import Invariance, OutputResult, Place, Why
     from kvtrace.addons.invariance.rows import Outcome
-    from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
+    from kvtrace.addons.invariance.versions import Apart, Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
 
 _VERDICTS: Final[Mapping[Outcome, str]] = {
@@ -83,8 +84,12 @@ def _summary(found: Invariance) -> str:
 
 def _verdict_text(each: OutputResult) -> str:
     """Return a verdict; what is proven of a kernel names the sizes it was not launched at."""
-    unseen = unseen_text(each) if each.verdict == "proven" else ""
-    return f"{_VERDICTS[each.verdict]}; {unseen}" if unseen else _VERDICTS[each.verdict]
+    said = [_VERDICTS[each.verdict]]
+    if each.options:
+        said.append(f"by TTIR, compiled with {', '.join(each.options)}")
+    if each.verdict == "proven" and (unseen := unseen_text(each)):
+        said.append(unseen)
+    return "; ".join(said)
 
 
 def unseen_text(each: OutputResult) -> str:
@@ -121,12 +126,20 @@ def _across_text(each: OutputResult) -> str:
 def _names(outputs: Sequence[OutputResult]) -> list[str]:
     """Return what outputs are called: those that several stores write also by the store's line."""
     stores = Counter((each.kernel, each.output) for each in outputs)
-    return [
+    names = [
         f"{each.output}, line {each.place.line}"
         if stores[each.kernel, each.output] > 1 and each.place.line
         else each.output
         for each in outputs
     ]
+    alike = Counter((each.kernel, name) for each, name in zip(outputs, names, strict=True))
+    numbered: Counter[tuple[str, str]] = Counter()
+    found = []
+    for each, name in zip(outputs, names, strict=True):
+        key = each.kernel, name
+        numbered[key] += 1
+        found.append(f"{name}, store {numbered[key]}" if alike[key] > 1 else name)
+    return found
 
 
 def _details(each: OutputResult, name: str, width: int) -> list[str]:
@@ -140,7 +153,22 @@ def _details(each: OutputResult, name: str, width: int) -> list[str]:
     if each.witness is not None:
         text = witness_text(each.witness)
         lines += wrapped(f"{each.kernel}, {name}: {text}", width, 2)
+    if each.verdict == "proven" and (assumed := assumed_text(each)):
+        lines += wrapped(f"{each.kernel}, {name}: assumed: {assumed}", width, 2)
     return lines
+
+
+def assumed_text(each: OutputResult) -> str:
+    """Return what is assumed of integers in memory; empty: nothing."""
+    parts = []
+    if each.assumed:
+        names = ", ".join(each.assumed)
+        parts.append(f"what {names} hold for a row is the row's own, decided by no other row")
+    if each.selecting:
+        parts.append(f"{', '.join(each.selecting)} select an element inside the row")
+    if each.constant:
+        parts.append(f"{', '.join(each.constant)} hold the same in all batches")
+    return "; ".join(parts)
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -156,6 +184,11 @@ def reason_text(why: Why, *, through: bool = True) -> str:
 
 def witness_text(witness: Witness) -> str:
     """Return two values of one row as a sentence."""
+    if set(witness.values) <= {"stored", "not stored"}:
+        return (
+            f"element {witness.element} of a row is {witness.values[0]} ({witness.first}) and "
+            f"{witness.values[1]} ({witness.second}), by the formulas of its addresses"
+        )
     return (
         f"for the same data, element {witness.element} of a row is {witness.values[0]} "
         f"({witness.first}) and {witness.values[1]} ({witness.second}), by the evaluator"
@@ -164,7 +197,9 @@ def witness_text(witness: Witness) -> str:
 
 def _trees(each: OutputResult, name: str, across: Across, width: int) -> list[str]:
     comparison = across.comparison
-    how = "in the order of sums alone" if comparison.relation == "reassociated" else "in more"
+    how = {"reassociated": "in the order of sums alone", "exact": "by roundings"}.get(
+        comparison.relation, "in more"
+    )
     lines = wrapped(
         f"{each.kernel}, {name}: launches at different sizes compute a row differently, "
         f"{how}:", width, 2,
@@ -219,6 +254,9 @@ def _object(each: OutputResult) -> dict[str, Any]:
         "scalars": list(each.scalars),
         "sizes": list(each.sizes),
         "selecting": list(each.selecting),
+        "assumed": list(each.assumed),
+        "constant": list(each.constant),
+        "options": list(each.options),
         "order": each.order,
         "deterministic": each.determinism.answer,
         "deterministic_reason": each.determinism.reason,
@@ -246,7 +284,9 @@ MEANINGS: Final[Mapping[Meaning, str]] = {
     "same": "the same bits",
     "equal": "the same bits, at the recorded sizes",
     "reassociated": "the same except for the order of sums, at the recorded sizes",
+    "exact": "equal in exact arithmetic, at the recorded sizes",
     "violation": "differs",
+    "sampled": "unknown: not all elements were compared",
     "different": "unknown: another expression, no difference seen",
     "unknown": "unknown: one version is not followed, or not evaluated",
 }
@@ -273,13 +313,27 @@ def versions_text(each: OutputMeaning) -> list[str]:
         lines += [f"before: {each.first}", f"after: {each.second}"]
     elif each.first is not None:
         lines.append(each.first)
-    if each.witness is not None:
-        witness = each.witness
-        lines.append(
-            f"for the same data, element {witness.element} is {witness.values[0]} by "
-            f"{witness.first} and {witness.values[1]} by {witness.second}, by the evaluator"
-        )
+    if each.meaning in ("equal", "reassociated", "exact", "sampled"):
+        lines.append(f"{each.compared:,} of {plural(each.elements, 'element')} were compared")
+    if each.witness is not None and each.meaning == "violation":
+        lines.append(f"on {each.inputs}, {_apart_text(each.witness)}, by the evaluator")
+    lines += [f"on {apart.inputs}: {_parted_text(apart)}" for apart in each.apart]
     return lines
+
+
+def _parted_text(apart: Apart) -> str:
+    return "the same bits" if apart.witness is None else _apart_text(apart.witness)
+
+
+def _apart_text(witness: Witness) -> str:
+    """Return two values of an element, and how far they are apart."""
+    text = (
+        f"element {witness.element} is {witness.values[0]} by {witness.first} and "
+        f"{witness.values[1]} by {witness.second}"
+    )
+    if not isfinite(witness.ulps):
+        return text
+    return f"{text}: {witness.ulps:,.3g} units in the last place of the largest"
 
 
 def meaning_objects(found: Sequence[OutputMeaning]) -> list[dict[str, Any]]:
@@ -288,9 +342,20 @@ def meaning_objects(found: Sequence[OutputMeaning]) -> list[dict[str, Any]]:
         {
             "kernel": each.kernel, "output": each.output, "meaning": each.meaning,
             "first": each.first, "second": each.second,
+            "compared": each.compared, "elements": each.elements,
             "witness": None if each.witness is None else {
-                "element": each.witness.element, "values": list(each.witness.values),
+                "inputs": each.inputs, **_witness_object(each.witness),
             },
+            "apart": [
+                {"inputs": apart.inputs, **_witness_object(apart.witness)} for apart in each.apart
+            ],
         }
         for each in found
     ]  # fmt: skip
+
+
+def _witness_object(witness: Witness | None) -> dict[str, Any]:
+    if witness is None:
+        return {"element": None, "values": None, "ulps": 0.0}
+    ulps = witness.ulps if isfinite(witness.ulps) else None
+    return {"element": witness.element, "values": list(witness.values), "ulps": ulps}

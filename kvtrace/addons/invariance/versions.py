@@ -6,54 +6,87 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from kvtrace.addons.invariance.compared import POINTS, Comparison, Place, compared
+from kvtrace.addons.invariance.compared import Comparison, Elements, Pair, compared
 from kvtrace.addons.invariance.coordinates import Unfollowed, is_placing
+from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
+from kvtrace.addons.invariance.field import Points, integers_of
+from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.places import coordinates_of
+from kvtrace.addons.invariance.stored import stored_elements
 from kvtrace.addons.invariance.trees import Tree, level_of
-from kvtrace.addons.invariance.witness import Witness, versions_differ
+from kvtrace.addons.invariance.witness import (
+    INPUTS,
+    Inputs,
+    Witness,
+    versions_differ,
+    versions_differ_on,
+)
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.symbolic.conditions import conjunction
 from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.walk import summarise
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from kvtrace.schema.trace import Selection
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.summary import Access
+    from kvtrace.symbolic.terms import Resolve
 
     _Stores = Mapping[str, tuple["_Store", ...] | None]
 
-Meaning = Literal["same", "equal", "reassociated", "violation", "different", "unknown"]
+Meaning = Literal[
+    "same", "equal", "reassociated", "exact", "violation", "sampled", "different", "unknown"
+]
 """
 - same: the same expression, so the same bits by TTIR, for the same elements.
-- equal: the same operations in the same order at these sizes.
-- reassociated: the same up to the order of sums, at these sizes.
-- violation: the expressions differ by more than the order of sums, and the evaluator gives an
-  element two values farther apart than rounding explains; or one version leaves elements out that
-  the other writes.
-- different: the expressions differ, and no element was seen that differs by so much.
+- equal: the same operations in the same order at these sizes, for all elements.
+- reassociated: the same up to the order of sums, at these sizes, for all elements.
+- exact: equal if nothing were rounded, at these sizes, for all elements.
+- violation: the evaluator gives an element two values that none of these explains; or one version
+  leaves elements out that the other writes.
+- sampled: one of these holds of the elements that were compared, which are not all.
+- different: the expressions differ, and no element was seen that differs.
 - unknown: an output is not followed, or could not be evaluated.
-
-Of the last three and of `reassociated`, a witness shows an element whose bits differ.
 """
 
-
-_ULPS: Final = 16
-"""Beyond so many units in the last place of the output's type, at its largest element, two values
-differ by more than sums in another order explain, where trees differ by more than that."""
 _SUMS: Final = 1 << 10
-"""Likewise, where trees were seen to differ in the order of sums alone, at some elements."""
+"""Beyond so many units in the last place of the output's type, at its largest element, two values
+differ by more than random sums in another order explain, where not all elements were compared."""
+_SECONDS_OF_TREES: Final = 2.5
+"""So long the trees of a version are built."""
+_SECONDS: Final = 4.0
+"""So long an output is compared: trees, then evaluations on further inputs."""
+_MOST_ELEMENTS: Final = 1 << 20
+"""Of an output that are looked up in both versions; of larger ones some are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """How far two versions part on inputs of a kind; `witness` None: they leave the same bits."""
+
+    inputs: Inputs
+    witness: Witness | None
 
 
 @dataclass(frozen=True, slots=True)
 class OutputMeaning:
-    """How an output of two versions of a kernel compares."""
+    """How an output of two versions of a kernel compares.
+
+    `first` and `second` are where the trees part, `compared` of `elements` were compared. A
+    `witness` is an element with two values, on `inputs` of a kind; `apart` says how far the
+    versions part on each kind of inputs, where they may by rounding.
+    """
 
     kernel: str
     output: str
@@ -61,6 +94,10 @@ class OutputMeaning:
     first: str | None = None
     second: str | None = None
     witness: Witness | None = None
+    inputs: Inputs = INPUTS[0]
+    apart: tuple[Apart, ...] = ()
+    compared: int = 0
+    elements: int = 0
 
 
 def meanings_of(
@@ -122,12 +159,13 @@ def same_meaning(
             it does not name are matched by their order.
 
     """
-    one = Kernel(first, here=True)
+    deadline = monotonic() + _SECONDS_OF_TREES
+    one = Kernel(first, here=True, deadline=deadline)
     pairs = _pairs(first, second, match)
     names = list(Kernel(second).names)
     for mine, theirs in pairs:
         names[theirs] = one.names[mine]
-    other = Kernel(second, names, here=True)
+    other = Kernel(second, names, here=True, deadline=deadline + _SECONDS_OF_TREES)
     trees = _stores(one), _stores(other)
     places = {name: place for place, name in enumerate(one.names)}
     return tuple(
@@ -162,87 +200,164 @@ def _compared(
     first: Call, second: Call, name: str, place: int, pairs: Sequence[tuple[int, int]],
     trees: tuple[_Stores, _Stores],
 ) -> OutputMeaning:  # fmt: skip
+    deadline = monotonic() + _SECONDS
     mine, theirs = (each.get(name) for each in trees)
-    seen = versions_differ(first, second, place, pairs)
+    integers = _integers(
+        first, second, [store.tree for each in (mine, theirs) for store in each or ()]
+    )
+    seen = versions_differ(first, second, place, pairs, integers)
     if isinstance(seen, str):
         return OutputMeaning(first.kernel, name, "violation", seen)
     witness = seen if isinstance(seen, Witness) else None
     tensor = first.arguments[place]
+    if seen is None and stored_alike(first, second, place, pairs):
+        seen = False
     if mine is None or theirs is None or seen is None or not isinstance(tensor, TensorArgument):
-        return OutputMeaning(first.kernel, name, "unknown", witness=witness)
-    comparison = _comparison(mine, theirs, tensor)
-    meaning: Meaning = comparison.relation
-    if meaning == "same":
-        witness = None
-    elif witness and (meaning == "equal" or (meaning == "reassociated" and witness.ulps > _SUMS)):
-        meaning = "different"  # at an element that trees were not evaluated at
-    elif meaning == "different" and comparison.evaluated and witness and witness.ulps > _ULPS:
-        meaning = "violation"
-    return OutputMeaning(first.kernel, name, meaning, comparison.first, comparison.second, witness)
+        free = any(map(_has_free_order, (first, second)))
+        if witness is None or (free and witness.ulps <= _SUMS):
+            return OutputMeaning(first.kernel, name, "unknown")
+        return OutputMeaning(first.kernel, name, "violation", witness=witness)
+    comparison = _comparison(mine, theirs, tensor, deadline)
+    found = OutputMeaning(
+        first.kernel, name, comparison.relation, comparison.first, comparison.second, witness,
+        compared=comparison.compared, elements=comparison.elements,
+    )  # fmt: skip
+    if comparison.relation in ("same", "equal"):
+        meaning: Meaning = comparison.relation if comparison.is_whole else "sampled"
+        return replace(found, meaning="violation" if witness else meaning)
+    is_far = witness is not None and witness.ulps > _SUMS and not comparison.is_whole
+    if is_far or (comparison.relation == "different" and witness):
+        return replace(found, meaning="violation")
+    apart = [Apart(INPUTS[0], witness)]
+    for inputs in INPUTS[1:]:
+        if monotonic() > deadline:
+            break
+        more = versions_differ_on(inputs, first, second, place, pairs, integers)
+        if isinstance(more, Witness) and comparison.relation == "different":
+            return replace(found, meaning="violation", witness=more, inputs=inputs)
+        if more is not None:
+            apart.append(Apart(inputs, more if isinstance(more, Witness) else None))
+    if comparison.relation == "different":
+        return found
+    meaning = comparison.relation if comparison.is_whole else "sampled"
+    return replace(found, meaning=meaning, witness=None, apart=tuple(apart))
+
+
+def _integers(first: Call, second: Call, trees: Sequence[Tree]) -> tuple[int, ...]:
+    """Return what integers in memory may be for an evaluation; none where they say where data are.
+
+    Those that formulas compare them with are among them.
+    """
+    accesses = (each for call in (first, second) for each in summarise(call.module).accesses)
+    if any(each.argument is None or each.offset.symbols("content") for each in accesses):
+        return ()
+    return (-3, -2, -1, 0, 1, 2, 3, *integers_of(trees))
+
+
+def stored_alike(first: Call, second: Call, place: int, pairs: Sequence[tuple[int, int]]) -> bool:
+    """Whether two calls store the same elements of a tensor, by the formulas of their addresses."""
+    theirs = dict(pairs).get(place)
+    if theirs is None:
+        return False
+    one, other = stored_elements(Kernel(first), place), stored_elements(Kernel(second), theirs)
+    return one is not None and other is not None and bool((one == other).all())
+
+
+def _has_free_order(call: Call) -> bool:
+    """Whether a kernel has sums of floats whose order no version fixes."""
+    return any(each.operator in FREE for each in summarise(call.module).accesses)
 
 
 def _comparison(
-    mine: Sequence[_Store], theirs: Sequence[_Store], tensor: TensorArgument
+    mine: Sequence[_Store], theirs: Sequence[_Store], tensor: TensorArgument, deadline: float
 ) -> Comparison:
     one, other = mine[0].tree, theirs[0].tree
     stores = [
-        tuple((each.tree, each.steps, each.active) for each in stores) for stores in (mine, theirs)
+        tuple((each.tree, each.steps, each.active, each.base) for each in stores)
+        for stores in (mine, theirs)
     ]
+    offsets = _offsets(tensor)
     if stores[0] == stores[1]:
-        return Comparison("same")
-    points: list[tuple[Place, Place]] = []
-    for offset in _offsets(mine, prod(tensor.shape) * tensor.element.bytes):
-        places = _place(mine, offset), _place(theirs, offset)
-        if places[0] is not None and places[1] is not None:
-            points.append((places[0], places[1]))
-        elif places != (None, None):
-            return Comparison("different")
-    return compared(one, other, points)
+        return Comparison("same", compared=prod(tensor.shape), elements=prod(tensor.shape))
+    content = Points(0, "exact", integers_of([each.tree for each in (*mine, *theirs)])).content
+    active = {each.active for each in (*mine, *theirs)}
+    owners, theirs_of = (
+        _owners(each, offsets, content, shared=len(active) == 1) for each in (mine, theirs)
+    )
+    alone = (owners == _NOBODY) != (theirs_of == _NOBODY)
+    alone &= (owners != _SEVERAL) & (theirs_of != _SEVERAL)
+    if alone.any():
+        element = int(np.flatnonzero(alone)[0])
+        by = "after" if owners[element] == _NOBODY else "before"
+        return Comparison("different", f"where integers in memory say so, only {by} writes some")
+    pairs: list[Pair] = []
+    for number, store in enumerate(mine):
+        for other_number, other_store in enumerate(theirs):
+            both = offsets[(owners == number) & (theirs_of == other_number)]
+            if both.size:
+                pairs.append(Pair(both.size, _elements(store, both), _elements(other_store, both)))
+    written = int(((owners != _NOBODY) | (theirs_of != _NOBODY)).sum())
+    total = written if offsets.size == prod(tensor.shape) else prod(tensor.shape)
+    return compared(one, other, pairs, total, deadline)
 
 
-def _offsets(stores: Sequence[_Store], reach: int) -> Iterator[int]:
-    """Yield byte offsets of elements: at the first and last coordinates of stores, and others."""
-    random = np.random.default_rng(0)
-    for store in stores:
-        for point in range(2 * POINTS):
-            offset, left = 0, reach
-            for _, step in store.steps:
-                extent = max(1, left // max(step, 1))
-                choice = point if point < 2 else int(random.integers(3))
-                offset += step * (0, extent - 1, int(random.integers(extent)))[choice]
-                left = step
-            if offset < reach:
-                yield offset
+_NOBODY: Final = -1
+_SEVERAL: Final = -2
 
 
-def _place(stores: Sequence[_Store], offset: int) -> Place | None:
-    """Return the tree of an element and its coordinates; None: no store writes it, or several."""
-    found: list[Place] = []
-    for store in stores:
-        at, rest = {}, offset
-        for symbol, step in store.steps:
-            if step <= 0:
-                return None
-            at[symbol], rest = divmod(rest, step)
+def _offsets(tensor: TensorArgument) -> NDArray[np.int64]:
+    """Return byte offsets of a tensor's elements, each once: of a large one of some of them."""
+    total = prod(tensor.shape)
+    places = np.arange(total, dtype=np.int64)
+    if total > _MOST_ELEMENTS:
+        random = np.random.default_rng(0).integers(total, size=_MOST_ELEMENTS - 2)
+        places = np.unique(np.append(random, (0, total - 1)))
+    indices = np.unravel_index(places, tensor.shape) if tensor.shape else ()
+    steps = (index * stride for index, stride in zip(indices, tensor.strides, strict=True))
+    return np.unique(sum(steps, np.zeros(places.size, np.int64)) * tensor.element.bytes)
+
+
+def _elements(store: _Store, offsets: NDArray[np.int64]) -> Elements:
+    at: dict[Symbol, NDArray[np.int64]] = {}
+    rest = offsets - store.base
+    for symbol, step in store.steps:
+        at[symbol], rest = np.divmod(rest, step)
+    return Elements(store.tree, at)
+
+
+def _owners(
+    stores: Sequence[_Store], offsets: NDArray[np.int64], content: Resolve, *, shared: bool
+) -> NDArray[np.int64]:
+    """Return which store writes each element; it may be nobody, or several and so not known.
+
+    `shared`: all stores of both versions have one condition, which need not be evaluated.
+    """
+    owners = np.full(offsets.size, _NOBODY, np.int64)
+    for number, store in enumerate(stores):
+        if any(step <= 0 for _, step in store.steps):
+            return np.full(offsets.size, _SEVERAL, np.int64)
+        at = _elements(store, offsets).at
+        inside = (offsets - store.base) % min((step for _, step in store.steps), default=1) == 0
         try:
-            if rest == 0 and (len(stores) == 1 or store.active.values(at, _no_content)):
-                found.append((store.tree, at))
+            inside = inside & ((shared and len(stores) == 1) or store.active.values(at, content))
         except KeyError:
-            return None
-    return found[0] if len(found) == 1 else None
-
-
-def _no_content(symbol: Symbol, _at: object) -> NoReturn:
-    raise KeyError(symbol)
+            if len(stores) > 1:
+                return np.full(offsets.size, _SEVERAL, np.int64)
+        owners = np.where(inside, np.where(owners == _NOBODY, number, _SEVERAL), owners)
+    return owners
 
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """What a store writes: the coordinates of elements with their steps, and where it does."""
+    """What a store writes: the coordinates of elements with their steps, and where it does.
+
+    `base` is the byte offset of the element whose coordinates are 0.
+    """
 
     tree: Tree
     steps: tuple[tuple[Symbol, int], ...]
     active: Condition
+    base: int
 
 
 def _stores(kernel: Kernel) -> dict[str, tuple[_Store, ...] | None]:
@@ -269,12 +384,20 @@ def _store(access: Access, kernel: Kernel) -> _Store | None:
             continue
         if any(node.what == "unknown" for node in tree.walk()):
             return None
-        found = _Store(tree, tuple(kernel.steps(output)), kernel.active(output))
+        base = kernel.base(output)
+        if base is None:
+            continue
+        found = _Store(tree, tuple(kernel.steps(output)), _followed(kernel.active(output)), base)
         if not _is_placed_by_more(tree):
             break
     stores = [each for each in kernel.summary.accesses if each.kind != "load"]
     own = found and any(read_after_write(found.tree, store, kernel) for store in stores)
     return None if own else found
+
+
+def _followed(active: Condition) -> Condition:
+    """Return what formulas say about where a store writes; trees say the rest."""
+    return conjunction(part for part in active.conjuncts() if is_followed(part))
 
 
 def _with_axes_joined(tensor: TensorArgument | None) -> Iterator[TensorArgument | None]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import ml_dtypes
 import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 1 << 26
 _MOST_STEPS: Final = 50_000
 _SEEDS: Final = 2
+_SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
@@ -78,7 +79,12 @@ def batch_axes(first: Call, second: Call, rows: tuple[int, int]) -> Mapping[int,
 
 
 def between(
-    first: Batched, second: Batched, output: int, *, any_row: bool = False
+    first: Batched,
+    second: Batched,
+    output: int,
+    *,
+    any_row: bool = False,
+    numbers: Collection[str] = (),
 ) -> Witness | None:
     """Return an element of a row that two launches of different batches give two values.
 
@@ -88,13 +94,14 @@ def between(
         first: A launch, of which row 0 is compared.
         second: A launch of another batch.
         output: The position of the output among the arguments.
-        any_row: Whether all rows of the second are compared, as none is made of its number. Else
-            row 0 alone is, and so it is where integers in memory may lead rows to other data.
+        any_row: Whether all rows of the second are compared. Else row 0 alone is, and so it is
+            where integers in memory may lead rows to other data.
+        numbers: Names of numbers of the launch that the size of the batch decides.
 
     """
     if _first_integers(first) != _first_integers(second):
         return None  # then the row does not hold the same data
-    if _numbers(first.call) != _numbers(second.call):
+    if _numbers(first.call, numbers) != _numbers(second.call, numbers):
         return None
     padded = _padded(first, second)
     if padded is None:
@@ -112,9 +119,10 @@ def between(
     return None
 
 
-def _numbers(call: Call) -> list[float]:
-    """Return the floats that are passed to a call."""
-    given = (each.value for each in call.arguments if isinstance(each, ScalarArgument))
+def _numbers(call: Call, but: Collection[str]) -> list[float]:
+    """Return the floats that are passed to a call, except some."""
+    scalars = (each for each in call.arguments if isinstance(each, ScalarArgument))
+    given = (each.value for each in scalars if each.name not in but)
     return [value for value in given if isinstance(value, float)]
 
 
@@ -142,6 +150,38 @@ def with_other_rows(batched: Batched, output: int) -> Witness | None:
         if found is not None:
             return found
     return None
+
+
+def with_other_number(call: Call, output: str, name: str) -> Witness | None:
+    """Return an element of the first row that changes with a float that is passed to a call.
+
+    Args:
+        call: It.
+        output: The name of what it writes.
+        name: The float's; of an integer, or a number that was not recorded, there is none.
+
+    """
+    names = [value.name.lstrip("%") for value in call.module.main.arguments]
+    given = next((each for each in call.arguments if each.name == name), None)
+    if not isinstance(given, ScalarArgument) or not isinstance(given.value, float):
+        return None
+    position, numbers = names.index(output), (given.value, 2 * given.value + 1)
+    left = []
+    for number in numbers:
+        arguments = tuple(
+            replace(each, value=number) if isinstance(each, ScalarArgument) and each is given
+            else each
+            for each in call.arguments
+        )  # fmt: skip
+        found = _left_by(
+            replace(call, arguments=arguments), position,
+            lambda tensor, n: _random(tensor.shape, n, tensor),
+        )  # fmt: skip
+        if found is None:
+            return None
+        left.append(found.reshape(1, -1))
+    first, second = (f"{name} = {number:g}" for number in numbers)
+    return _differing(left[0], left[1], first, second)
 
 
 def _padded(first: Batched, second: Batched) -> dict[int, tuple[int, ...]] | None:
@@ -193,8 +233,19 @@ def _first_integers(batched: Batched) -> list[bytes]:
     return found
 
 
+Inputs = Literal["random numbers", "numbers around 10,000", "huge numbers", "tiny numbers",
+                 "numbers with NaNs, infinities and zeros", "other integers"]  # fmt: skip
+"""What tensors of floats hold where two versions are compared."""
+
+INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
+
+
 def versions_differ(
-    first: Call, second: Call, output: int, pairs: Sequence[tuple[int, int]]
+    first: Call,
+    second: Call,
+    output: int,
+    pairs: Sequence[tuple[int, int]],
+    integers: Sequence[int] = (),
 ) -> Witness | str | bool | None:
     """Compare what two versions of a kernel leave in an output, by the evaluator.
 
@@ -203,6 +254,7 @@ def versions_differ(
         second: A call of the other.
         output: The position of the output among the first one's arguments.
         pairs: The positions of each tensor among the arguments of the one and of the other.
+        integers: What tensors of integers hold that were not recorded; none: they must be.
 
     Returns:
         An element with two values; a sentence if one writes elements that the other does not; False
@@ -213,9 +265,12 @@ def versions_differ(
     if not tensors or output not in tensors[0]:
         return None
     rank = tensors[0].index(output)
+    held = _held(first, second, pairs, integers)
+    if held is None:
+        return None
     left: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
     for call, places in zip((first, second), tensors, strict=True):
-        found = _written(call, places, rank)
+        found = _written(call, places, rank, held)
         if found is None:
             return None
         left.append(found)
@@ -228,12 +283,81 @@ def versions_differ(
         element = int(np.flatnonzero(my_places != their_places)[0])
         who = "the first" if my_places[element] else "the second"
         return f"only {who} version writes element {element}"
+    return _apart(mine, theirs)
+
+
+def versions_differ_on(
+    inputs: Inputs,
+    first: Call,
+    second: Call,
+    output: int,
+    pairs: Sequence[tuple[int, int]],
+    integers: Sequence[int] = (),
+) -> Witness | bool | None:
+    """Compare likewise on other numbers; what both leave as it was is the same."""
+    tensors = list(zip(*pairs, strict=True))
+    rank = tensors[0].index(output)
+    others = inputs == "other integers"
+    held = _held(first, second, pairs, integers, others=others)
+    if held is None or (others and not (held and integers)):
+        return None
+    left: list[NDArray[Any]] = []
+    for call, places in zip((first, second), tensors, strict=True):
+
+        def fill(
+            tensor: TensorArgument, position: int, places: Sequence[int] = places
+        ) -> NDArray[Any]:
+            if tensor.element.kind != "f":
+                return held[places.index(position)]
+            return _of_inputs(inputs, tensor.shape, places.index(position), tensor)
+
+        found = _left_by(call, places[rank], fill, any_integers=True)
+        if found is None:
+            return None
+        left.append(found.reshape(-1))
+    mine, theirs = left
+    return None if mine.size != theirs.size else _apart(mine, theirs)
+
+
+def _apart(mine: NDArray[Any], theirs: NDArray[Any]) -> Witness | bool:
     one, other = mine.reshape(1, -1), theirs.reshape(1, -1)
     return _differing(one, other, "the first version", "the second") or False
 
 
+def _of_inputs(
+    inputs: Inputs, shape: Sequence[int], seed: int, tensor: TensorArgument
+) -> NDArray[Any]:
+    """Return numbers of a kind for a tensor of floats, as far as its type has them."""
+    plain = np.random.default_rng(seed).standard_normal(shape)
+    limits = ml_dtypes.finfo(tensor.element.memory)
+    largest = float(limits.max)
+    match inputs:
+        case "numbers around 10,000":
+            found = np.asarray(min(1e4, largest / 8) + plain)
+        case "huge numbers":
+            found = np.asarray(plain * largest**0.8)
+        case "tiny numbers":
+            found = np.asarray(plain * float(limits.tiny) * 4)
+        case "numbers with NaNs, infinities and zeros":
+            found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
+        case "random numbers" | "other integers":
+            found = plain
+    return np.asarray(
+        np.clip(found, -largest, largest) if np.isfinite(found).all() else found
+    ).astype(tensor.element.memory)
+
+
+def _with_specials(numbers: NDArray[Any], seed: int) -> NDArray[Any]:
+    """Put NaNs, infinities and zeros of both signs into some rows, one each: others stay finite."""
+    rows = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim > 1 else 1)
+    places = np.random.default_rng(seed + 1).integers(rows.shape[1], size=len(rows))
+    for row in range(1, len(rows), 3):
+        rows[row, places[row]] = _SPECIALS[row // 3 % len(_SPECIALS)]
+    return rows.reshape(numbers.shape)
+
+
 def _written(
-    call: Call, places: Sequence[int], rank: int
+    call: Call, places: Sequence[int], rank: int, held: Mapping[int, NDArray[Any]]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
     """Return what a launch leaves in a tensor, and which of its elements it changed."""
     left = []
@@ -241,9 +365,11 @@ def _written(
 
         def fill(tensor: TensorArgument, position: int, seed: int = seed) -> NDArray[Any]:
             own = places.index(position)
+            if tensor.element.kind != "f":
+                return held[own] + seed if own == rank else held[own]
             return _random(tensor.shape, own + (1000 * seed if own == rank else 0), tensor)
 
-        found = _left_by(call, places[rank], fill)
+        found = _left_by(call, places[rank], fill, any_integers=True)
         if found is None:
             return None
         tensor = call.arguments[places[rank]]
@@ -329,10 +455,52 @@ def _rows_of(
     return rows.reshape(batched.rows(output), *rows.shape[len(axes) :])
 
 
-def _left_by(call: Call, output: int, fill: Fill) -> NDArray[Any] | None:
+def _held(
+    first: Call,
+    second: Call,
+    pairs: Sequence[tuple[int, int]],
+    integers: Sequence[int],
+    *,
+    others: bool = False,
+) -> dict[int, NDArray[Any]] | None:
+    """Return what tensors of integers hold for both versions, by their places among the pairs.
+
+    `others`: not what was recorded. None where a version reads what was not recorded, and which may
+    not be any integers.
+    """
+    found: dict[int, NDArray[Any]] = {}
+    reads = [_read_positions(call) for call in (first, second)]
+    for rank, pair in enumerate(pairs):
+        tensors = [call.arguments[n] for call, n in zip((first, second), pair, strict=True)]
+        own = [each for each in tensors if isinstance(each, TensorArgument)]
+        if not own or own[0].element.kind == "f":
+            continue
+        known = next((each for each in own if each.storage.data is not None), None)
+        is_read = any(n in read for n, read in zip(pair, reads, strict=True))
+        if known is not None and not others:
+            found[rank] = _view(known).copy()
+        elif is_read and not integers:
+            return None
+        else:
+            found[rank] = _picked(integers, own[0], rank)
+    return found
+
+
+def _picked(integers: Sequence[int], tensor: TensorArgument, seed: int) -> NDArray[Any]:
+    """Return integers of some, as far as a tensor's type has them."""
+    limits = np.iinfo(tensor.element.memory) if tensor.element.memory.kind in "iu" else None
+    low, high = (0, 1) if limits is None else (limits.min, limits.max)
+    fitting = [each for each in integers if low <= each <= high] or [0]
+    numbers = np.random.default_rng(seed).choice(fitting, tensor.shape)
+    return numbers.astype(tensor.element.memory)
+
+
+def _left_by(
+    call: Call, output: int, fill: Fill, *, any_integers: bool = False
+) -> NDArray[Any] | None:
     """Return what a launch leaves in a tensor; None where it cannot be evaluated.
 
-    Floats are filled, integers that the kernel reads are those that were recorded.
+    Floats are filled. So are integers if they may be any; else they are those that were recorded.
     """
     if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
         return None
@@ -348,11 +516,16 @@ def _left_by(call: Call, output: int, fill: Fill) -> NDArray[Any] | None:
             data = np.zeros(own.nbytes, np.uint8)
             if own.data is not None and given.element.kind != "f":
                 data[:] = own.data
-            elif own.data is None and position in read and given.element.kind != "f":
+            elif (
+                own.data is None
+                and position in read
+                and given.element.kind != "f"
+                and not any_integers
+            ):
                 return None  # any integers would lead rows to each other's data
             storages[id(own)] = Storage(own.nbytes, data, own.address)
         tensor = replace(given, storage=storages[id(own)])
-        if given.element.kind == "f":
+        if given.element.kind == "f" or any_integers:
             _view(tensor)[...] = fill(tensor, position)
         arguments.append(tensor)
     try:

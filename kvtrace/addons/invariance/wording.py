@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.invariance.coordinates import number_of_coordinate
 from kvtrace.ir.floats import FORMATS, float_from_bits
 from kvtrace.ir.ops import KINDS
 from kvtrace.symbolic.conditions import Condition
@@ -12,6 +13,8 @@ from kvtrace.symbolic.expressions import condition_expression, expression
 from kvtrace.symbolic.terms import Term
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.symbolic.summary import Summary
 
@@ -19,54 +22,101 @@ _OWN: Final = re.compile(
     r"lane\('(coordinate|bound)', (\d+)\)|lane\[\('(coordinate|bound)', (\d+)\)\]"
 )
 _LONGEST: Final = 120
+_FLOATS: Final = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
+    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+_INTEGERS: Final = (
+    "eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge",
+)  # fmt: skip
+"""Predicates of comparisons, as their attributes number them."""
 
 
-def formula_text(formula: Term | Condition, summary: Summary) -> str:
-    """Return a formula by the names of the kernel's arguments."""
+def formula_text(
+    formula: Term | Condition, summary: Summary | None, names: Mapping[int, str] = {}
+) -> str:
+    """Return a formula by the names of the kernel's arguments.
+
+    Args:
+        formula: It.
+        summary: The kernel's; None: numbers are in place of its arguments.
+        names: Of the output's coordinates, where they are not to be called by their numbers.
+
+    """
     if isinstance(formula, Condition):
         text = condition_expression(formula, summary)
     else:
         text = expression(formula, summary)
-    return _shown(text)
 
-
-def _shown(text: str) -> str:
     def name(match: re.Match[str]) -> str:
-        return ("i" if "coordinate" in match[0] else "k") + (match[2] or match[4])
+        number = int(match[2] or match[4])
+        return names.get(number, f"i{number}") if "coordinate" in match[0] else f"k{number}"
 
     text = _OWN.sub(name, text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def node_text(node: Tree) -> str:
+def coordinate_names(trees: Iterable[Tree]) -> Mapping[int, str]:
+    """Return the names of the coordinates in trees of one output: `i0` is the outermost."""
+    numbers = {
+        number
+        for tree in trees
+        for node in tree.walk()
+        for formula in node.formulas()
+        for atom in formula.atoms()
+        if (number := number_of_coordinate(atom)) is not None
+    }
+    return {number: f"i{place}" for place, number in enumerate(sorted(numbers, reverse=True))}
+
+
+def node_text(node: Tree, names: Mapping[int, str] = {}) -> str:
     """Return one line about a node of a tree whose numbers are bound."""
     detail: tuple[Any, ...] = node.detail
     match node.what:
-        case "integer":
-            return _shown(repr(detail[0]))
-        case "condition":
-            return _shown(repr(detail[0]))
+        case "integer" | "condition":
+            return formula_text(detail[0], None, names)
         case "constant":
             return f"the number {_number(detail[0], detail[1])} ({detail[0]})"
         case "argument":
             return f"the argument {detail[0]}"
         case "element":
             masked = " under a mask" if node.parts else ""
-            return f"{detail[0]}[byte {_shown(repr(detail[1]))}]{masked}"
+            if detail[1] is None:
+                return f"an element at an address that is computed{masked}"
+            return f"{detail[0]}[byte {formula_text(detail[1], None, names)}]{masked}"
         case "op":
-            operator = KINDS[detail[0]].operator if detail[0] in KINDS else ""
-            return f"{detail[0]}{f' ({operator})' if operator else ''} to {detail[2] or 'its type'}"
+            return _op_text(node)
         case "reduction":
-            return f"{detail[0]} over {detail[1]} elements"
+            scan = "" if len(detail) == 4 else f", up to {formula_text(detail[5], None, names)}"
+            return f"{detail[0]} over {detail[1]} elements{scan}"
         case "product":
             return f"a product of {' × '.join(detail[0][:2])} over {detail[2]} elements"
         case "loop":
-            return "a while loop" if detail[2] else f"a loop of {_shown(repr(detail[0]))} trips"
+            trips = formula_text(detail[0], None, names)
+            return "a while loop" if detail[2] else f"a loop of {trips} trips"
         case "carried":
             return f"what the loop carries ({detail[1]})"
         case "combined":
             return f"what is combined ({detail[0]})"
     return f"{detail[0]}"
+
+
+def _said(name: str, attributes: Mapping[str, str]) -> Iterator[str]:
+    """Yield what an op's attributes say that its name does not: how it compares, what it calls."""
+    numbers = re.findall(r"\d+", attributes.get("predicate", ""))
+    if numbers:
+        names = _FLOATS if name.endswith("f") else _INTEGERS
+        yield names[int(numbers[0])]
+    yield from re.findall(r"'(\w+)'", attributes.get("symbol", ""))[:1]
+
+
+def _op_text(node: Tree) -> str:
+    """Return an op with what its attributes say about its result."""
+    name, attributes, kind, _ = node.detail
+    operator = KINDS[name].operator if name in KINDS else ""
+    said = list(_said(name, dict(attributes)))
+    form = f" ({', '.join((*filter(None, [operator]), *said))})" if operator or said else ""
+    return f"{name}{form} to {kind or 'its type'}"
 
 
 def _number(kind: str, bits: tuple[int | float, ...]) -> str:

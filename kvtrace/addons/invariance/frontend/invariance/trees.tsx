@@ -21,7 +21,8 @@ const RELATIONS: Readonly<Record<string, string>> = {
   same: "All recorded sizes of the batch have one tree.",
   equal:
     "The trees are written differently, and make the elements in the same order at these sizes.",
-  reassociated: "The trees differ in the order of sums and products alone.",
+  reassociated: "The trees differ in the order of sums alone.",
+  exact: "The trees differ by roundings: in exact arithmetic they are equal.",
   different: "The trees differ by more than the order of sums.",
 };
 

@@ -1,0 +1,504 @@
+"""Pairs of kernels, before and after a change, and how far their results may part.
+
+`truth` is the nearest that holds for all inputs: the same bits, the same except for the order of
+sums, equal in exact arithmetic, or none of these. `inputs` show it: the first are recorded.
+"""
+
+# ruff: noqa: ARG001 - kernels of one signature need not use all of it
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import torch
+import triton
+import triton.language as tl
+
+from benchmarks.invariance_traps.rows import placed
+
+ROWS, WIDTH = 16, 100
+Truth = Literal["bits", "sums", "exact", "differs"]
+
+RANDOM: Final = "random"
+NANS: Final = "NaNs"
+ZEROS: Final = "zeros"
+LARGE: Final = "large"
+NEGATIVE: Final = "negative integers"
+TINY: Final = "tiny"
+LOW: Final = "low"
+
+
+@dataclass(frozen=True)
+class Versions:
+    """A kernel before and after a change: `kernel(x, labels, out, M, N, one, two)`."""
+
+    name: str
+    truth: Truth
+    before: Any
+    after: Any
+    inputs: tuple[str, ...] = (RANDOM,)
+    rows_a_program: tuple[int, int] = (1, 1)
+
+
+def launched(pair: Versions, kernel: Any, inputs: str) -> torch.Tensor:
+    """Launch either kernel of a pair on inputs of a kind; return the output."""
+    own = torch.Generator("cpu").manual_seed(5)
+    x = torch.randn(ROWS, WIDTH, generator=own, device="cpu")
+    labels = torch.arange(ROWS, dtype=torch.int32, device="cpu") * 3
+    if inputs == NANS:
+        x[::2, 7] = float("nan")
+    elif inputs == ZEROS:
+        x[:, ::3] = 0.0
+        x[:, 1::3] = -0.0
+    elif inputs == LARGE:
+        x = x * 1e3 + 1e4
+    elif inputs == LOW:
+        x = x - 90.0
+    elif inputs == TINY:
+        x = x * 1e-4
+    elif inputs == NEGATIVE:
+        labels[::2] = -100
+        labels[1] = -3
+    out = torch.full_like(x, -7.0)
+    share = pair.rows_a_program[kernel is pair.after]
+    kernel[(triton.cdiv(ROWS, share),)](placed(x), placed(labels), out := placed(out), ROWS, WIDTH,
+                                        0.5, 2.0)  # fmt: skip
+    return out
+
+
+@triton.jit
+def clamp(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.minimum(tl.maximum(value, -1.0), 1.0), at < N)
+
+
+@triton.jit
+def clamp_exchanged(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.maximum(tl.minimum(value, 1.0), -1.0), at < N)
+
+
+@triton.jit
+def copied(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, value * one, at < N)
+
+
+@triton.jit
+def copied_short(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N - 1, other=0.0)
+    tl.store(out + row * N + at, value * one, at < N)
+
+
+@triton.jit
+def copied_but_one(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    value = tl.where((row == 11) & (at == 61), value * 1.0000001, value)
+    tl.store(out + row * N + at, value * one, at < N)
+
+
+@triton.jit
+def copied_tiles(x, labels, out, M, N, one, two):
+    rows, at = tl.program_id(0) * 4 + tl.arange(0, 4), tl.arange(0, 128)
+    mask = (rows[:, None] < M) & (at[None] < N)
+    value = tl.load(x + rows[:, None] * N + at[None], mask, other=0.0)
+    tl.store(out + rows[:, None] * N + at[None], value * one, mask)
+
+
+@triton.jit
+def copied_pieces(x, labels, out, M, N, one, two):
+    row = tl.program_id(0)
+    for first in range(0, N, 32):
+        at = first + tl.arange(0, 32)
+        tl.store(out + row * N + at, one * tl.load(x + row * N + at, at < N, other=1.0), at < N)
+
+
+@triton.jit
+def stored_if_positive(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, value * 3.0, (at < N) & (value > 0.0))
+
+
+@triton.jit
+def stored_unless_negative(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, value * 3.0, (at < N) & (value >= 0.0))
+
+
+@triton.jit
+def branch_if_positive(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    if tl.load(x + row * N) > 0.0:
+        tl.store(out + row * N + at, value * 3.0, at < N)
+
+
+@triton.jit
+def branch_unless_negative(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    if tl.load(x + row * N) >= 0.0:
+        tl.store(out + row * N + at, value * 3.0, at < N)
+
+
+@triton.jit
+def ignoring(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    label = tl.load(labels + row)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    value = tl.where(label == -100, 0.0, value)
+    tl.store(out + row * N + at, value, at < N)
+
+
+@triton.jit
+def not_ignoring(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, value, at < N)
+
+
+@triton.jit
+def halved_labels(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    half = tl.load(labels + row) >> 1
+    tl.store(out + row * N + at, half.to(tl.float32) + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def divided_labels(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    half = tl.load(labels + row) // 2
+    tl.store(out + row * N + at, half.to(tl.float32) + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def scaled_in_order(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, (value + one) * two, at < N)
+
+
+@triton.jit
+def scaled_exchanged(x, labels, out, M, N, two, one):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, (value + one) * two, at < N)
+
+
+@triton.jit
+def relu(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.maximum(value, 0.0), at < N)
+
+
+@triton.jit
+def relu_chosen(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.where(value < 0.0, 0.0, value), at < N)
+
+
+@triton.jit
+def size(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.abs(value), at < N)
+
+
+@triton.jit
+def size_chosen(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.where(value > 0.0, value, -value), at < N)
+
+
+@triton.jit
+def softmax(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=-float("inf"))
+    power = tl.exp(value - tl.max(value))
+    tl.store(out + row * N + at, power / tl.sum(power), at < N)
+
+
+@triton.jit
+def softmax_of_sums(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=-float("inf"))
+    power = tl.exp(value - tl.max(value))
+    total = tl.sum(tl.sum(power.reshape(8, 16), 1), 0)
+    tl.store(out + row * N + at, power / total, at < N)
+
+
+@triton.jit
+def softmax_padded(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=-88.0)
+    power = tl.exp(value - tl.max(value))
+    tl.store(out + row * N + at, power / tl.sum(power), at < N)
+
+
+@triton.jit
+def variance(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    mean = tl.sum(value) / N
+    apart = tl.where(at < N, value - mean, 0.0)
+    tl.store(out + row * N + at, tl.sum(apart * apart) / N + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def variance_one_pass(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    mean = tl.sum(value) / N
+    found = tl.sum(value * value) / N - mean * mean
+    tl.store(out + row * N + at, found + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def variance_unbiased(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    mean = tl.sum(value) / N
+    apart = tl.where(at < N, value - mean, 0.0)
+    found = tl.sum(apart * apart) / (N - 1)
+    tl.store(out + row * N + at, found + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def summed(x, labels, out, M, N, one, two):
+    row, total = tl.program_id(0), 0.0
+    for first in range(0, N, 32):
+        at = first + tl.arange(0, 32)
+        total += tl.sum(tl.load(x + row * N + at, at < N, other=0.0))
+    at = tl.arange(0, 128)
+    tl.store(out + row * N + at, total + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def summed_unrolled(x, labels, out, M, N, one, two):
+    row, total = tl.program_id(0), 0.0
+    for number in tl.static_range(4):
+        at = number * 32 + tl.arange(0, 32)
+        total += tl.sum(tl.load(x + row * N + at, at < N, other=0.0))
+    at = tl.arange(0, 128)
+    tl.store(out + row * N + at, total + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def summed_backwards(x, labels, out, M, N, one, two):
+    row, total = tl.program_id(0), 0.0
+    for number in range(4):
+        at = (3 - number) * 32 + tl.arange(0, 32)
+        total += tl.sum(tl.load(x + row * N + at, at < N, other=0.0))
+    at = tl.arange(0, 128)
+    tl.store(out + row * N + at, total + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def summed_whole_blocks(x, labels, out, M, N, one, two):
+    row, total = tl.program_id(0), 0.0
+    for first in range(0, N // 32 * 32, 32):
+        at = first + tl.arange(0, 32)
+        total += tl.sum(tl.load(x + row * N + at))
+    at = tl.arange(0, 128)
+    tl.store(out + row * N + at, total + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def summed_scaled(x, labels, out, M, N, one, two):
+    row, total = tl.program_id(0), 0.0
+    for first in range(0, N, 32):
+        at = first + tl.arange(0, 32)
+        total += tl.sum(tl.load(x + row * N + at, at < N, other=0.0) * 0.3)
+    at = tl.arange(0, 128)
+    tl.store(out + row * N + at, total / 0.3 + tl.zeros((128,), tl.float32), at < N)
+
+
+@triton.jit
+def running(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.cumsum(value, 0), at < N)
+
+
+@triton.jit
+def running_pieces(x, labels, out, M, N, one, two):
+    row, before = tl.program_id(0), 0.0
+    for first in range(0, N, 32):
+        at = first + tl.arange(0, 32)
+        value = tl.load(x + row * N + at, at < N, other=0.0)
+        tl.store(out + row * N + at, before + tl.cumsum(value, 0), at < N)
+        before += tl.sum(value)
+
+
+@triton.jit
+def running_backwards(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.cumsum(value, 0, reverse=True), at < N)
+
+
+@triton.jit
+def rounded_early(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0).to(tl.bfloat16).to(tl.float32)
+    tl.store(out + row * N + at, value * one, at < N)
+
+
+@triton.jit
+def power_of_two(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.exp2(value * 1.4426950408889634), at < N)
+
+
+@triton.jit
+def power_of_e(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, tl.exp(value), at < N)
+
+
+@triton.jit
+def doubled(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, value * 2.0, at < N)
+
+
+@triton.jit
+def added_twice(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, value + value, at < N)
+
+
+@triton.jit
+def halves(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 64)
+    first = tl.load(x + row * N + at, at < N, other=0.0)
+    second = tl.load(x + row * N + 64 + at, at + 64 < N, other=0.0)
+    tl.store(out + row * N + at, first * one, at < N)
+    tl.store(out + row * N + 64 + at, second * one, at + 64 < N)
+
+
+@triton.jit
+def halves_overlapping(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 64)
+    first = tl.load(x + row * N + at, at < N, other=0.0)
+    second = tl.load(x + row * N + 63 + at, at + 63 < N, other=0.0)
+    tl.store(out + row * N + at, first * one, at < N)
+    tl.store(out + row * N + 63 + at, second * two, at + 63 < N)
+
+
+@triton.jit
+def ended_by_label(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    end = tl.load(labels + row)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, value, (at < N) & (at < end))
+
+
+@triton.jit
+def ended_by_label_included(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    end = tl.load(labels + row)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, value, (at < N) & (at <= end - 1) & (end >= 0))
+
+
+@triton.jit
+def sorted_up(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=float("inf"))
+    tl.store(out + row * N + at, tl.sort(value), at < N)
+
+
+@triton.jit
+def sorted_down(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=-float("inf"))
+    tl.store(out + row * N + at, tl.sort(value, descending=True), at < N)
+
+
+@triton.jit
+def sorted_negated(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=float("inf"))
+    tl.store(out + row * N + at, -tl.sort(-value, descending=True), at < N)
+
+
+@triton.jit
+def first_rows(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    eps = tl.where(row < 13, 1e-6, 1.0000002e-6)
+    tl.store(out + row * N + at, value * tl.rsqrt(tl.sum(value * value) / N + eps), at < N)
+
+
+@triton.jit
+def all_rows(x, labels, out, M, N, one, two):
+    row, at = tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row * N + at, value * tl.rsqrt(tl.sum(value * value) / N + 1e-6), at < N)
+
+
+@triton.jit
+def all_rows_from_behind(x, labels, out, M, N, one, two):
+    row, at = M - 1 - tl.program_id(0), tl.arange(0, 128)
+    value = tl.load(x + row * N + at, at < N, other=0.0)
+    scale = tl.rsqrt(1e-6 + tl.sum(value * value) / N)
+    tl.store(out + row * N + at, scale * value, at < N)
+
+
+VERSIONS: tuple[Versions, ...] = (
+    Versions("min and max exchanged", "differs", clamp, clamp_exchanged, (RANDOM, NANS)),
+    Versions("last column left out", "differs", copied, copied_short),
+    Versions("one element apart", "differs", copied, copied_but_one),
+    Versions("stored at zero, too", "differs", stored_if_positive, stored_unless_negative,
+             (RANDOM, ZEROS)),
+    Versions("reached at zero, too", "differs", branch_if_positive, branch_unless_negative,
+             (RANDOM, ZEROS)),
+    Versions("no label ignored", "differs", ignoring, not_ignoring, (RANDOM, NEGATIVE)),
+    Versions("a shift for a division", "differs", halved_labels, divided_labels,
+             (RANDOM, NEGATIVE)),
+    Versions("two floats exchanged", "differs", scaled_in_order, scaled_exchanged),
+    Versions("relu by a choice", "differs", relu, relu_chosen, (RANDOM, NANS)),
+    Versions("a size by a choice", "bits", size, size_chosen, (RANDOM, ZEROS)),
+    Versions("padding takes part", "differs", softmax, softmax_padded, (RANDOM, LOW)),
+    Versions("divided by one less", "differs", variance, variance_unbiased),
+    Versions("the last block left out", "differs", summed, summed_whole_blocks),
+    Versions("a running sum backwards", "differs", running, running_backwards),
+    Versions("rounded to bfloat16", "differs", copied, rounded_early),
+    Versions("the base of the power", "differs", power_of_e, power_of_two),
+    Versions("overlapping halves", "differs", copied, halves_overlapping),
+    Versions("sorted the other way", "differs", sorted_up, sorted_down),
+    Versions("eps of three rows", "differs", all_rows, first_rows, (RANDOM, TINY)),
+    Versions("variance in one pass", "exact", variance, variance_one_pass, (RANDOM, LARGE)),
+    Versions("scaled and divided again", "exact", summed, summed_scaled),
+    Versions("sums by eighths", "sums", softmax, softmax_of_sums),
+    Versions("blocks from behind", "sums", summed, summed_backwards),
+    Versions("running sums of pieces", "sums", running, running_pieces),
+    Versions("four rows a program", "bits", copied, copied_tiles, (RANDOM,), (1, 4)),
+    Versions("pieces of a row", "bits", copied, copied_pieces),
+    Versions("a loop unrolled", "bits", summed, summed_unrolled),
+    Versions("two halves", "bits", copied, halves),
+    Versions("added to itself", "bits", doubled, added_twice, (RANDOM, LARGE, ZEROS)),
+    Versions("a length compared otherwise", "bits", ended_by_label, ended_by_label_included,
+             (RANDOM, NEGATIVE)),
+    Versions("rows from behind", "bits", all_rows, all_rows_from_behind),
+    Versions("the same masked store", "bits", stored_if_positive, stored_if_positive),
+    Versions("the same branch", "bits", branch_if_positive, branch_if_positive),
+    Versions("sorted by the negatives", "bits", sorted_up, sorted_negated),
+    Versions("labels ignored as before", "bits", ignoring, ignoring),
+    Versions("the same running sum", "bits", running, running),
+)  # fmt: skip

@@ -1,0 +1,233 @@
+"""Kernels that are not what they seem: no row that varies is invariant, no other bits the same."""
+
+from collections.abc import Callable
+
+import pytest
+import triton
+import triton.language as tl
+
+from benchmarks.invariance_traps.rows import ROWS, Rows
+from benchmarks.invariance_traps.versions import VERSIONS, Versions, launched
+from kvtrace.addons.invariance.over import answers_over
+from kvtrace.addons.invariance.results import OutputResult, invariance_of
+from kvtrace.addons.invariance.text import invariance_lines, meaning_lines, versions_text
+from kvtrace.addons.invariance.versions import OutputMeaning, same_meaning
+from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.schema.trace import Selection
+from tests.addons.invariance.inputs import tensor
+from tests.support.tiers import some
+
+Recorded = Callable[[Callable[[], object]], Selection]
+
+#: What a witness shows; of other varying kernels, reasons are enough.
+WITNESSED = (
+    "a factor of 1 / M by the host", "a grid of M // 4 tiles", "a mask that ends one row early",
+    "columns up to 3 M", "a store that the tile's maximum decides", "dropout by the flat offset",
+    "row 7 times 1.0000002", "five elements too few",
+)  # fmt: skip
+
+
+def trap(name: str) -> Rows:
+    (found,) = (each for each in ROWS if each.name == name)
+    return found
+
+
+def pair(name: str) -> Versions:
+    (found,) = (each for each in VERSIONS if each.name == name)
+    return found
+
+
+def judged(one: Rows, recorded: Recorded) -> OutputResult:
+    runs = recorded(lambda: [one.launch(rows, rows // 2) for rows in one.sizes])
+    outputs = [each for each in invariance_of(runs).outputs if each.output == "out"]
+    return min(outputs, key=lambda each: each.verdict == "proven")
+
+
+def compared(one: Versions, recorded: Recorded) -> OutputMeaning:
+    calls = []
+    for kernel in (one.before, one.after):
+        runs = recorded(lambda kernel=kernel: launched(one, kernel, one.inputs[0]))  # type: ignore[misc]
+        (call,) = calls_of(runs.trace, runs.runs[0])
+        assert isinstance(call, Call)
+        calls.append(call)
+    (found,) = same_meaning(*calls)
+    return found
+
+
+@pytest.mark.parametrize(
+    "one", some([each for each in ROWS if each.varies], 6), ids=lambda o: o.name
+)
+def test_a_row_that_varies_is_never_invariant(one: Rows, recorded: Recorded) -> None:
+    found = judged(one, recorded)
+
+    assert found.verdict in ("violation", "depends", "unknown")
+    assert found.why
+
+
+@pytest.mark.parametrize(
+    "one", some([each for each in ROWS if not each.varies], 5), ids=lambda o: o.name
+)
+def test_a_row_that_is_the_same_is_no_violation(one: Rows, recorded: Recorded) -> None:
+    assert judged(one, recorded).verdict not in ("violation", "depends")
+
+
+@pytest.mark.parametrize("name", WITNESSED)
+def test_two_values_of_a_row_are_shown(name: str, recorded: Recorded) -> None:
+    found = judged(trap(name), recorded)
+
+    assert found.verdict == "violation"
+    assert found.witness is not None
+    assert len(set(found.witness.values)) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["blocks aligned to the packed tensor", "where the row begins, as a number"]
+)
+def test_where_data_begin_is_decided_by_other_rows(name: str, recorded: Recorded) -> None:
+    found = judged(trap(name), recorded)
+
+    assert any("where its data begin, which other rows decide" in why.what for why in found.why)
+
+
+def test_begins_that_data_move_with_are_not_assumed_and_others_are(recorded: Recorded) -> None:
+    moving = judged(trap("blocks from where the row begins"), recorded)
+    chosen = judged(trap("an embedding with padding"), recorded)
+
+    assert (moving.verdict, moving.assumed) == ("proven", ())
+    assert (chosen.verdict, chosen.assumed) == ("proven", ("tokens",))
+    runs = recorded(lambda: [trap("an embedding with padding").launch(n, 1) for n in (5, 8)])
+    text = " ".join("\n".join(invariance_lines(invariance_of(runs), 200)).split())
+    assert "assumed: what tokens hold for a row is the row's own" in text
+
+
+def test_options_that_change_with_the_batch_are_in_the_verdict(recorded: Recorded) -> None:
+    summed = judged(trap("num_warps by M, for a sum"), recorded)
+    mapped = trap("num_warps by M, elementwise")
+    runs = recorded(lambda: [mapped.launch(rows, 0) for rows in mapped.sizes])
+    text = "\n".join(invariance_lines(invariance_of(runs), 200))
+
+    assert summed.verdict == "depends"
+    assert any("num_warps 1 or 2" in why.what for why in summed.why)
+    assert "invariant; by TTIR, compiled with num_warps 1 or 2" in text
+
+
+@triton.jit
+def _scaled(x, y, scale, BLOCK: tl.constexpr):
+    # kvtrace: invariant over scale
+    row, at = tl.program_id(0), tl.arange(0, BLOCK)
+    tl.store(y + row * BLOCK + at, tl.load(x + row * BLOCK + at) * scale)
+
+
+def test_a_float_is_a_number_that_a_contract_can_name(recorded: Recorded) -> None:
+    x = tensor(4, 16, seed=1)
+    runs = recorded(lambda: _scaled[(4,)](x, x.clone(), 0.5, 16))
+    found = invariance_of(runs)
+
+    (answer,) = answers_over(runs, found.outputs, None)
+
+    assert found.outputs[0].scalars == ("scale",)
+    assert answer.answer.verdict == "violation"
+    assert "scale = 0.5" in answer.answer.text
+
+
+@triton.jit
+def _unrolled(x, y, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, BLOCK)
+    for part in tl.static_range(2):
+        place = row * 2 * BLOCK + part * BLOCK + at
+        tl.store(y + place, tl.load(x + place))
+
+
+def test_no_rows_of_the_table_look_alike(recorded: Recorded) -> None:
+    x = tensor(4, 32, seed=1)
+    found = invariance_of(recorded(lambda: _unrolled[(4,)](x, x.clone(), 16)))
+
+    rows = [line for line in invariance_lines(found, 200) if line.startswith("_unrolled ")]
+
+    assert len(rows) == len(found.outputs) == len(set(rows)) == 2
+
+
+def test_text_has_no_internals(recorded: Recorded) -> None:
+    one = trap("rows in reverse")
+    runs = recorded(lambda: [one.launch(rows, 0) for rows in one.sizes])
+    text = "\n".join(invariance_lines(invariance_of(runs), 200))
+
+    assert "[byte 4 * i1" in text
+    assert not any(word in text for word in ("Quotient(", "i1048576", "4194304]", "lane["))
+
+
+# -- two versions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "one", some([each for each in VERSIONS if "sorted" not in each.name], 8), ids=lambda o: o.name
+)
+def test_no_answer_about_versions_says_more_than_is_true(one: Versions, recorded: Recorded) -> None:
+    meaning = compared(one, recorded).meaning
+
+    wrong = {
+        "differs": {"same", "equal", "reassociated", "exact"},
+        "exact": {"same", "equal", "reassociated"},
+        "sums": {"same", "equal"},
+        "bits": {"violation"},
+    }[one.truth]
+    assert meaning not in wrong
+
+
+def test_all_elements_are_compared_and_counted(recorded: Recorded) -> None:
+    found = compared(pair("a loop unrolled"), recorded)
+
+    assert (found.meaning, found.compared, found.elements) == ("equal", 1600, 1600)
+    assert "1,600 of 1,600 elements were compared" in " ".join(versions_text(found))
+    assert compared(pair("one element apart"), recorded).meaning == "violation"
+
+
+def test_a_maximum_of_minima_is_not_a_minimum_of_maxima(recorded: Recorded) -> None:
+    found = compared(pair("min and max exchanged"), recorded)
+
+    assert found.meaning == "violation"
+    assert "NaN" in found.inputs
+
+
+def test_a_variance_in_one_pass_is_equal_in_exact_arithmetic_alone(recorded: Recorded) -> None:
+    found = compared(pair("variance in one pass"), recorded)
+    apart = {each.inputs: each.witness for each in found.apart}
+    text = " ".join(" ".join(meaning_lines([found], 200)).split())
+
+    assert found.meaning == "exact"
+    assert "equal in exact arithmetic" in text
+    far = apart["numbers around 10,000"]
+    assert far is not None
+    assert far.ulps > 1e6
+    assert "on numbers around 10,000: element" in text
+
+
+def test_what_was_seen_to_differ_is_not_called_unknown(recorded: Recorded) -> None:
+    for name in ("the base of the power", "rounded to bfloat16", "two floats exchanged"):
+        found = compared(pair(name), recorded)
+        assert found.meaning == "violation"
+        assert found.witness is not None
+
+
+def test_explanations_of_two_sides_are_not_equal(recorded: Recorded) -> None:
+    for name in ("eps of three rows", "no label ignored", "a running sum backwards"):
+        found = compared(pair(name), recorded)
+        assert found.first != found.second
+        text = f"{found.first} {found.second}"
+        assert not any(word in text for word in ("Attribute(", "Quotient(", "lane["))
+
+
+def test_a_sort_is_given_up_in_time(recorded: Recorded) -> None:
+    import time
+
+    one = pair("sorted by the negatives")
+    calls = []
+    for kernel in (one.before, one.after):
+        runs = recorded(lambda kernel=kernel: launched(one, kernel, one.inputs[0]))  # type: ignore[misc]
+        calls += [call for call in calls_of(runs.trace, runs.runs[0]) if isinstance(call, Call)]
+    begin = time.process_time()
+
+    (found,) = same_meaning(*calls)
+
+    assert time.process_time() - begin < 20
+    assert found.meaning != "violation"
