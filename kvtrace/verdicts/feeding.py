@@ -50,15 +50,17 @@ class _Slice:
     def __init__(self, module: Module) -> None:
         self._flow = flow_of(module)
         self._ops: set[int] = set()
+        self._loops: set[int] = set()
         self._values: set[int] = set()
         self._reached: set[int] = set()
         self._queue: list[Value] = []
 
     def of(self, op: Op) -> frozenset[int]:
-        """Follow everything that an op depends on."""
+        """Follow everything that an op depends on, the counters of loops around it included."""
         self._execution(op)
         data = data_of(op) if op.name in MEMORY else ()
-        return self.of_values(value for value in op.operands if value not in data)
+        ops = self.of_values(value for value in op.operands if value not in data)
+        return ops | self._loops
 
     def of_values(self, values: Iterable[Value]) -> frozenset[int]:
         """Follow everything that values are made of."""
@@ -81,7 +83,7 @@ class _Slice:
             self._want(self._flow.made_of(value))
             around = owner.region.owner
             if around.name in LOOPS:
-                self._ops.add(around.index)
+                self._loops.add(around.index)
                 self._want(deciding(around))
             elif around.name in FUNCTIONS:
                 self._entering(owner)
@@ -128,7 +130,7 @@ class _Slice:
                     self._execution(caller)
             else:
                 if parent.name in LOOPS:  # its counter is arithmetic, too
-                    self._ops.add(parent.index)
+                    self._loops.add(parent.index)
                 self._want(deciding(parent))
             block, parent = parent.block, parent.parent
 
