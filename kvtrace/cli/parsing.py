@@ -10,13 +10,13 @@ import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from inspect import Parameter as Declared
 from inspect import cleandoc, signature
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError, nearest
 
 __all__ = ["Argument", "BadUsage", "CommandLine", "HelpWanted", "Option", "Parameter"]

@@ -3,7 +3,7 @@
 A program's clock says of each other program how much of it happened before. What a program does up
 to a release is one step of it; a release leaves the clock at the address that it writes, where the
 acquire that reads from it takes it up. Accesses of which neither is in the other's clock race. Ops
-that not every release orders (`releases.py`) have clocks of their own. (The
+that not every release orders (`releases.py`) have separate clocks. (The
 method of FastTrack, Flanagan and Freund, PLDI 2009, but kept for each op apart, so that it is exact
 for each pair of ops.)
 
@@ -326,7 +326,7 @@ def races_in_orders(
     Args:
         call: the call.
         watched: the bytes that are asked about, by storage of the call's arguments.
-        releases: what the call's atomics order of their own programs.
+        releases: what each atomic of the call orders in its program.
 
     """
     ordering = _races_with(call, watched, releases.sure_gaps)

@@ -121,7 +121,7 @@ def violation(
         method: how it was found, for the column `method`.
         others: how many further ops race with the first.
         solver_ns: time of the solver, ns.
-        missed_by: an atomic that would order the two, but for threads that no barrier holds.
+        missed_by: an atomic that would order the two if a barrier held all threads of its program.
 
     """
     first, second = witness.first, witness.second

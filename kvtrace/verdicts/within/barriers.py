@@ -1,7 +1,7 @@
 """The barriers between two memory ops of a program, by its TTIR and by the PTX made of it.
 
-A barrier of the kernel's own (`tl.debug_barrier`) holds the threads of one block of threads. A
-program that was compiled to several (num_ctas) goes on in the others.
+A barrier of the kernel's own (`tl.debug_barrier`) holds the threads of one block of threads. In
+a program that was compiled to several (num_ctas) the others continue.
 """
 
 from __future__ import annotations
