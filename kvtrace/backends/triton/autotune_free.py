@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.device_free_state import EQUAL_TIME, state
+from kvtrace.backends.triton.device_free_state import EQUAL_TIME, preparing, state
 
 #: Functions of `triton.testing` that measure; which there are depends on Triton's version.
 _MEASURING: Final = (
@@ -149,7 +149,11 @@ class _Prepared:
         self._kernel = kernel
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        compiled = self._kernel.run(*args, **{**kwargs, "warmup": True})
+        preparing.active = True  # it is compiled as far as for a launch
+        try:
+            compiled = self._kernel.run(*args, **{**kwargs, "warmup": True})
+        finally:
+            preparing.active = False
         if hasattr(compiled, "result"):  # still being compiled, in another thread
             compiled = compiled.result()
         load = getattr(compiled, "_init_handles", None)

@@ -1,5 +1,6 @@
 """What is installed where there is no GPU, and to which session its launches report."""
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,3 +37,12 @@ class _State:
 
 
 state: Final = _State()
+
+
+class _Preparing(threading.local):
+    """Whether the running thread prepares a launch that is to follow, which is no warm-up."""
+
+    active = False
+
+
+preparing: Final = _Preparing()

@@ -29,6 +29,7 @@ from triton.runtime import cache as triton_cache
 from kvtrace.backends.compiled_kernels.mlir_contexts import context_with
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.compiler_key import cache_folder, read_own, write_whole
+from kvtrace.backends.triton.device_free_state import preparing
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 from kvtrace.forks import Lock
 
@@ -241,7 +242,8 @@ class StoppingCompiler:
         def _do_compile(self: Any, *args: Any, **kwargs: Any) -> Any:
             plain = getattr(self, "compile", None)
             warmup = kwargs.get("warmup", args[6] if len(args) > 6 else True)
-            if plain is None or warmup or isinstance(plain, _Stopping):
+            ahead = warmup and not preparing.active
+            if plain is None or ahead or isinstance(plain, _Stopping):
                 return original(self, *args, **kwargs)
             self.compile = _Stopping(compiler, plain)
             try:
