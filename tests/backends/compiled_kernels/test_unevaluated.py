@@ -157,6 +157,7 @@ def test_what_is_not_evaluated_is_said(command, recorded, capsys):
     assert "kvtrace replay" not in text.partition("not evaluated")[2].partition("launches ")[0]
 
 
+@pytest.mark.process
 def test_a_diff_says_it_of_both_sides(recorded, capsys):
     out, _ = recorded
     code, text = run(out, capsys, "diff", str(out))
