@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-import pyarrow as pa
-
 from kvtrace.schema.errors import DamagedFile
 
 
@@ -69,6 +67,8 @@ def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:
 
 def artifact_row(kind: str, content: bytes) -> dict[str, Any]:
     """A row of `artifacts` for plain content; its `sha256` is what other tables refer to."""
+    import pyarrow as pa  # which a first launch that only names its stack does not need
+
     return {
         "sha256": hashlib.sha256(content).hexdigest(),
         "kind": kind,
@@ -103,6 +103,8 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
 
 def _decompressed(compressed: bytes, most: int) -> bytes:
     """Return the first bytes of a frame's content; no more memory is taken than there are."""
+    import pyarrow as pa
+
     parts = []
     with pa.input_stream(pa.py_buffer(compressed), compression="zstd") as stream:
         while most > 0 and (part := stream.read(min(most, _PART_BYTES))):

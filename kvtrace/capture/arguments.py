@@ -296,6 +296,12 @@ def storage_contents(value: Any) -> bytes | None:
     return bytes(whole.cpu().numpy().tobytes())
 
 
+def _rounding_text(descriptor: Any) -> str:
+    """Return whether a descriptor's loads round to tf32, which one can say from Triton 3.7 on."""
+    rounds = getattr(descriptor, "round_f32_to_tf32", None)
+    return "" if rounds is None else f" round_f32_to_tf32={bool(rounds)}"
+
+
 def _record(parameter: Parameter, value: Any) -> ArgumentRecord:
     name = parameter.name
     if parameter.type == "constexpr":
@@ -307,6 +313,7 @@ def _record(parameter: Parameter, value: Any) -> ArgumentRecord:
             f"shape={tuple(value.shape)} strides={tuple(value.strides)} "
             f"block_shape={tuple(value.block_shape)} "
             f"padding={str(getattr(value, 'padding', 'zero'))!r}"
+            + _rounding_text(value)
         )
         return replace(inner, kind="descriptor", scalar=text)
     if is_tensor(value):

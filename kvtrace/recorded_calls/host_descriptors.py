@@ -16,6 +16,7 @@ from kvtrace.ir.types import IntegerType, PointerType, Type
 from kvtrace.schema.errors import KvtraceError
 
 _NAN: Final = "padding='nan'"
+_ROUNDING: Final = re.compile(r"round_f32_to_tf32=(True|False)")
 
 #: How capture writes what tells descriptors of one tensor apart.
 _FORM: Final = re.compile(r"shape=(?P<shape>\([^)]*\)) strides=(?P<strides>\([^)]*\))")
@@ -62,13 +63,15 @@ def descriptor_arguments(
         return [tensor, *extents]
     behind = parameters[1 + len(extents) :]
     flags = takewhile(lambda kind: isinstance(kind, IntegerType) and kind.width == 1, behind)
-    padding = "padding=" in arg["scalar"]
+    rounding = _ROUNDING.search(arg["scalar"])
     # the flags decide values, and no address; not all were recorded
+    recorded = (
+        tensor.padding_nan if "padding=" in arg["scalar"] else None,
+        None if rounding is None else rounding[1] == "True",
+    )
     known = [
-        ScalarArgument(
-            f"{name}.flag.{number}", tensor.padding_nan if padding and number == 0 else None
-        )
-        for number, _ in enumerate(flags)
+        ScalarArgument(f"{name}.flag.{number}", flag)
+        for number, (flag, _) in enumerate(zip(recorded, flags, strict=False))
     ]
     return [tensor, *extents, *known, *extents]
 

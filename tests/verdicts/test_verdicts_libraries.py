@@ -146,7 +146,9 @@ def test_all_of_ligers_kernels_are_judged(liger, judged_liger):
 def test_ligers_accesses_are_proven(judged_liger, say):
     counts = shares("Liger", judged_liger, say)
 
-    assert errors(judged_liger) == []
+    # It clears a tile's counts and adds to them with no barrier between, which Triton adds from
+    # 3.9 on: a warp's zero may come behind another one's count.
+    assert {kernel for kernel, _ in errors(judged_liger)} <= {"_moe_router_histogram_kernel"}
     assert counts["proven"] >= 0.99 * counts.total()
     assert reasons_are_given(judged_liger)
 
