@@ -312,8 +312,7 @@ def _record(parameter: Parameter, value: Any) -> ArgumentRecord:
         text = capped(
             f"shape={tuple(value.shape)} strides={tuple(value.strides)} "
             f"block_shape={tuple(value.block_shape)} "
-            f"padding={str(getattr(value, 'padding', 'zero'))!r}"
-            + _rounding_text(value)
+            f"padding={str(getattr(value, 'padding', 'zero'))!r}" + _rounding_text(value)
         )
         return replace(inner, kind="descriptor", scalar=text)
     if is_tensor(value):
