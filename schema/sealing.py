@@ -110,6 +110,9 @@ def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int
         if not ordered or not sort:
             ordered = False
             continue
+        if any(batch.column(name).null_count for name in sort):
+            ordered = False  # nulls come last, which only sorting gives
+            continue
         keys = [comparable(batch.column(name)) for name in sort]
         first = tuple(key[0] for key in keys)
         ordered = (last is None or last <= first) and _in_order(keys)

@@ -40,7 +40,7 @@ state: Final = _State()
 
 
 class _Preparing(threading.local):
-    """Whether the running thread prepares a launch that is to follow, which is no warm-up."""
+    """Whether the running thread prepares a launch that is to follow, not a warm-up."""
 
     active = False
 
