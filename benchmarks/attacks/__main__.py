@@ -1,0 +1,71 @@
+"""Ask kvtrace about the kernels of an attack, and count what it answers falsely.
+
+    python -m benchmarks.attacks RULE [--only TEXT]        answers, one row a case, and their sums
+    python -m benchmarks.attacks RULE --truth              check the truth by exhaustive evaluation
+
+RULE is a module of this folder. Exit code 1: an answer (or a truth) is false.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks.attacks.case import Answer, Case
+
+
+def check_truth(cases: Sequence[Case]) -> int:
+    """Evaluate each case exhaustively; return how many are not as their `right` says."""
+    contradicted = [case.name for case in cases if case.truth and case.truth() != case.right]
+    evaluated = sum(case.truth is not None for case in cases)
+    print(f"{evaluated} of {len(cases)} evaluated, {len(contradicted)} contradicted")
+    print(*contradicted, sep="\n")
+    return len(contradicted)
+
+
+def table(cases: Sequence[Case]) -> int:
+    """Print a row for each case and the sums; return how many answers are false."""
+    sums: Counter[str] = Counter()
+    print("| case | truth | kvtrace | s | why |", "|---|---|---|---|---|", sep="\n")
+    for case in cases:
+        start = time.perf_counter()
+        answer = case.ask()
+        seconds = time.perf_counter() - start
+        truth = Answer.YES if case.right else Answer.NO
+        wrong = answer not in (truth, Answer.UNKNOWN)
+        sums[
+            "unknown" if answer is Answer.UNKNOWN else f"false {answer}" if wrong else "right"
+        ] += 1
+        shown = f"**{answer}**" if wrong else str(answer)
+        print(f"| {case.name} | {truth} | {shown} | {seconds:.1f} | {case.why} |", flush=True)
+    wrong_cases = sum(not case.right for case in cases)
+    print(
+        f"\n{len(cases)} cases, {wrong_cases} of them wrong: {sums['false yes']} false yes, "
+        f"{sums['false no']} false no, {sums['unknown']} unknown "
+        f"({100 * sums['unknown'] / max(len(cases), 1):.0f} %)"
+    )
+    return sums["false yes"] + sums["false no"]
+
+
+def main(words: list[str]) -> int:
+    """Run one attack."""
+    names = sorted(
+        path.stem
+        for path in Path(__file__).parent.glob("*.py")
+        if path.stem not in ("__init__", "__main__", "case")
+    )
+    parser = argparse.ArgumentParser("benchmarks.attacks", description=__doc__.split("\n")[0])
+    parser.add_argument("rule", choices=names)
+    parser.add_argument("--truth", action="store_true", help="check the truth, without kvtrace")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names hold TEXT")
+    given = parser.parse_args(words)
+    module = import_module(f"benchmarks.attacks.{given.rule}")
+    cases = [case for case in module.CASES if given.only in case.name]
+    return int((check_truth if given.truth else table)(cases) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

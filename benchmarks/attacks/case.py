@@ -1,0 +1,31 @@
+"""One case of an attack, and the answers that a verdict can give."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Answer(StrEnum):
+    """A verdict in the terms that all rules share."""
+
+    YES = "yes"
+    """Proven, invariant, the same, right."""
+    NO = "no"
+    """A violation, a difference, wrong."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel with its arguments, the truth about it, and how kvtrace is asked."""
+
+    name: str
+    right: bool
+    why: str
+    """Why it is right or wrong, in a sentence."""
+    ask: Callable[[], Answer]
+    """Ask kvtrace."""
+    truth: Callable[[], bool] | None = None
+    """Evaluate it exhaustively, without kvtrace's verdicts; None where reading decides."""
+    evidence: str = "evaluated"
+    """Where the truth comes from: evaluated, read, or the GPU that it was run on."""
