@@ -67,7 +67,7 @@ def recorded(version: str, names: Collection[str], folder: Path) -> Path:
     out = folder / "out"
     run_with(
         version, ["-m", "tests.verdicts.version_programs", *names], folder / "cache",
-        fresh=True, KVTRACE=str(out), KVTRACE_COMPILE="full",
+        fresh=True, KVTRACE=str(out), KVTRACE_COMPILE="full", KVTRACE_DEVICE="cpu",
     )  # fmt: skip
     run_with(
         version, ["-m", "tests.verdicts.version_results", str(out)], folder / "cache", fresh=True
