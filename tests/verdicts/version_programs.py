@@ -35,7 +35,7 @@ LIGER: Final = (
 
 #: Cases of `tests/public` that are run as programs.
 FLA: Final = (
-    "causal_conv1d", "chunk_gla", "chunk_local_cumsum", "chunk_simple_gla", "cross_entropy_loss",
+    "causal_conv1d", "chunk_delta_rule", "chunk_gla", "chunk_local_cumsum", "cross_entropy_loss",
     "fused_recurrent_delta_rule", "fused_recurrent_gla", "l2norm", "layer_norm", "mean_pooling",
     "parallel_attn", "rms_norm_gated", "rotary_embedding", "softmax_and_logsumexp",
     "solve_tril_varlen", "swiglu", "token_shift",
