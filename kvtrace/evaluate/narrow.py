@@ -1,9 +1,9 @@
 """Precision that a kernel gives away: sums in 16 bits, numbers rounded on the way, tf32.
 
 A rounding on the way to a type is meant where it is part of work in that type: what is rounded is
-made of a tensor of the type, or what becomes of it is stored in one, or is the factor of a `dot`. That
-another tensor has the type does not matter: x in float32 may be normalized in bfloat16 if the result
-is bfloat16, not because a weight is that it is multiplied by afterwards.
+made of a tensor of the type, or what becomes of it is stored in one, or is the factor of a `dot`.
+For example x in float32 may be normalized in bfloat16 if the result is bfloat16, and not because
+the weight is that it is multiplied by afterwards.
 """
 
 from __future__ import annotations

@@ -1,10 +1,25 @@
 """Kernels that attack derived tolerances, beside a reference and without one."""
 
 from benchmarks.attacks.case import Case
+from benchmarks.attacks.tolerances import (
+    attention,
+    elements,
+    neighbors,
+    products,
+    scans,
+    self_granted,
+    sums,
+)
 from benchmarks.attacks.tolerances.attack import cases
-from benchmarks.attacks.tolerances.attention import ATTACKS as ATTENTION
-from benchmarks.attacks.tolerances.elements import ATTACKS as ELEMENTS
-from benchmarks.attacks.tolerances.self_granted import ATTACKS as SELF_GRANTED
-from benchmarks.attacks.tolerances.sums import ATTACKS as SUMS
 
-CASES: list[Case] = cases([*SELF_GRANTED, *SUMS, *ATTENTION, *ELEMENTS])
+CASES: list[Case] = cases(
+    [
+        *self_granted.ATTACKS,
+        *sums.ATTACKS,
+        *scans.ATTACKS,
+        *attention.ATTACKS,
+        *products.ATTACKS,
+        *elements.ATTACKS,
+        *neighbors.ATTACKS,
+    ]
+)

@@ -7,7 +7,6 @@ import triton.language as tl
 from benchmarks.attacks.tolerances.attack import Attack, Launch
 
 N = 2000
-ROUNDED = 2.0**-8
 
 
 @triton.jit
@@ -117,7 +116,7 @@ def positive(kind, low, high):
 
 
 @triton.jit
-def rope(x, inverse, out, S: tl.constexpr, D: tl.constexpr, KIND: tl.constexpr):
+def rope(x, inverse, out, D: tl.constexpr, KIND: tl.constexpr):
     row = tl.program_id(0)
     half = tl.arange(0, D // 2)
     position = row * 41
@@ -142,7 +141,7 @@ def draw_rope(kind):
             "inverse": 10000.0 ** (-torch.arange(64) / 64.0),
             "out": torch.zeros(256, 128, dtype=torch.bfloat16),
         }
-        return Launch(arguments, (256,), meta={"S": 256, "D": 128, "KIND": kind})
+        return Launch(arguments, (256,), meta={"D": 128, "KIND": kind})
 
     return drawn
 
@@ -194,10 +193,7 @@ def adam(p, g, m, v, lr, beta1, beta2, eps, n, BLOCK: tl.constexpr, INSIDE: tl.c
     gradient = tl.load(g + lanes, mask=mask)
     first = tl.load(m + lanes, mask=mask) * beta1 + (1 - beta1) * gradient
     second = tl.load(v + lanes, mask=mask) * beta2 + (1 - beta2) * gradient * gradient
-    if INSIDE:
-        step = first / tl.sqrt(second + eps)
-    else:
-        step = first / (tl.sqrt(second) + eps)
+    step = first / tl.sqrt(second + eps) if INSIDE else first / (tl.sqrt(second) + eps)
     tl.store(m + lanes, first, mask=mask)
     tl.store(v + lanes, second, mask=mask)
     tl.store(p + lanes, tl.load(p + lanes, mask=mask) - lr * step, mask=mask)
@@ -310,27 +306,6 @@ def draw_lengths(safe):
         return Launch(arguments, (8,), meta={"BLOCK": 256, "SAFE": safe})
 
     return drawn
-
-
-@triton.jit
-def stochastic(p, g, out, seed, n, BLOCK: tl.constexpr):
-    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = lanes < n
-    value = tl.load(p + lanes, mask=mask).to(tl.float32) - 0.01 * tl.load(g + lanes, mask=mask)
-    noise = (tl.randint(seed, lanes) & 0xFFFF).to(tl.int32)
-    bits = (value.to(tl.int32, bitcast=True) + noise) & -65536
-    tl.store(out + lanes, bits.to(tl.float32, bitcast=True).to(tl.bfloat16), mask=mask)
-
-
-def draw_stochastic(generator):
-    arguments = {
-        "p": torch.randn(N, generator=generator).bfloat16(),
-        "g": torch.randn(N, generator=generator).bfloat16(),
-        "out": torch.zeros(N, dtype=torch.bfloat16),
-        "seed": 7,
-        "n": N,
-    }
-    return Launch(arguments, (8,), meta={"BLOCK": 256})
 
 
 def exactly(function):
@@ -501,15 +476,5 @@ ATTACKS = [
     Attack("hypot: overflow", False, "1e20 squared", lengths, draw_lengths(False), hypot),
     Attack(
         "hypot: scaled", True, "larger times sqrt(1 + ratio^2)", lengths, draw_lengths(True), hypot
-    ),
-    Attack(
-        "sgd: stochastic rounding",
-        True,
-        "bfloat16 parameters grant a step of bfloat16",
-        stochastic,
-        draw_stochastic,
-        lambda p, g: p - 0.01 * g,
-        unit=ROUNDED,
-        grants={"meaning": False},
     ),
 ]

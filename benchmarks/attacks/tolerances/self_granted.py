@@ -1,4 +1,4 @@
-"""Kernels that grant themselves error: by arguments, scratch, detours and bits. All but two are wrong."""
+"""Kernels that grant themselves error: by arguments, scratch, detours and bits."""
 
 import torch
 import triton
@@ -14,7 +14,7 @@ def rows(generator, scale=1.0):
 
 
 @triton.jit
-def norm_unused_bf16(x, residual, w, out, eps, N: tl.constexpr):
+def norm_unused_bf16(x, residual, w, out, eps, N: tl.constexpr):  # noqa: ARG001
     row = tl.program_id(0)
     lanes = tl.arange(0, N)
     value = tl.load(x + row * N + lanes)
