@@ -416,7 +416,7 @@ ATTACKS = [
         grants={"meaning": False},
     ),
     case(
-        "sqrt: Newton until it stands",
+        "sqrt: Newton until nothing changes",
         True,
         "a loop that ends when nothing changes",
         positive("newton", 0.1, 50.0),
