@@ -80,7 +80,7 @@ def elementwise(x, out, n, BLOCK: tl.constexpr, KIND: tl.constexpr):
         for _ in tl.static_range(2):
             result = result * (1.5 - 0.5 * value * result * result)
     elif KIND == "newton":
-        # Newton's square root until it stands still.
+        # Newton's square root until nothing changes.
         result = tl.maximum(value, 1.0)
         off = 1.0
         while off > 1e-7:
