@@ -155,6 +155,7 @@ ATTACKS = [
         int8_rows,
         draw_int8("reciprocal", torch.bfloat16),
         int8_reference,
+        unit=2.0**-22,
         grants={"meaning": False},
     ),
     Attack(
