@@ -24,6 +24,7 @@ from kvtrace.ir.ops import (
     LOOPS,
     MOVING,
     READING,
+    UNROUNDED,
     WRITING,
     Kind,
     address_of,
@@ -35,11 +36,6 @@ _ADDING: Final = computing("+")
 _DOTS: Final = computing("dot")
 _ELEMENT_BY_ELEMENT: Final = (Kind.ELEMENTWISE, Kind.SPREAD, Kind.REARRANGED)
 _WIDE_BITS: Final = 32
-#: Ops on floats that round nothing.
-_EXACT: Final = frozenset({
-    "arith.select", "arith.bitcast", "tt.bitcast", "arith.negf", "math.absf", "arith.maximumf",
-    "arith.maxnumf", "arith.minimumf", "arith.minnumf", "tt.clampf",
-})  # fmt: skip
 _NARROW: Final = frozenset({"f16", "bf16"})
 
 
@@ -98,7 +94,7 @@ def rounds_on_the_way(module: Module) -> bool:
     flow = flow_of(module)
     rounding = {op.index for op in _roundings(module)}
     for op in module.ops:
-        if op.name not in COMBINING | ELEMENTWISE or op.name in _EXACT:
+        if op.name not in COMBINING | ELEMENTWISE or op.name in UNROUNDED:
             continue
         if not any(map(_is_narrow_float, op.results)):
             continue
