@@ -50,9 +50,9 @@ out/
 While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
 system twice a second. What they do not have yet is in the run's spool, `.journal/spool=<run_id>/`:
 launches, calls and kernels' names, which a thread without Python writes every 20 ms, so that any
-kill and any crash, also right after the first launch, loses 20 ms of launches in the median. SIGTERM
-(if the program does not handle it), `exec` and `os._exit` wait until all rows are handed over. What
-a row refers to is always written before it.
+kill and any crash, also right after the first launch, loses 20 ms of launches in the median.
+SIGTERM (if the program does not handle it), `exec` and `os._exit` wait until all rows are handed
+over. What a row refers to is always written before it.
 
 Segment N of a table is sealed into part N when it has grown large or when the run ends. The part is
 written under a temporary name, flushed to disk (fsync) and renamed; only then is the segment
@@ -63,9 +63,9 @@ The file `.reserve` beside the segments reserves space for the run's last row, i
 fills up.
 
 A killed process leaves its journal. kvtrace's reader also reads the complete batches of journals,
-and `kvtrace trace recover out/` seals them (`ended` stays null, `ending` is `killed`), with what the
-spool has beyond them: of a kernel that was launched just before the process died perhaps the name
-alone. A spool is for the kvtrace that writes it, and has no promised format. An
+and `kvtrace trace recover out/` seals them (`ended` stays null, `ending` is `killed`), with what
+the spool has beyond them: of a kernel that was launched just before the process died perhaps the
+name alone. A spool is for the kvtrace that writes it, and has no promised format. An
 incomplete write at a segment's end is dropped and reported. On a full disk, writing stops after a
 complete batch, everything before it stays readable, and `dropped_rows` counts the rows that could
 not be kept until the program ended.

@@ -31,7 +31,8 @@ from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.removal import carry_out_removal, unfinished_removals
 from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.sealing import Loss, seal_segment
-from kvtrace.schema.spool import read_spool, spool_folder, take_in
+from kvtrace.schema.spool import spool_folder
+from kvtrace.schema.spooled import read_spool, take_in
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts

@@ -6,7 +6,7 @@ from typing import Final
 
 MASK: Final = "***"
 
-#: What the name of a secret ends with; short words only where they stand by themselves.
+#: What the name of a secret ends with; short words only after a separator.
 _WORDS: Final = (
     r"(?:token|secret|password|passwd|passphrase|credentials?|authorization|cookie|"
     r"(?:^|[-_.])(?:pass|pwd|pw|auth|auth[-_]?header|bearer)|"
@@ -40,7 +40,7 @@ def masked(arguments: Sequence[str]) -> list[str]:
 
     These are the values of options and variables whose names say so (`--api-key X`, `--token=X`,
     `HF_TOKEN=X`, `{"password": "X"}`), headers (`Authorization: X`, `Bearer X`), passwords after
-    `-p` (which also stands for a port, a number, and for pytest's plugins), in `-u user:X` and in
+    `-p` (but for a number, which is a port, and pytest's plugins), in `-u user:X` and in
     URLs, and tokens that begin as their issuers' do. A secret that looks like anything else is not
     known to be one.
     """

@@ -1,7 +1,7 @@
 """A run's spool: records reach a file before the journal has them; `_hot_spool.h` writes it.
 
 So a process that is killed soon after its first launch, or between two rounds of the journal,
-leaves what it launched: `kvtrace.schema.spool` reads it. Without the C extension there is none.
+leaves what it launched: `kvtrace.schema.spooled` reads it. Without the C extension there is none.
 """
 
 import json
