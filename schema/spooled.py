@@ -238,7 +238,7 @@ class _TakenIn:
             else:
                 rows = segment_rows(waiting[number], table, ["seq"], quietly)
             if rows.num_rows:
-                return max(rows.column("seq").to_pylist())
+                return int(max(rows.column("seq").to_pylist()))
         return -1
 
     def _write(self, table: str, batches: list[pa.RecordBatch]) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
@@ -28,8 +28,6 @@ from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import JOURNAL, refuse_links
 from kvtrace.schema.writer import RunWriter, new_run_id
 
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 #: Is called with (done, total), in bytes of the file that is being read.
 Shown = Callable[[int, int], None]
@@ -75,7 +73,7 @@ class _Watched(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: "WriteableBuffer") -> int:
+    def readinto(self, room: Any) -> int:
         count: int = self._content.readinto(room)  # type: ignore[attr-defined]
         self._done += count
         if self._done > max(_SMALL_BYTES, _RATIO * self._total) and self._content != self._plain:
@@ -166,7 +164,7 @@ def import_files(
         if not path.exists():
             raise TraceNotFound(f"{path} does not exist; name a file to import.")
         if not (path.is_file() or path.is_dir()):
-            raise BadSetting(f"{path} is no file, and could be read without end; name a file.")
+            raise BadSetting(f"{path} is not a file, and might never end; name a file.")
     if out.exists() and not out.is_dir():
         raise BadSetting(f"{out} is a file; name a folder for the trace.")
     for path in paths:

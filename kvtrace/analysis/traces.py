@@ -109,9 +109,7 @@ class OpenedTrace:
         """
         return Rows(name, self.selection.table(name, columns))
 
-    def sql(
-        self, statement: str, most: int | None = None, *, memory: str | None = None
-    ) -> Rows:
+    def sql(self, statement: str, most: int | None = None, *, memory: str | None = None) -> Rows:
         """Return what one statement of DuckDB's SQL gives that only reads; as `kvtrace sql`.
 
         Args:

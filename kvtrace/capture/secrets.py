@@ -40,7 +40,7 @@ def masked(arguments: Sequence[str]) -> list[str]:
 
     These are the values of options and variables whose names say so (`--api-key X`, `--token=X`,
     `HF_TOKEN=X`, `{"password": "X"}`), headers (`Authorization: X`, `Bearer X`), passwords after
-    `-p` (but for a number, which is a port, and pytest's plugins), in `-u user:X` and in
+    `-p` (except a number, which is a port, and pytest's plugins), in `-u user:X` and in
     URLs, and tokens that begin as their issuers' do. A secret that looks like anything else is not
     known to be one.
     """

@@ -118,4 +118,4 @@ def test_progress_goes_to_the_end_of_the_file(packed, tmp_path):
 def test_a_pipe_is_refused(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     assert main(["import", str(tmp_path / "pipe"), "-o", str(tmp_path / "out")]) == 2
-    assert "is no file" in capsys.readouterr().err
+    assert "is not a file" in capsys.readouterr().err
