@@ -28,7 +28,6 @@ from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import JOURNAL, refuse_links
 from kvtrace.schema.writer import RunWriter, new_run_id
 
-
 #: Is called with (done, total), in bytes of the file that is being read.
 Shown = Callable[[int, int], None]
 _shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
