@@ -140,11 +140,17 @@ def test_what_a_file_leaves_holds_up_nobody(attacked, name, monkeypatch, tmp_pat
     assert list(temporary.iterdir()) == []
 
 
-def test_memory_of_all_processes_together_is_bounded(attacked):
-    judgement = attacked("takes_memory_in_four", memory_mb=300)
+def test_memory_and_files_together_are_bounded(attacked):
+    judgement = attacked("takes_memory_and_disk", memory_mb=300)
     assert judgement.verdict != "right"
     message = rules_of(judgement)["dies"]["message"]
-    assert message.endswith("its processes and files took more memory together than they may")
+    assert message.endswith("it and its files took more memory together than they may")
+
+
+def test_memory_is_not_had_by_other_processes(attacked):
+    found = rules_of(attacked("takes_memory_in_four", memory_mb=300))
+    assert "PermissionError" in found["raises"]["message"]
+    assert "processes" in found
 
 
 def test_a_confined_process_has_a_folder_of_its_own(tmp_path):
