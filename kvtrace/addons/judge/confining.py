@@ -389,6 +389,7 @@ def _settle_in(folder: Path) -> None:
         "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "TMPDIR": str(temporary),
         "TRITON_HOME": str(home), "TRITON_CACHE_DIR": str(home / ".triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(home / "inductor"), "OMP_NUM_THREADS": "1",
+        "TORCH_COMPILE_DISABLE": "1",  # it starts compilers; without them functions run as they are
         # Kernels run in the evaluator, also where there is a GPU.
         "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "",
     }  # fmt: skip

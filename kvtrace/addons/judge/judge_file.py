@@ -183,11 +183,12 @@ def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
 
 def _left_out(ran: Ran) -> Iterator[dict[str, Any]]:
     """Note what lies beside the files and was not there for the processes that ran them."""
-    for ended in (ran.reference, ran.candidate):
-        if ended is not None and ended.left_out:
-            what = f"not brought along from beside the file: {', '.join(ended.left_out)}"
-            hint = "put what it imports there as regular files; links are not followed"
-            yield _unjudged("left-out", what, replace(ended, said=""), "note", hint)
+    processes = [each for each in (ran.reference, ran.candidate) if each is not None]
+    names = sorted({name for each in processes for name in each.left_out})
+    if names:
+        what = f"not brought along from beside the files: {', '.join(names)}"
+        hint = "put what they import there as regular files; links are not followed"
+        yield _unjudged("left-out", what, replace(processes[0], said=""), "note", hint)
 
 
 def _examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:

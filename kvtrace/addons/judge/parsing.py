@@ -57,7 +57,7 @@ def read_file(path: Path) -> FileText:
     """Read a file that is to be judged, without running it.
 
     Raises:
-        CannotJudge: it is no regular file of at most 1 MiB, or no Python.
+        CannotJudge: it is not a regular file of at most 1 MiB, or not Python.
 
     """
     path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are named

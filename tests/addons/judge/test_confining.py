@@ -153,6 +153,30 @@ def test_memory_is_not_had_by_other_processes(attacked):
     assert "processes" in found
 
 
+def test_planted_links_are_not_there_and_that_is_told(tmp_path):
+    (tmp_path / "key").write_text("the private key")
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    (folder / "all.py").symlink_to("/")
+    (folder / "key.py").symlink_to(tmp_path / "key")
+    (folder / "constant.py").write_text("ZERO = 0.0\n")
+    source = (FOLDER / "kernels" / "right" / "relu.py").read_text()
+    lines = "    from constant import ZERO\n    assert not ZERO\n    import os\n    import sys\n"
+    lines += (
+        f"    found = [os.path.lexists({str(folder)!r} + '/' + n) for n in ('all.py', 'key.py')]\n"
+    )
+    lines += "    assert not any(found)\n"
+    (folder / "relu.py").write_text(source.replace("def relu(x):\n", f"def relu(x):\n{lines}"))
+    request = Request(entry_of(read_file(folder / "relu.py"), None), REFERENCE, views=False)
+
+    judgement = judge_file(request)
+
+    assert judgement.verdict == "right", judgement.object["findings"]
+    (note,) = judgement.object["findings"]
+    assert (note["rule"], note["severity"]) == ("left-out", "note")
+    assert note["message"].endswith(": all.py (a link), key.py (a link)")
+
+
 def test_a_confined_process_has_a_folder_of_its_own(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -1,7 +1,7 @@
 """What lies beside a judged file and can be imported: regular files, and nothing that they link to.
 
 Whoever wrote the file has written its folder, too: a link in it may lead to a private key. So no
-link is followed, no folder is left, and what is large or many is left out, and said to be.
+link is followed, no folder is left, and what is large or many is left out, and reported.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from kvtrace.addons.judge.walls.leftovers import closing, copy_content
+
 MOST_BYTES_OF_FILE: Final = 1 << 20
 MOST_BYTES: Final = 16 << 20
 _MOST_FILES: Final = 2000
@@ -21,7 +23,6 @@ _MOST_TOLD: Final = 20
 _PACKAGE: Final = "__init__.py"
 _READING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
-_MAKING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _KINDS: Final = {
     stat.S_IFLNK: "a link", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
     stat.S_IFBLK: "a device", stat.S_IFCHR: "a device", stat.S_IFDIR: "a folder",
@@ -88,7 +89,7 @@ class _Copy:
         os.makedirs(target, exist_ok=True)  # noqa: PTH103
         # The folder's own path may have links: it is the user's.
         folder = os.open(file.parent, _FOLDER & ~os.O_NOFOLLOW)
-        with _closing(folder), _closing(os.open(target, _FOLDER)) as made:
+        with closing(folder, os.open(target, _FOLDER)) as (_, made):
             self._file(file.name, file.name, folder, made, judged=True)
             self._beside(file.name, folder, made)
         if len(self.left_out) > _MOST_TOLD:
@@ -115,7 +116,7 @@ class _Copy:
             self._leave_out(path, str(error.strerror))
             return
         os.mkdir(name, 0o755, dir_fd=made)
-        with _closing(inner), _closing(os.open(name, _FOLDER, dir_fd=made)) as target:
+        with closing(inner, os.open(name, _FOLDER, dir_fd=made)) as (_, target):
             for each, mode in _listed(inner):
                 if self._files < 0:
                     return
@@ -136,20 +137,14 @@ class _Copy:
         except (NotTaken, OSError) as problem:
             self._leave_out(path, getattr(problem, "strerror", None) or str(problem))
             return
-        with _closing(descriptor):
+        with closing(descriptor):
             facts = os.fstat(descriptor)
             if facts.st_nlink > 1 and not judged:
                 self._leave_out(path, "it has another name, by a hard link")
             elif facts.st_size > self._bytes:
                 self._leave_out(path, f"together they are larger than {MOST_BYTES >> 20} MiB")
             else:
-                self._bytes -= facts.st_size
-                self._write(name, descriptor, made, facts.st_size)
-
-    def _write(self, name: str, source: int, made: int, size: int) -> None:
-        with _closing(os.open(name, _MAKING, 0o644, dir_fd=made)) as target:
-            while size > 0 and (done := os.sendfile(target, source, None, size)):
-                size -= done
+                self._bytes -= copy_content(descriptor, name, made, facts.st_size, 0o644)
 
     def _leave_out(self, path: str, reason: str) -> None:
         self.left_out.append(f"{ascii(path)[1:-1]} ({reason})")
@@ -175,15 +170,7 @@ def _listed(folder: int) -> Iterator[tuple[str, int]]:
 
 def _is_package(name: str, folder: int) -> bool:
     try:
-        with _closing(os.open(name, _FOLDER, dir_fd=folder)) as inner:
+        with closing(os.open(name, _FOLDER, dir_fd=folder)) as (inner,):
             return stat.S_ISREG(os.stat(_PACKAGE, dir_fd=inner, follow_symlinks=False).st_mode)
     except OSError:
         return False
-
-
-@contextlib.contextmanager
-def _closing(descriptor: int) -> Iterator[int]:
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

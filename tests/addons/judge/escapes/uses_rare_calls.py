@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import struct
 
 libc = ctypes.CDLL(None, use_errno=True)
 room = ctypes.create_string_buffer(256)
@@ -26,6 +27,8 @@ for name, number, *arguments in (
     ("fanotify_init", 300 if x86 else 262, 0, 0),
     ("x32's getpid", 0x40000000 + 39),
     ("quotactl_fd", 443, 3, 0, 0, room),
+    ("listmount", 458, struct.pack("=IIQQ", 24, 0, (1 << 64) - 1, 0), room, 16, 0),
+    ("clone3", 435, 0, 0),
 ):
     if libc.syscall(ctypes.c_long(number), *arguments) >= 0:
         print("ESCAPED:", name)
