@@ -141,7 +141,9 @@ def _absolute(path: str, event: str, arguments: tuple[Any, ...]) -> str:
     folder = os.getcwd()  # noqa: PTH109
     opened = arguments[-1] if event in _RELATIVE else None
     if isinstance(opened, int) and opened >= 0:
-        folder = str(Path(f"/proc/self/fd/{opened}").readlink())
+        os.chdir(opened)  # there is no /proc that would say which folder it is
+        here, folder = folder, os.getcwd()  # noqa: PTH109
+        os.chdir(here)
     return os.path.normpath(os.path.join(folder, path))  # noqa: PTH118
 
 
@@ -164,7 +166,7 @@ class _Telling:
 
         An audit hook cannot be taken away by Python code; what does not pass Python is not seen.
         """
-        own = (str(folder), os.devnull, "/proc/self/")
+        own = (str(folder), os.devnull)
         compilers = os.path.dirname(str(sys.modules["triton"].__file__))  # noqa: PTH120
         active = [True]
 

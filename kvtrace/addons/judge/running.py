@@ -28,7 +28,6 @@ from kvtrace.addons.judge.request import (
     Request,
     read_file,
 )
-from kvtrace.addons.judge.walls.mounts import importable_beside
 
 #: What reference and candidate import, once for both.
 _LIBRARIES: Final = (
@@ -64,12 +63,13 @@ class _Timed:
         self.seconds: dict[str, float] = {}
 
     def __call__(
-        self, name: str, folder: Path, reads: Sequence[Path], work: Callable[[], None]
-    ) -> Ended:
+        self, name: str, folder: Path, work: Callable[[], None], reads: Sequence[Path],
+        code: Sequence[Path] = (),
+    ) -> Ended:  # fmt: skip
         request = self._request
         told = run_confined(
             work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
-            unconfined=request.unconfined,
+            code=code, unconfined=request.unconfined,
         )  # fmt: skip
         self.seconds[name] = told.seconds
         return told
@@ -96,24 +96,23 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     _take_compilers_key()
     ended = _Timed(request)
     ended.seconds["imports"] = time.monotonic() - begun
-    own = importable_beside(text.path)
+    own = [text.path]
     asked = None
     function = _function_with_inputs(request, text)
     if function is not None:
         asked = scratch / "asked"
-        done = ended("inputs", asked, own, partial(ask_for_inputs, text.path, function, asked))
+        work = partial(ask_for_inputs, text.path, function, asked)
+        done = ended("inputs", asked, work, [], own)
         if done.how != "whole":
             raise CannotJudge(f"{function}() of {text.path} {done.in_words}: {done.last_line}")
     inputs, child = scratch / "inputs", scratch / "child"
-    theirs = [] if request.reference is None else importable_beside(request.reference.file)
-    theirs += [] if asked is None else [asked]
-    reference = ended(
-        "reference", inputs, theirs, partial(prepare, request, inputs, asked, names, text.blocks)
-    )
+    theirs = [] if request.reference is None else [request.reference.file]
+    work = partial(prepare, request, inputs, asked, names, text.blocks)
+    reference = ended("reference", inputs, work, [] if asked is None else [asked], theirs)
     if reference.how != "whole":
         return Ran(reference, None, ended.seconds)
     work = partial(run_candidate, request, inputs, child)
-    candidate = ended("candidate", child, [*own, inputs], work)
+    candidate = ended("candidate", child, work, [inputs], own)
     return Ran(reference, candidate, ended.seconds)
 
 
@@ -137,13 +136,13 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
     ended = _Timed(request)
     answers = None
     if request.reference is not None:
-        reads = [*importable_beside(request.reference.file), folders.inputs]
         work = partial(answer, request.reference, folders.inputs, folders.answers, seed)
-        answers = ended("answers", folders.answers, reads, work)
+        reads, code = [folders.inputs], [request.reference.file]
+        answers = ended("answers", folders.answers, work, reads, code)
         if answers.how != "whole":
             return Examination(answers, None, ended.seconds)
     reads = [each for each in (folders.inputs, folders.child, folders.answers) if each.exists()]
-    results = ended("results", folder, reads, partial(examine_results, request, folders, folder))
+    results = ended("results", folder, partial(examine_results, request, folders, folder), reads)
     return Examination(answers, results, ended.seconds)
 
 

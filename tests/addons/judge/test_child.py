@@ -63,3 +63,15 @@ def test_what_was_heard_cannot_be_taken_back(tmp_path):
         "    with contextlib.suppress(OSError): os.ftruncate(number, 0)",
     ]
     assert "writes" in judged(tmp_path, lines)
+
+
+def test_its_own_temporary_folders_are_no_writes(tmp_path):
+    """Python removes them by descriptors of folders, whose paths nothing in /proc says."""
+    lines = [
+        "import contextlib, os, tempfile",
+        "with tempfile.TemporaryDirectory() as folder: os.makedirs(folder + '/inner/inner')",
+        "outside = os.open('/usr', os.O_RDONLY)",
+    ]
+    assert judged(tmp_path, lines) == {}
+    lines.append("with contextlib.suppress(OSError): os.mkdir('made', dir_fd=outside)")
+    assert "/usr/made" in judged(tmp_path, lines)["writes"]

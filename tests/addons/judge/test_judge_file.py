@@ -269,6 +269,16 @@ def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):
 
 
 @pytest.mark.process
+def test_a_reference_may_be_compiled(tmp_path):
+    """As it is written: what compiles it would start other processes."""
+    reference = tmp_path / "reference.py"
+    reference.write_text("import torch\n\n@torch.compile\ndef relu(x):\n    return torch.relu(x)\n")
+    entry = entry_of(read_file(RIGHT["relu"]), None)
+    request = Request(entry, Place(reference, "relu"), shapes=("f32[100]",), views=False)
+    assert judge_file(request).verdict == "right"
+
+
+@pytest.mark.process
 def test_a_file_that_cannot_be_imported_is_wrong(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.py").write_text("import no_such_thing\n\ndef f(x):\n    k[(1,)](x)\n")
