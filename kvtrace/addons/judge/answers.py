@@ -16,7 +16,7 @@ import numpy as np
 
 from kvtrace.addons.judge.fresh import is_float, is_floats, is_integers, other_values
 from kvtrace.addons.judge.inputs import Case, Input, TensorInput, read_cases, write_cases
-from kvtrace.addons.judge.reference import SEED, Expected, Reference, begin
+from kvtrace.addons.judge.reference import Expected, Reference, begin, seeded
 from kvtrace.addons.judge.request import Place
 
 
@@ -40,20 +40,19 @@ class Answer:
     fresh: tuple[Fresh, ...]
 
 
-def answer(place: Place, inputs: Path, folder: Path, seed: int) -> None:
+def answer(place: Place, inputs: Path, folder: Path, prepared: Path, seed: int) -> None:
     """Leave what the reference gives for all cases, and for other values of them.
 
     Args:
         place: The reference.
         inputs: Where the cases are.
         folder: Where results and other values are left.
+        prepared: The file of the seed that the cases were made with.
         seed: What the other values are drawn from.
 
     """
-    import torch
-
     begin(folder)
-    torch.manual_seed(SEED)
+    seeded(prepared)
     reference = Reference(place, folder)
     random = np.random.default_rng(seed)
     told, drawn = [], []

@@ -80,7 +80,12 @@ class Case:
     @property
     def tensors(self) -> tuple[TensorInput, ...]:
         """All tensors, those of a model's weights last."""
-        return (*(i for i in self.inputs if isinstance(i, TensorInput)), *self.weights)
+        return (*self.inputs_of_tensors, *self.weights)
+
+    @property
+    def inputs_of_tensors(self) -> tuple[TensorInput, ...]:
+        """The tensors that are handed over."""
+        return tuple(each for each in self.inputs if isinstance(each, TensorInput))
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

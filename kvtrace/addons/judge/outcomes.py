@@ -81,7 +81,7 @@ def outcome_of(
     ops: list[Op | None] = []
     if returned:
         for each in returned:
-            found.results.append(_result(each, memory, child))
+            found.results.append(result_of(each, memory, child))
             found.planes.append(_planes(memory, each, found.results[-1]))
             number = each.get("storage")
             ops.append(None if number is None else memory.written_by.get(int(number)))
@@ -106,7 +106,8 @@ def outcome_of(
     return found
 
 
-def _result(each: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[Any]:
+def result_of(each: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[Any]:
+    """Return a result that the log tells of, of what launches left in memory or as contents."""
     if "storage" in each:
         return memory.view(each).copy()
     if "content" not in each:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.judge.answers import Answer, read_answers
+from kvtrace.addons.judge.calling import Answered, Result, array_of, read_answered
 from kvtrace.addons.judge.comparing import EPSILON
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.host_data import differing, made_of
@@ -30,6 +31,7 @@ from kvtrace.addons.judge.outcomes import (
     array,
     input_values,
     outcome_of,
+    result_of,
     solved_by,
 )
 from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES
@@ -88,11 +90,14 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
         log, _ = heard_in(folders.child / EVENTS_FILE)
         if any("unusable" in entry for entry in log.get(0, ())):
             return
-        entries = [log.get(number, []) for number in range(len(cases))]
+        answered = read_answered(folders.answered)
+        entries = [_told(number, log, answered) for number in range(len(cases))]
         logs = {case.label: each for case, each in zip(cases, entries, strict=True)}
         outputs = Outputs(request, folders, logs, found)
+        outputs.calls(log, answered, cases)
         for number, case in enumerate(cases):
             outputs.case(case, entries[number], answers[number] if answers else None)
+            outputs.returned(case, entries[number], answered.results.get(number, ()))
         outputs.whole()
 
 
@@ -121,6 +126,82 @@ class Outputs:
         self._failed = False
         self._narrow: list[Op] = []
         self._tf32 = False
+
+    def calls(
+        self, log: Mapping[int, Log], answered: Answered, cases: Sequence[Case]
+    ) -> None:  # fmt: skip
+        """Report calls that are unlike others of the same inputs, and what they returned."""
+        if answered.malformed:
+            text = f"what the candidate's process answers was tampered with: {answered.malformed}"
+            self._add("cannot-judge", "unjudged", text)
+        elif not answered.whole:
+            text = "the candidate's process ended before all calls were answered"
+            self._add("cannot-judge", "unjudged", text)
+        for text in answered.odd:
+            self._add("result-kind", "error", text, "return torch.Tensor, as kernels write it")
+        for rule, text in answered.unlike:
+            if rule == "call":
+                self._add(
+                    "nondeterministic", "error",
+                    f"the same inputs give other results in another call: {text}",
+                    "let results depend on nothing but the inputs",
+                )  # fmt: skip
+            else:
+                self._add(
+                    "result-changed", "error", f"a result changes after it was returned: {text}",
+                    "return a new tensor from each call, and leave it alone",
+                )  # fmt: skip
+        for name in answered.drew:
+            text = f"the candidate draws random numbers ({name}): another call may do otherwise"
+            self._add("nondeterministic", "unjudged", text, "draw none, or hand over a seed")
+        first = {number: answered.order.index(number) for number in set(answered.order)}
+        for call, number in enumerate(answered.order):
+            known = {each["ttir"] for each in launches_in(log.get(first[number], ()))}
+            found = [each["ttir"] for each in launches_in(log.get(call, ()))]
+            if known and (not found or not known.issuperset(found)):
+                what = "another kernel" if found else "no kernel"
+                self._add(
+                    "nondeterministic", "error",
+                    f"call {call + 1} launches {what} for the same inputs: {cases[number].label}",
+                    "launch the same kernels for the same inputs",
+                )  # fmt: skip
+
+    def returned(self, case: Case, entries: Log, results: Sequence[Result]) -> None:
+        """Report results whose bytes are not what the recorded launches leave."""
+        told = next((e["returned"] for e in entries if "returned" in e), None)
+        if told is None:
+            return
+        memory = run_launches(
+            case, steps_in(entries), self._folders.inputs, self._folders.child,
+            self._request.target,
+        )  # fmt: skip
+        if memory.reason is not None:
+            self._add("cannot-judge", "unjudged", memory.reason, case=case.label)
+            return
+        views = told or [
+            {**asdict(each), "storage": number}
+            for number, each in enumerate(case.inputs_of_tensors)
+        ]
+        got = [result_of(each, memory, self._folders.child) for each in views]
+        bytes_ = [array_of(each, self._folders.answered) for each in results]
+        for at, (one, two) in enumerate(zip(got, bytes_, strict=False)):
+            if one.shape == two.shape and one.dtype == two.dtype and one.tobytes() == two.tobytes():
+                continue
+            text = f"result {at} is not what the recorded launches leave"
+            if one.shape == two.shape and one.dtype == two.dtype:
+                size = max(one.dtype.itemsize, 1)
+                left = np.frombuffer(one.tobytes(), np.uint8).reshape(-1, size)
+                right = np.frombuffer(two.tobytes(), np.uint8).reshape(-1, size)
+                count = int((left != right).any(1).sum())
+                text += f": {count:,} of {one.size:,} elements differ"
+            self._add(
+                "returned-otherwise", "error", text,
+                "return what the kernels write; the file must not change what records it",
+                case=case.label,
+            )  # fmt: skip
+        if len(got) != len(bytes_):
+            text = f"{len(bytes_)} results were returned, and {len(got)} told of"
+            self._add("returned-otherwise", "error", text, case=case.label)
 
     def case(self, case: Case, entries: Log, answer: Answer | None) -> None:
         """Judge one case."""
@@ -379,6 +460,17 @@ class Outputs:
                 place.column if place else None,
             )
         )  # fmt: skip
+
+
+def _told(number: int, log: Mapping[int, Log], answered: Answered) -> Log:
+    """Return what was logged of a case: of its last call, which the candidate cannot know to be it.
+
+    Of the first case it is the first call: a model may prepare its weights there, once.
+    """
+    calls = [call for call, each in enumerate(answered.order) if each == number]
+    if not calls:
+        return ()
+    return log.get(calls[-1] if number else 0, ())
 
 
 def _is_one_of(values: NDArray[Any], inputs: Sequence[NDArray[Any]]) -> bool:

@@ -43,7 +43,6 @@ INITIAL: Final = "initial.json"
 #: Labels of the cases that differ from the given one in integers and booleans, and in floats.
 OTHER_INTEGERS: Final = "other integers"
 OTHER_VALUES: Final = "other values"
-SEED: Final = 20_240_607
 _SEVERAL: Final = 2
 
 
@@ -71,13 +70,14 @@ def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
 
     begin(folder)
     module = tensors.imported(file, "kvtrace_candidate")
-    torch.manual_seed(SEED)
+    torch.manual_seed(0)  # inputs that the candidate's file makes are no secret of it
     write_cases(folder, [_made(getattr(module, function), folder)])
 
 
 def prepare(
-    request: Request, folder: Path, asked: Path | None, names: Sequence[str], blocks: Sequence[int]
-) -> None:
+    request: Request, folder: Path, asked: Path | None, names: Sequence[str],
+    blocks: Sequence[int], seed: Path,
+) -> None:  # fmt: skip
     """Make all cases and what the reference gives for them.
 
     Args:
@@ -86,16 +86,15 @@ def prepare(
         asked: Where `ask_for_inputs` has left inputs; None: it was not asked.
         names: Parameters of what is called.
         blocks: Sizes that blocks may have.
+        seed: The file of what values are drawn from.
 
     """
-    import torch
-
     begin(folder)
-    torch.manual_seed(SEED)
+    number = seeded(seed)
     reference = None if request.reference is None else Reference(request.reference, folder)
     given = _given(request, reference, folder, asked, names)
     weights = () if reference is None else reference.weights(folder)
-    maker = _Maker(folder, weights)
+    maker = _Maker(folder, weights, number)
     cases = [maker.filled(*each) for each in given]
     if len(given) == 1:
         cases += maker.further(cases[0], request.views, blocks)
@@ -112,6 +111,15 @@ def prepare(
             continue  # chosen sizes may have no meaning
         kept.append(case)
     write_cases(folder, kept)
+
+
+def seeded(seed: Path) -> int:
+    """Seed torch with a file's number, and return it."""
+    import torch
+
+    number = int(seed.read_text(encoding="ascii"), 16)
+    torch.manual_seed(number % (1 << 63))
+    return number
 
 
 def begin(folder: Path) -> None:
@@ -356,10 +364,10 @@ def _label(inputs: Sequence[Input]) -> str:
 class _Maker:
     """Makes cases with contents."""
 
-    def __init__(self, folder: Path, weights: tuple[TensorInput, ...]) -> None:
+    def __init__(self, folder: Path, weights: tuple[TensorInput, ...], seed: int) -> None:
         self._folder = folder
         self._weights = weights
-        self._random = np.random.default_rng(SEED)
+        self._random = np.random.default_rng(seed)
         self._files = 0
 
     def filled(self, case: Case, source: Path | None) -> Case:

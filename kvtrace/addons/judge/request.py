@@ -21,6 +21,8 @@ INPUTS: Final = ("inputs", "get_inputs")
 MODELS: Final = ("ModelNew", "Model")
 #: Decorators that make kernels of functions.
 _KERNELS: Final = frozenset({"jit", "autotune", "heuristics"})
+#: The file of what inputs, and number and order of calls, are drawn from.
+SEED_FILE: Final = "seed"
 #: The file that a process leaves which examines.
 EXAMINED: Final = "examined.json"
 #: The message if torch or Triton cannot be imported.
@@ -78,11 +80,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where the processes left what they made: cases, launches, and results of the reference."""
+    """Where the processes left what they made.
+
+    Attributes:
+        inputs: Cases.
+        child: The candidate's launches.
+        answers: Results of the reference.
+        answered: What the candidate returned.
+
+    """
 
     inputs: Path
     child: Path
     answers: Path
+    answered: Path
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ this file, too, to ask for `run_file`, so what takes long is imported where that
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from kvtrace.addons.judge.confining import Ended, run_confined
 from kvtrace.addons.judge.request import (
     INPUTS,
     MISSING,
+    SEED_FILE,
     CannotJudge,
     FileText,
     Folders,
@@ -64,19 +66,23 @@ class _Timed:
         self.seconds: dict[str, float] = {}
 
     def __call__(
-        self, name: str, folder: Path, reads: Sequence[Path], work: Callable[[], None]
-    ) -> Ended:
+        self, name: str, folder: Path, reads: Sequence[Path], work: Callable[[], None],
+        calls: Sequence[int] = (),
+    ) -> Ended:  # fmt: skip
         request = self._request
         told = run_confined(
             work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
-            unconfined=request.unconfined,
+            unconfined=request.unconfined, calls=calls,
         )  # fmt: skip
         self.seconds[name] = told.seconds
         return told
 
 
 def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> Ran:
-    """Make inputs and right results, and run the candidate on them; all is left in `scratch`.
+    """Make inputs, and run the candidate on them; all is left in `scratch`.
+
+    The file `SEED_FILE` of it says what inputs, their order and number are drawn from. No process
+    that the candidate is forked from reads it.
 
     Args:
         request: What is judged.
@@ -90,6 +96,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     """
     begun = time.monotonic()
     import_libraries(request.target)
+    from kvtrace.addons.judge.calling import forked
     from kvtrace.addons.judge.child import run_candidate
     from kvtrace.addons.judge.reference import ask_for_inputs, prepare
 
@@ -106,15 +113,41 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
             raise CannotJudge(f"{function}() of {text.path} {done.in_words}: {done.last_line}")
     inputs, child = scratch / "inputs", scratch / "child"
     theirs = [] if request.reference is None else importable_beside(request.reference.file)
-    theirs += [] if asked is None else [asked]
-    reference = ended(
-        "reference", inputs, theirs, partial(prepare, request, inputs, asked, names, text.blocks)
-    )
+    seed = scratch / SEED_FILE
+    theirs += [seed] if asked is None else [asked, seed]
+    work = partial(prepare, request, inputs, asked, names, text.blocks, seed)
+    reference = ended("reference", inputs, theirs, work)
     if reference.how != "whole":
         return Ran(reference, None, ended.seconds)
-    work = partial(run_candidate, request, inputs, child)
-    candidate = ended("candidate", child, [*own, inputs], work)
+    told, telling = os.pipe()
+    hearing, answering = os.pipe()
+    caller = forked(
+        os.getpid(),
+        partial(_hand_over, request, scratch, telling, hearing, closing=(told, answering)),
+    )
+    for each in (telling, hearing):
+        os.close(each)
+    try:
+        work = partial(run_candidate, request, child)
+        candidate = ended("candidate", child, own, work, calls=(told, answering))
+    finally:
+        for each in (told, answering):
+            os.close(each)
+        os.waitpid(caller, 0)  # it sees the end of both pipes
     return Ran(reference, candidate, ended.seconds)
+
+
+def _hand_over(
+    request: Request, scratch: Path, telling: int, hearing: int, *, closing: Sequence[int]
+) -> None:
+    from kvtrace.addons.judge.calling import hand_over
+
+    for each in closing:
+        os.close(each)
+    hand_over(
+        scratch / "inputs", scratch / SEED_FILE, scratch / "answered", telling, hearing,
+        seconds=request.seconds, most=request.memory_mb << 20,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +171,14 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
     answers = None
     if request.reference is not None:
         reads = [*importable_beside(request.reference.file), folders.inputs]
-        work = partial(answer, request.reference, folders.inputs, folders.answers, seed)
+        seeds = (folders.inputs.parent / SEED_FILE, seed)
+        reads = [*reads, seeds[0]]
+        work = partial(answer, request.reference, folders.inputs, folders.answers, *seeds)
         answers = ended("answers", folders.answers, reads, work)
         if answers.how != "whole":
             return Examination(answers, None, ended.seconds)
-    reads = [each for each in (folders.inputs, folders.child, folders.answers) if each.exists()]
+    left = (folders.inputs, folders.child, folders.answers, folders.answered)
+    reads = [each for each in left if each.exists()]
     results = ended("results", folder, reads, partial(examine_results, request, folders, folder))
     return Examination(answers, results, ended.seconds)
 
