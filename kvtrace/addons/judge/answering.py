@@ -11,6 +11,7 @@ import random
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -103,12 +104,12 @@ class Answering:
             part, at = content[at : at + size], at + size
             key = (place, given)
             last = self._last.get(key)
-            if header["overwrite"] and last is not None:
-                if last.untyped_storage().data_ptr() not in used and size:
-                    _overwrite(last, part)
-                    inputs.append(given)
-                    values.append(last)
-                    continue
+            free = last is not None and last.untyped_storage().data_ptr() not in used
+            if header["overwrite"] and size and free:
+                _overwrite(last, part)
+                inputs.append(given)
+                values.append(last)
+                continue
             made = tensors.tensor_of(given, part, "cuda")
             if place < count:
                 self._last[key] = made
@@ -131,10 +132,11 @@ def _put(
 ) -> None:  # fmt: skip
     """Write an answer: see `messages.py`."""
     texts = (",".join(f'"{each}"' for each in names) for names in (odd, drew))
-    head = '{"results":[%s],"odd":[%s],"drew":[%s],"running":%s}' % (
-        told, *texts, "true" if running else "false"
-    )  # fmt: skip
-    text = head.encode()
+    listed = ",".join(
+        f'"{name}":[{each}]' for name, each in zip(("odd", "drew"), texts, strict=True)
+    )
+    runs = "true" if running else "false"
+    text = f'{{"results":[{told}],{listed},"running":{runs}}}'.encode()
     for part in (pack(len(text), sum(map(len, parts))) + text, *parts):
         left = memoryview(part)
         while left:
@@ -158,7 +160,7 @@ def _reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
         for at, each in enumerate(results):
             if not isinstance(each, torch.Tensor):
                 number = float(each) if type(each) in (bool, int, float) else None
-                told.append('{"value":%s}' % ("null" if number is None else _number(number)))
+                told.append(f'{{"value":{"null" if number is None else _number(number)}}}')
                 parts.append(b"")
                 continue
             if type(each) not in _PLAIN:
@@ -177,7 +179,7 @@ def _reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
                 part = to_bytes(numpy(view(flat, byte))) if len(flat) else b""
                 dtype = str(dtype_of(each)).removeprefix("torch.")
                 sizes = ",".join(str(int(size)) for size in shape_of(each))
-            told.append('{"dtype":"%s","shape":[%s]}' % (dtype, sizes))
+            told.append(f'{{"dtype":"{dtype}","shape":[{sizes}]}}')
             parts.append(part)
         return ",".join(told), [each.replace('"', "'").replace("\\", "/") for each in odd], parts
 
@@ -197,7 +199,7 @@ def _number(value: float) -> str:
 
 
 def _threads() -> int:
-    return len(os.listdir("/proc/self/task"))
+    return sum(1 for _ in Path("/proc/self/task").iterdir())
 
 
 def _states() -> dict[str, Any]:

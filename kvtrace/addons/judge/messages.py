@@ -1,7 +1,7 @@
 """Messages between the process that hands over calls and the one that runs the candidate.
 
-A message is the sizes of its two parts, a JSON object, and bytes. The reader bounds both, and takes
-nothing but numbers, names and bytes out of them: what the candidate's process sends may be anything.
+A message is the sizes of its two parts, a JSON object, and bytes. The reader bounds both: what the
+candidate's process sends may be anything.
 """
 
 from __future__ import annotations
