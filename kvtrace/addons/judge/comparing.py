@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from kvtrace.text import plural
 #: Distance from 1 to the next number of each type: results in it cannot be nearer than half of it.
 EPSILON: Final = {
     "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
+    "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2,
 }  # fmt: skip
 #: What dots of float32 do to their factors on tensor cores, unless they ask for `ieee`.
 TF32: Final = 2.0**-10
@@ -52,6 +54,21 @@ class Compared:
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """Return NumPy's type for torch's name of one."""
     return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def strided(
+    values: NDArray[Any], shape: Sequence[int], strides: Sequence[int], offset: int = 0
+) -> NDArray[Any]:
+    """Return a view of a flat array, whose strides and offset are in elements, of any type.
+
+    NumPy's own function takes no types that are not NumPy's: so it views unsigned numbers.
+    """
+    size = values.dtype.itemsize
+    plain = values.view(f"V{size}") if values.dtype.kind == "V" or size == 1 else values
+    found = np.lib.stride_tricks.as_strided(
+        plain[offset:], tuple(shape), tuple(int(step) * size for step in strides)
+    )
+    return found.view(values.dtype)
 
 
 def compared(

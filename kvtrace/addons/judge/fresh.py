@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype
+from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype, strided
 from kvtrace.addons.judge.inputs import Input, TensorInput
 
 #: What one factor for all floats is taken from, where their mixture means nothing to the reference.
@@ -46,8 +46,7 @@ def other_values(
 
     """
     held = np.frombuffer(content, numpy_dtype(tensor.dtype)).copy()
-    steps = tuple(step * held.itemsize for step in tensor.strides)
-    view = np.lib.stride_tricks.as_strided(held[tensor.offset :], tensor.shape, steps)
+    view = strided(held, tensor.shape, tensor.strides, tensor.offset)
     values = view.ravel()
     if values.size:
         ordered = tensor.shape == values.shape and values.size > 1 and _in_order(values)

@@ -350,6 +350,7 @@ def _made(function: Callable[..., Any], folder: Path) -> Case:
 
 def _label(inputs: Sequence[Input]) -> str:
     short = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "bool": "b1"}
+    eight = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
     parts = []
     for each in inputs:
         if isinstance(each, ScalarInput):
@@ -357,6 +358,7 @@ def _label(inputs: Sequence[Input]) -> str:
             continue
         kind = each.dtype.rstrip("0123456789")
         dtype = short[kind] + each.dtype[len(kind) :] if kind in short else each.dtype
+        dtype = eight.get(each.dtype, dtype)
         parts.append(f"{each.name}={dtype}[{', '.join(map(str, each.shape))}]")
     return ", ".join(parts)
 
@@ -441,7 +443,8 @@ class _Maker:
             places = self._random.permutation(count)
         else:
             places = self._random.integers(0, count, wanted.storage)
-        chosen = source[torch.from_numpy(places)]
+        bits = source.view(torch.uint8) if source.element_size() == 1 else source
+        chosen = bits[torch.from_numpy(places)].view(source.dtype)
         if kind == "sizes" and not source.is_floating_point() and source.dtype != torch.bool:
             chosen = chosen % max(smallest, 1)
         return tensors.bytes_of(chosen)
