@@ -54,6 +54,8 @@ _CHANGING: Final = {
     "socket.connect": "network", "socket.bind": "network", "socket.getaddrinfo": "network",
     "socket.sendto": "network",
 }  # fmt: skip
+#: What finds objects that nobody has handed over.
+_REACHING: Final = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
 #: Those whose last argument is an open folder that the first is relative to, or -1.
 _RELATIVE: Final = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink")
 _PACKAGE: Final = os.path.dirname(kvtrace.__file__)  # noqa: PTH120
@@ -166,10 +168,22 @@ class _Telling:
         """
         own = (str(folder), os.devnull, "/proc/self/")
         compilers = os.path.dirname(str(sys.modules["triton"].__file__))  # noqa: PTH120
+        libraries = tuple(
+            f"{os.path.dirname(str(sys.modules[name].__file__))}{os.sep}"  # noqa: PTH120
+            for name in ("os", "torch", "triton", "numpy", "kvtrace")
+        )
         active = [True]
+        tell = self.tell
 
         def hear(event: str, arguments: tuple[Any, ...]) -> None:
-            if not active or (event != "open" and event not in _CHANGING):
+            if not active:
+                return
+            code = event == "object.__setattr__" and arguments[1] == "__code__"
+            if code or event in _REACHING:
+                if not sys._getframe(1).f_code.co_filename.startswith(libraries):
+                    tell({"kind": "reaches", "what": "__code__" if code else event})
+                return
+            if event != "open" and event not in _CHANGING:
                 return
             if _is_recording():
                 return
@@ -183,9 +197,9 @@ class _Telling:
                 if isinstance(what, int):
                     return
                 what = _absolute(os.fsdecode(what), event, arguments)
-                if what.startswith(own):
+                if what.startswith(own) and not what.endswith("/mem"):
                     return
-            self.tell({"kind": kind, "what": str(what)[:200]})
+            tell({"kind": kind, "what": str(what)[:200]})
 
         sys.addaudithook(hear)
         try:

@@ -16,7 +16,8 @@ from kvtrace.text import plural
 #: Distance from 1 to the next number of each type: results in it cannot be nearer than half of it.
 EPSILON: Final = {
     "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
-    "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2,
+    "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2, "float8_e4m3fnuz": 2.0**-3,
+    "float8_e5m2fnuz": 2.0**-2,
 }  # fmt: skip
 #: What dots of float32 do to their factors on tensor cores, unless they ask for `ieee`.
 TF32: Final = 2.0**-10

@@ -22,7 +22,8 @@ from kvtrace.addons.judge.request import CannotJudge
 DTYPES: Final = {
     "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64",
     "i32": "int32", "i16": "int16", "i8": "int8", "u8": "uint8", "b1": "bool",
-    "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool",
+    "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "fp64": "float64", "fp32": "float32",
+    "fp16": "float16", "bool": "bool",
 }  # fmt: skip
 #: Sizes that names in annotations represent, in order of their appearance.
 _NAMED: Final = (197, 130, 67, 29)

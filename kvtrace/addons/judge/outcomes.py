@@ -14,6 +14,7 @@ from kvtrace.addons.judge.comparing import EPSILON, Compared, compared, numpy_dt
 from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.launches import Memory, content_of, poisoned
 from kvtrace.addons.judge.reference import Expected
+from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.ir import Op
 
 
@@ -114,7 +115,10 @@ def result_of(each: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[A
         value = each.get("value")
         return np.asarray(value if isinstance(value, int | float | bool) else np.nan, np.float64)
     content = content_of(child, each["content"])
-    return np.frombuffer(content, numpy_dtype(str(each["dtype"]))).reshape(each["shape"])
+    try:
+        return np.frombuffer(content, numpy_dtype(str(each["dtype"]))).reshape(each["shape"])
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
 
 
 def _from_inputs(found: Outcome, ops: list[Op | None], values: Values) -> None:

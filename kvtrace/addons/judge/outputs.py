@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.answers import Answer, read_answers
+from kvtrace.addons.judge.answers import Answer, Fresh, read_answers
 from kvtrace.addons.judge.calling import Answered, Result, array_of, read_answered
 from kvtrace.addons.judge.comparing import EPSILON
 from kvtrace.addons.judge.confining import EVENTS_FILE
+from kvtrace.addons.judge.fresh import SPECIAL
 from kvtrace.addons.judge.host_data import differing, made_of
 from kvtrace.addons.judge.inputs import Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
@@ -34,13 +35,15 @@ from kvtrace.addons.judge.outcomes import (
     result_of,
     solved_by,
 )
-from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES
+from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.addons.judge.request import EXAMINED, Folders, Request
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.schema.errors import KvtraceError
 
 Log = Sequence[Mapping[str, Any]]
+#: Values among which there are ties, where one index is as right as another.
+_TYING: Final = ("zero", "equal", "nearly equal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,8 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
         outputs.calls(log, answered, cases)
         for number, case in enumerate(cases):
             outputs.case(case, entries[number], answers[number] if answers else None)
-            outputs.returned(case, entries[number], answered.results.get(number, ()))
+            if number in answered.results:
+                outputs.returned(case, entries[number], answered.results[number])
         outputs.whole()
 
 
@@ -217,6 +221,15 @@ class Outputs:
             text = "the log does not tell what the candidate returned"
             self._add("cannot-judge", "unjudged", text, case=case.label)
             return
+        unplaced = next((e["unplaced"] for e in entries if "unplaced" in e), None)
+        if unplaced:
+            names = ", ".join(map(str, unplaced[:5]))
+            self._add(
+                "cannot-judge", "unjudged",
+                f"the candidate has no place for weights of the reference: {names}",
+                "give its parameters the names and shapes of the reference's", case=case.label,
+            )  # fmt: skip
+            return
         if not launches:
             self._add(
                 "not-launched", "error", "no kernel is launched: the results are not a kernel's",
@@ -258,7 +271,7 @@ class Outputs:
 
     def _raised(self, case: Case, what: str, record: dict[str, Any]) -> None:
         record["refused"] = what
-        asked = case.kind in ("given", "values") and case.label != OTHER_INTEGERS
+        asked = case.kind in ("given", "values") and case.label not in REFUSABLE
         self._add(
             "raises", "error" if asked else "note",
             f"the candidate {'fails on' if asked else 'refuses'} {case.label}: {what}",
@@ -291,9 +304,9 @@ class Outputs:
         """
         tried = False
         for fresh in answer.fresh:
-            values = Values(
-                fresh.case, self._folders.answers, fresh.expected, self._folders.answers
-            )
+            if fresh.awkward:
+                continue
+            values = self._values(fresh)
             outcome = self._outcome(values, entries)
             if not outcome.right:
                 tried = True
@@ -305,8 +318,35 @@ class Outputs:
             for each in outcome.wrong:
                 self._add_wrong(each, given.case)
             self._moved_only(values, outcome.memory)
+            self._right_on_awkward(given, entries, answer)
             return True
         return False
+
+    def _values(self, fresh: Fresh) -> Values:
+        folder = self._folders.answers
+        return Values(fresh.case, folder, fresh.expected, folder)
+
+    def _right_on_awkward(self, given: Values, entries: Log, answer: Answer) -> None:
+        """Report what launches give otherwise than the reference on awkward values."""
+        for fresh in answer.fresh:
+            outcome = self._outcome(self._values(fresh), entries) if fresh.awkward else None
+            if outcome is None or outcome.right:
+                continue
+            wrong = [each for each in outcome.wrong if each.severity == "error"]
+            integers = all(
+                e["dtype"] != "bool" and e["dtype"] not in EPSILON for e in fresh.expected.own
+            )
+            if outcome.memory.reason is not None:
+                self._add("cannot-judge", "unjudged", outcome.memory.reason, case=given.case.label)
+            elif fresh.awkward == SPECIAL or (integers and fresh.awkward in _TYING):
+                text = f"for {fresh.awkward} inputs the results are not the reference's"
+                self._add("awkward-values", "note", text, case=given.case.label)
+            elif self._host_made() == "":
+                for each in wrong:
+                    told = replace(each, message=f"for {fresh.awkward} inputs, {each.message}")
+                    self._add_wrong(told, given.case)
+            else:
+                self._host_computed(given.case.label)
 
     def _only_placed(self, answer: Answer, label: str) -> bool:
         """Whether what the host made of integers says where kernels go, and not what they store.
@@ -357,7 +397,7 @@ class Outputs:
     ) -> None:
         """Report results that are right for nothing but the values that the candidate had."""
         label = given.case.label
-        if not answer.fresh:
+        if all(each.awkward for each in answer.fresh):
             if given.case.tensors:
                 text = "the reference takes no other values of these inputs than the given ones"
                 self._add("cannot-judge", "unjudged", text, case=label)

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.fresh import is_float, is_integers, other_values
+from kvtrace.addons.judge.fresh import is_float, is_integers, other_scalar, other_values
 from kvtrace.addons.judge.grants import Numbers, Unmeasured, as_numbers, grants_of
 from kvtrace.addons.judge.inputs import (
     Case,
@@ -43,6 +43,9 @@ INITIAL: Final = "initial.json"
 #: Labels of the cases that differ from the given one in integers and booleans, and in floats.
 OTHER_INTEGERS: Final = "other integers"
 OTHER_VALUES: Final = "other values"
+OTHER_SCALARS: Final = "other numbers"
+#: Derived cases that reference or candidate may refuse, as other sizes.
+REFUSABLE: Final = (OTHER_INTEGERS, OTHER_SCALARS)
 _SEVERAL: Final = 2
 
 
@@ -104,7 +107,7 @@ def prepare(
             if reference is not None:
                 reference.own(case, folder)
         except Exception as error:
-            if case.kind in ("given", "values") and case.label != OTHER_INTEGERS:
+            if case.kind in ("given", "values") and case.label not in REFUSABLE:
                 raise CannotJudge(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
@@ -393,6 +396,9 @@ class _Maker:
         found = [self._other(base, OTHER_VALUES, floats=True)]
         if any(map(is_integers, base.inputs)):
             found.append(self._other(base, OTHER_INTEGERS, floats=False))
+        scalars = [each.value for each in base.inputs if isinstance(each, ScalarInput)]
+        if any(type(each) is float and each != 0 for each in scalars):
+            found.append(self._with_other_scalars(base))
         if views:
             found += [
                 self._like(base, as_views(plain, kind), f"{kind} views", "view")
@@ -412,6 +418,16 @@ class _Maker:
             else:
                 inputs.append(each)
         return Case(label, "values", tuple(inputs), base.weights)
+
+    def _with_other_scalars(self, base: Case) -> Case:
+        """Return the given case with other numbers in place of floats that are no tensors."""
+        inputs = [
+            replace(each, value=other_scalar(each.value, self._random))
+            if isinstance(each, ScalarInput) and type(each.value) is float
+            else each
+            for each in base.inputs
+        ]
+        return Case(OTHER_SCALARS, "values", tuple(inputs), base.weights)
 
     def _like(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
         """Fill inputs with values that the given case's tensors have."""
