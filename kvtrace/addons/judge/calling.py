@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype
+from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype, unlike
 from kvtrace.addons.judge.inputs import DTYPES, Input, TensorInput, read_cases
 from kvtrace.addons.judge.messages import Malformed, receive, send
 from kvtrace.addons.judge.reference import INITIAL
@@ -293,14 +293,12 @@ class _Caller:
             if (old.dtype, old.shape, repr(old.value)) != (new.dtype, new.shape, repr(new.value)):
                 self._unlike(rule, f"result {at} has another type, shape or value, {when}, {label}")
             elif first[at] != parts[at]:
-                size = numpy_dtype(new.dtype).itemsize
-                shape = (-1, size)
-                both = (first[at], parts[at])
-                one, two = (np.frombuffer(each, np.uint8).reshape(shape) for each in both)
-                count, of = int((one != two).any(1).sum()), len(one)
-                self._unlike(
-                    rule, f"{count:,} of {of:,} elements of result {at} differ, {when}, {label}"
-                )
+                kind = numpy_dtype(new.dtype)
+                one, two = (np.frombuffer(each, kind) for each in (first[at], parts[at]))
+                count = unlike(one, two)
+                if count:
+                    text = f"{count:,} of {one.size:,} elements of result {at} differ"
+                    self._unlike(rule, f"{text}, {when}, {label}")
 
     def _unlike(self, rule: str, text: str) -> None:
         if len(self.answered.unlike) < _MOST_TOLD:

@@ -136,6 +136,20 @@ def compared(
     return replace(told, tolerance="derived", other_meaning=other_meaning)
 
 
+def unlike(one: NDArray[Any], other: NDArray[Any]) -> int:
+    """Return how many elements of two results of the same launches are not the same.
+
+    Floats may differ by roundings: sums of a library follow how many threads it takes.
+    """
+    if one.tobytes() == other.tobytes():
+        return 0
+    if one.dtype.kind == "c":
+        return int((one != other).sum())
+    exact = one.astype(np.float64)
+    told = compared(0, other, exact, one, str(one.dtype), tf32=False, planes="")
+    return told.wrong
+
+
 def _told(
     at: int, got: NDArray[Any], expected: NDArray[Any], wrong: NDArray[np.bool_],
     difference: NDArray[np.float64], allowed: NDArray[np.float64],

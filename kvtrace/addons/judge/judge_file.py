@@ -158,7 +158,7 @@ class _Run:
         ruled = run_confined(
             partial(_examine, request, self._text.largest, folders, scratch / "examiner"),
             scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
-            reads=[folders.inputs, folders.child, folders.answered], unconfined=request.unconfined,
+            reads=[folders.inputs, folders.child], unconfined=request.unconfined,
         )  # fmt: skip
         done: Examination = running.answer()
         self.times |= {**done.seconds, "examiner": ruled.seconds}

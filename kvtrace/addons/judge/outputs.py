@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.judge.answers import Answer, Fresh, read_answers
 from kvtrace.addons.judge.calling import Answered, Result, array_of, read_answered
-from kvtrace.addons.judge.comparing import EPSILON
+from kvtrace.addons.judge.comparing import EPSILON, unlike
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.fresh import SPECIAL
 from kvtrace.addons.judge.host_data import differing, made_of
@@ -189,14 +189,11 @@ class Outputs:
         got = [result_of(each, memory, self._folders.child) for each in views]
         bytes_ = [array_of(each, self._folders.answered) for each in results]
         for at, (one, two) in enumerate(zip(got, bytes_, strict=False)):
-            if one.shape == two.shape and one.dtype == two.dtype and one.tobytes() == two.tobytes():
-                continue
             text = f"result {at} is not what the recorded launches leave"
             if one.shape == two.shape and one.dtype == two.dtype:
-                size = max(one.dtype.itemsize, 1)
-                left = np.frombuffer(one.tobytes(), np.uint8).reshape(-1, size)
-                right = np.frombuffer(two.tobytes(), np.uint8).reshape(-1, size)
-                count = int((left != right).any(1).sum())
+                count = unlike(one, two)
+                if not count:
+                    continue
                 text += f": {count:,} of {one.size:,} elements differ"
             self._add(
                 "returned-otherwise", "error", text,
