@@ -110,6 +110,7 @@ def compared(
         lost = float(np.max((np.abs(mine - truth) / around)[both & (around > 0)], initial=0.0))
         step = EPSILON[dtype] * (_ORDER if dtype in ("float32", "float64") else 1)
         allowed = (step + _FACTOR * lost + (_CUT * TF32 if tf32 else 0)) * around
+        allowed = np.where(finite, allowed, 0.0)
         same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == mine)
         same |= np.isnan(value) & np.isnan(mine)
         difference = np.where(same, 0.0, np.abs(value - truth))
