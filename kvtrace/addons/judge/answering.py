@@ -204,7 +204,8 @@ def _threads() -> int:
 
 def _states() -> dict[str, Any]:
     """Return the states of generators of random numbers."""
-    kind, keys, *rest = np.random.get_state(legacy=True)
+    state: tuple[Any, ...] = tuple(np.random.get_state(legacy=True))
+    kind, keys, *rest = state
     return {
         "random": random.getstate(),
         "numpy.random": (kind, bytes(keys), *rest),

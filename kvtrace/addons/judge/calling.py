@@ -358,8 +358,7 @@ def _results(header: dict[str, Any], content: bytes) -> tuple[list[Result], list
             parts.append(b"")
             continue
         dtype, shape = each.get("dtype"), each.get("shape")
-        whole = isinstance(shape, list) and len(shape) <= _MOST_AXES
-        if dtype not in _TYPES or not whole:
+        if dtype not in _TYPES or not isinstance(shape, list) or len(shape) > _MOST_AXES:
             raise Malformed(f"a result of the type {str(dtype)[:40]}")
         if not all(type(size) is int and 0 <= size < 1 << 40 for size in shape):
             raise Malformed("a result of no shape")
