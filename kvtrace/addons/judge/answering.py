@@ -166,7 +166,7 @@ def _reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
             if type(each) not in _PLAIN:
                 odd.append(f"result {at} is a {type(each).__name__[:40]!a}, no plain tensor")
             elif attributes(each):
-                odd.append(f"result {at} is a tensor with attributes of its own")
+                odd.append(f"result {at} is a tensor with separate attributes")
             with no_function(), no_dispatch():
                 if type(each) not in _PLAIN:
                     each = cast(each, torch.Tensor)

@@ -7,6 +7,7 @@ drawn here, for which launches have to be right, too.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -28,6 +29,8 @@ from kvtrace.addons.judge.request import Place
 
 #: Elements of a case that is drawn with awkward values, too.
 _MOST_ELEMENTS: Final = 1 << 21
+#: Seconds of processor time after which no further kind of them is drawn.
+_AWKWARD_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,10 @@ def _awkward(
     floats = [each for each in case.inputs if is_floats(each)]
     if not floats or sum(each.storage for each in case.tensors) > _MOST_ELEMENTS:
         return
+    begun = time.process_time()
     for at, kind in enumerate((*AWKWARD, SPECIAL)):
+        if time.process_time() > begun + _AWKWARD_SECONDS:
+            return
         drawn = _other_values(
             case, inputs, folder, random, f"awkward{at}", floats, (), scaled=False, awkward=kind
         )

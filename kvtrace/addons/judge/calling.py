@@ -70,7 +70,7 @@ class Answered:
     Attributes:
         order: The case of each call.
         results: The results of each case's first call, by the case's number.
-        odd: Why results are no plain tensors, where they are not.
+        odd: Which results are something else than plain tensors.
         unlike: Results that are otherwise in another call of the same case, or later: sentences.
         drew: What drew random numbers in a call.
         whole: Whether all calls were answered.
@@ -321,7 +321,7 @@ class _Caller:
 
 
 def _told(given: Input) -> dict[str, Any]:
-    """Return what the candidate's process is told of an input: not where its contents are."""
+    """Return what the candidate's process is given of an input, but not where its contents are."""
     if isinstance(given, TensorInput):
         return {
             "name": given.name, "dtype": given.dtype, "shape": given.shape,
@@ -340,7 +340,7 @@ def _results(header: dict[str, Any], content: bytes) -> tuple[list[Result], list
     """Read results, and the bytes of each.
 
     Raises:
-        Malformed: what is told of them does not fit.
+        Malformed: what describes them does not fit.
 
     """
     given = header.get("results")
@@ -349,11 +349,11 @@ def _results(header: dict[str, Any], content: bytes) -> tuple[list[Result], list
     results, parts, at = [], [], 0
     for each in given:
         if not isinstance(each, dict):
-            raise Malformed("a result that is no object")
+            raise Malformed("a result that is not an object")
         if "value" in each:
             value = each["value"]
             if not isinstance(value, int | float) and value is not None:
-                raise Malformed("a result that is no number")
+                raise Malformed("a result that is not a number")
             results.append(Result("", (), value=None if value is None else float(value)))
             parts.append(b"")
             continue

@@ -3,7 +3,7 @@
 What inputs mean is kept as far as it shows: among other numbers, zeros, infinities and NaNs stay
 where they are, what is in order stays in order, permutations stay permutations, and nothing leaves
 the range that it had. Where all numbers are the same, as ones and zeros of weights at their start,
-that says nothing: they are drawn anew.
+that says nothing: they are drawn from scratch.
 
 Awkward values are drawn besides, of the sign and, below 1, of the size that was given.
 """
@@ -19,7 +19,7 @@ from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype, strided
 from kvtrace.addons.judge.inputs import Input, TensorInput
 
 #: Awkward values: what a formula may overflow for, lose by a difference, or divide by.
-AWKWARD: Final = ("large", "tiny", "negative", "zero", "equal", "nearly equal")
+AWKWARD: Final = ("large", "nearly equal", "zero", "equal", "negative", "tiny")
 #: NaN and infinities: a right kernel may define them otherwise.
 SPECIAL: Final = "infinite or NaN"
 _LARGE: Final = 64.0

@@ -54,7 +54,7 @@ def receive(descriptor: int, most: int) -> tuple[dict[str, Any], bytes] | None:
     except (ValueError, RecursionError) as error:
         raise Malformed(f"a message that is not JSON: {error}") from error
     if not isinstance(header, dict):
-        raise Malformed("a message that is no object")
+        raise Malformed("a message that is not an object")
     return header, content
 
 

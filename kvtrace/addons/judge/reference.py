@@ -73,7 +73,7 @@ def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
 
     begin(folder)
     module = tensors.imported(file, "kvtrace_candidate")
-    torch.manual_seed(0)  # inputs that the candidate's file makes are no secret of it
+    torch.manual_seed(0)  # inputs that the candidate's file makes are known to it
     write_cases(folder, [_made(getattr(module, function), folder)])
 
 
@@ -420,7 +420,7 @@ class _Maker:
         return Case(label, "values", tuple(inputs), base.weights)
 
     def _with_other_scalars(self, base: Case) -> Case:
-        """Return the given case with other numbers in place of floats that are no tensors."""
+        """Return the given case with other numbers in place of floats outside of tensors."""
         inputs = [
             replace(each, value=other_scalar(each.value, self._random))
             if isinstance(each, ScalarInput) and type(each.value) is float

@@ -128,8 +128,8 @@ def test_what_is_odd_and_draws_is_noted_in_short(tmp_path):
     [
         ({}, b"", "without results"),
         ({"results": [{}] * 65}, b"", "too many"),
-        ({"results": [3]}, b"", "no object"),
-        ({"results": [{"value": "3"}]}, b"", "no number"),
+        ({"results": [3]}, b"", "not an object"),
+        ({"results": [{"value": "3"}]}, b"", "not a number"),
         ({"results": [{"dtype": "O", "shape": [1]}]}, b"x" * 8, "of the type O"),
         ({"results": [{"dtype": "float32", "shape": [1] * 17}]}, b"x" * 4, "of the type"),
         ({"results": [{"dtype": "float32", "shape": [-1]}]}, b"", "no shape"),

@@ -36,7 +36,7 @@ def test_what_is_sent_is_received():
         (SIZES.pack(2, 1 << 60) + b"{}", "bytes"),
         (SIZES.pack(9, 0) + b"{}", "cut off"),
         (SIZES.pack(2, 9) + b"{}1234", "cut off"),
-        (SIZES.pack(2, 0) + b"[]", "no object"),
+        (SIZES.pack(2, 0) + b"[]", "not an object"),
         (SIZES.pack(3, 0) + b"\x80\x04.", "not JSON"),
         (SIZES.pack(200_000, 0) + b"[" * 200_000, "not JSON"),
     ],
