@@ -36,6 +36,9 @@ from kvtrace.addons.judge.walls import (
 
 #: The descriptor that a confined process writes events to; they arrive in a file of that name.
 EVENTS: Final = 3
+#: Those that calls come from, and that answers to them are written to, where it is given any.
+CALLS: Final = 4
+ANSWERS: Final = 5
 EVENTS_FILE: Final = "events"
 _OWN: Final = ("home", "work", "temporary")
 #: What the process ends with that came to its end; another code ends one that was ended before.
@@ -119,6 +122,7 @@ def clean_environment() -> dict[str, str]:
 def run_confined(
     work: Callable[[], object], folder: Path, *, seconds: float, memory_mb: int,
     reads: Sequence[Path] = (), code: Sequence[Path] = (), unconfined: bool = False,
+    calls: Sequence[int] = (),
 ) -> Ended:  # fmt: skip
     """Run a function in a confined process, wait for it, and take over the files that it leaves.
 
@@ -132,13 +136,14 @@ def run_confined(
         reads: Files and folders that it may read besides the system's and Python's.
         code: Python files that it may import, with what they may import beside them: copies.
         unconfined: Whether to run it also where this system cannot keep it from the host.
+        calls: Descriptors that it gets as `CALLS` and `ANSWERS`; none: it has no such.
 
     Raises:
         CannotConfine: it cannot, and `unconfined` is false.
 
     """
     folder.mkdir(parents=True, exist_ok=True)
-    run = _Run(work, folder, seconds, memory_mb << 20, tuple(reads), tuple(code))
+    run = _Run(work, folder, seconds, memory_mb << 20, tuple(reads), tuple(code), tuple(calls))
     try:
         return run.ended(apart=True)
     except CannotConfine:
@@ -155,6 +160,7 @@ class _Run:
     memory: int
     reads: tuple[Path, ...]
     code: tuple[Path, ...]
+    calls: tuple[int, ...]
 
     def ended(self, *, apart: bool) -> Ended:
         """Fork the supervisor, and wait for what it tells."""
@@ -249,7 +255,7 @@ class _Supervisor:
         child = os.fork()
         if child == 0:
             self._be_confined(printing, telling, ready)
-        for each in (telling, printing, ready):
+        for each in (telling, printing, ready, *self._run.calls):
             os.close(each)
         told = os.read(walls, _MOST_TOLD)
         if told != _READY:
@@ -360,13 +366,13 @@ class _Supervisor:
             os._exit(code)
 
     def _put_up_walls(self, printing: int, telling: int, ready: int) -> int:
-        """Confine this process; return where `ready` is then, next to its four descriptors."""
+        """Confine this process; return where `ready` is then, next to its other descriptors."""
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
         os.nice(self._ahead)
         if self._apart:
             system_calls.set_host_name(b"localhost")
         nothing = os.open(os.devnull, os.O_RDONLY)
-        opened = [nothing, printing, printing, telling, ready]
+        opened = [nothing, printing, printing, telling, *self._run.calls, ready]
         high = [fcntl.fcntl(each, fcntl.F_DUPFD, len(opened)) for each in opened]
         for number, each in enumerate(high):
             os.dup2(each, number)
@@ -379,7 +385,7 @@ class _Supervisor:
         privileges.limit(self._addresses, self._run.seconds, apart=self._apart)
         landlock.restrict(folder)
         filters.install()
-        return EVENTS + 1
+        return len(opened) - 1
 
 
 def _settle_in(folder: Path) -> None:

@@ -8,6 +8,7 @@ examiner takes, from which the examiner is forked.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import shutil
@@ -27,6 +28,7 @@ from kvtrace.addons.judge.confining import EVENTS_FILE, Ended, run_confined
 from kvtrace.addons.judge.request import (
     EXAMINED,
     MISSING,
+    SEED_FILE,
     CannotJudge,
     FileText,
     Folders,
@@ -120,6 +122,11 @@ class _Run:
     def judged(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Run all of it; return what is wrong, and what the examiner left."""
         child = self._scratch / "child"
+        given = self._given_seed
+        self._seed = secrets.randbits(128) if given is None else given
+        drawn = hashlib.blake2b(self._seed.to_bytes(16), digest_size=16, person=b"calls")
+        file = self._scratch / SEED_FILE  # this process alone has the whole seed
+        file.write_text(drawn.hexdigest(), encoding="ascii")
         names = self._text.parameters.get(self.request.entry.name, ())
         with beside() as running:
             running.ask(run_file, self.request, self._text, names, self._scratch)
@@ -144,12 +151,10 @@ class _Run:
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Have results compared by another process, and judge rules at the same time."""
         scratch, request = self._scratch, self.request
-        folders = Folders(scratch / "inputs", scratch / "child", scratch / "answers")
-        given = self._given_seed
-        seed = secrets.randbits(128) if given is None else given  # after the candidate's end
-        if request.reference is not None:
-            self.seed = {"value": f"{seed:032x}", "given": given is not None}
-        running.ask(compare_results, request, seed, folders, scratch / "results")
+        left = (scratch / name for name in ("inputs", "child", "answers", "answered"))
+        folders = Folders(*left)
+        self.seed = {"value": f"{self._seed:032x}", "given": self._given_seed is not None}
+        running.ask(compare_results, request, self._seed, folders, scratch / "results")
         ruled = run_confined(
             partial(_examine, request, self._text.largest, folders, scratch / "examiner"),
             scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,

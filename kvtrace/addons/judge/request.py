@@ -18,6 +18,8 @@ from kvtrace.addons.judge.parsing import read_file as read_file
 
 #: Classes of files in the style of KernelBench: the candidate's, then the reference's.
 MODELS: Final = ("ModelNew", "Model")
+#: The file of what inputs, and number and order of calls, are drawn from.
+SEED_FILE: Final = "seed"
 #: The file that a process leaves which examines.
 EXAMINED: Final = "examined.json"
 #: The message if torch or Triton cannot be imported.
@@ -67,11 +69,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where the processes left what they made: cases, launches, and results of the reference."""
+    """Where the processes left what they made.
+
+    Attributes:
+        inputs: Cases.
+        child: The candidate's launches.
+        answers: Results of the reference.
+        answered: What the candidate returned.
+
+    """
 
     inputs: Path
     child: Path
     answers: Path
+    answered: Path
 
 
 def entry_of(text: FileText, named: str | None) -> Place:

@@ -7,6 +7,7 @@ this file, too, to ask for `run_file`, so what takes long is imported where that
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from kvtrace.addons.judge.confining import Ended, run_confined
 from kvtrace.addons.judge.request import (
     INPUTS,
     MISSING,
+    SEED_FILE,
     CannotJudge,
     FileText,
     Folders,
@@ -64,19 +66,22 @@ class _Timed:
 
     def __call__(
         self, name: str, folder: Path, work: Callable[[], None], reads: Sequence[Path],
-        code: Sequence[Path] = (),
+        code: Sequence[Path] = (), calls: Sequence[int] = (),
     ) -> Ended:  # fmt: skip
         request = self._request
         told = run_confined(
             work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
-            code=code, unconfined=request.unconfined,
+            code=code, unconfined=request.unconfined, calls=calls,
         )  # fmt: skip
         self.seconds[name] = told.seconds
         return told
 
 
 def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> Ran:
-    """Make inputs and right results, and run the candidate on them; all is left in `scratch`.
+    """Make inputs, and run the candidate on them; all is left in `scratch`.
+
+    The file `SEED_FILE` of it says what inputs, their order and number are drawn from. No process
+    that the candidate is forked from reads it.
 
     Args:
         request: What is judged.
@@ -90,6 +95,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     """
     begun = time.monotonic()
     import_libraries(request.target)
+    from kvtrace.addons.judge.calling import forked
     from kvtrace.addons.judge.child import run_candidate
     from kvtrace.addons.judge.reference import ask_for_inputs, prepare
 
@@ -107,13 +113,41 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
             raise CannotJudge(f"{function}() of {text.path} {done.in_words}: {done.last_line}")
     inputs, child = scratch / "inputs", scratch / "child"
     theirs = [] if request.reference is None else [request.reference.file]
-    work = partial(prepare, request, inputs, asked, names, text.blocks)
-    reference = ended("reference", inputs, work, [] if asked is None else [asked], theirs)
+    seed = scratch / SEED_FILE
+    work = partial(prepare, request, inputs, asked, names, text.blocks, seed)
+    reads = [seed] if asked is None else [asked, seed]
+    reference = ended("reference", inputs, work, reads, theirs)
     if reference.how != "whole":
         return Ran(reference, None, ended.seconds)
-    work = partial(run_candidate, request, inputs, child)
-    candidate = ended("candidate", child, work, [inputs], own)
+    told, telling = os.pipe()
+    hearing, answering = os.pipe()
+    caller = forked(
+        os.getpid(),
+        partial(_hand_over, request, scratch, telling, hearing, closing=(told, answering)),
+    )
+    for each in (telling, hearing):
+        os.close(each)
+    try:
+        work = partial(run_candidate, request, child)
+        candidate = ended("candidate", child, work, [], own, calls=(told, answering))
+    finally:
+        for each in (told, answering):
+            os.close(each)
+        os.waitpid(caller, 0)  # it sees the end of both pipes
     return Ran(reference, candidate, ended.seconds)
+
+
+def _hand_over(
+    request: Request, scratch: Path, telling: int, hearing: int, *, closing: Sequence[int]
+) -> None:
+    from kvtrace.addons.judge.calling import hand_over
+
+    for each in closing:
+        os.close(each)
+    hand_over(
+        scratch / "inputs", scratch / SEED_FILE, scratch / "answered", telling, hearing,
+        seconds=request.seconds, most=request.memory_mb << 20,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +170,14 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
     ended = _Timed(request)
     answers = None
     if request.reference is not None:
-        work = partial(answer, request.reference, folders.inputs, folders.answers, seed)
-        reads, code = [folders.inputs], [request.reference.file]
+        seeds = (folders.inputs.parent / SEED_FILE, seed)
+        work = partial(answer, request.reference, folders.inputs, folders.answers, *seeds)
+        reads, code = [folders.inputs, seeds[0]], [request.reference.file]
         answers = ended("answers", folders.answers, work, reads, code)
         if answers.how != "whole":
             return Examination(answers, None, ended.seconds)
-    reads = [each for each in (folders.inputs, folders.child, folders.answers) if each.exists()]
+    left = (folders.inputs, folders.child, folders.answers, folders.answered)
+    reads = [each for each in left if each.exists()]
     results = ended("results", folder, partial(examine_results, request, folders, folder), reads)
     return Examination(answers, results, ended.seconds)
 
