@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,6 @@ from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.confining import ANSWERS, CALLS
 from kvtrace.addons.judge.inputs import Input, ScalarInput, TensorInput, tensor_of
 from kvtrace.addons.judge.messages import SIZES, receive
-from kvtrace.evaluate.threads import ONE_THREAD
 
 _MOST_BYTES: Final = 1 << 31
 _TIMERS: Final = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
@@ -45,8 +44,6 @@ class Answering:
 
     def __init__(self) -> None:
         self._read = _reader()
-        with ONE_THREAD:
-            pass  # the first launch would have NumPy's BLAS start its threads
         self._threads = _threads()
         self._held: dict[int, list[Any]] = {}
         #: The last tensors of each description, whose contents may be overwritten.
@@ -203,10 +200,10 @@ def _number(value: float) -> str:
 
 
 def _threads() -> int:
-    """Return how many threads there are, without those that run functions of kvtrace."""
+    """Return how many threads run Python, without those that run functions of kvtrace."""
     targets = (getattr(each, "_target", None) for each in threading.enumerate())
     own = sum(str(getattr(each, "__module__", "")).startswith("kvtrace.") for each in targets)
-    return sum(1 for _ in Path("/proc/self/task").iterdir()) - own
+    return len(sys._current_frames()) - own
 
 
 def _states() -> dict[str, Any]:
