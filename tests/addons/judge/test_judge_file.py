@@ -248,7 +248,7 @@ def test_what_libraries_replace_when_they_are_imported_is_no_attack(tmp_path):
         RIGHT["relu"].read_text().replace("import torch\n", "import torch._inductor\n", 1)
     )
     request = Request(entry_of(read_file(path), None), Place(FOLDER / "references.py", "relu"))
-    assert rules_of(judge_file(request)) == set()
+    assert rules_of(judge_file(request), "error", "unjudged", "warning") == set()
 
 
 @pytest.mark.process
