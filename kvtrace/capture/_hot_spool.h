@@ -42,8 +42,14 @@ struct spool {
   char folder[];
 };
 
+/* Returns the spool of this process; a forked child has none: whoever holds its lock is not there. */
+static struct spool *own_spool(recorder *self) {
+  if (self->spool && self->spool->process != getpid()) self->spool = NULL;
+  return self->spool;
+}
+
 static void spool_lock(recorder *self) {
-  if (self->spool) pthread_mutex_lock(&self->spool->lock);
+  if (own_spool(self)) pthread_mutex_lock(&self->spool->lock);
 }
 
 static void spool_unlock(recorder *self) {
@@ -208,7 +214,7 @@ static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   const char *folder;
   Py_ssize_t length;
   if (!PyArg_ParseTuple(args, "y#:spool_begin", &folder, &length)) return NULL;
-  if (self->spool || memchr(folder, 0, (size_t)length)) Py_RETURN_FALSE;
+  if (own_spool(self) || memchr(folder, 0, (size_t)length)) Py_RETURN_FALSE;
   struct spool *spool = calloc(1, sizeof *spool + (size_t)length + 1);
   if (!spool) return PyErr_NoMemory();
   pthread_condattr_t monotonic;
@@ -236,7 +242,7 @@ static PyObject *recorder_spool_add(PyObject *object, PyObject *content) {
   char *bytes;
   Py_ssize_t count;
   if (PyBytes_AsStringAndSize(content, &bytes, &count)) return NULL;
-  if (!self->spool) Py_RETURN_NONE;
+  if (!own_spool(self)) Py_RETURN_NONE;
   pthread_mutex_lock(&self->spool->lock);
   char *room = spool_room(self->spool, (size_t)count);
   if (room) {
@@ -250,7 +256,7 @@ static PyObject *recorder_spool_add(PyObject *object, PyObject *content) {
 static PyObject *recorder_spool_switch(PyObject *object, PyObject *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
-  if (!self->spool) Py_RETURN_NONE;
+  if (!own_spool(self)) Py_RETURN_NONE;
   pthread_mutex_lock(&self->spool->lock);
   spool_take(self);
   self->spool->current = !self->spool->current;
@@ -261,7 +267,7 @@ static PyObject *recorder_spool_switch(PyObject *object, PyObject *unused) {
 static PyObject *recorder_spool_empty(PyObject *object, PyObject *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
-  if (!self->spool) Py_RETURN_NONE;
+  if (!own_spool(self)) Py_RETURN_NONE;
   pthread_mutex_lock(&self->spool->lock);
   int former = !self->spool->current;
   self->spool->files[former].used = 0;
@@ -272,12 +278,8 @@ static PyObject *recorder_spool_empty(PyObject *object, PyObject *unused) {
 
 /* Lets go of the spool; `wait`s until all is written, for a while, without the interpreter's lock. */
 static void spool_end(recorder *self, int wait) {
-  struct spool *spool = self->spool;
+  struct spool *spool = own_spool(self);
   if (!spool) return;
-  if (spool->process != getpid()) {
-    self->spool = NULL;
-    return;
-  }
   pthread_mutex_lock(&spool->lock);
   spool_take(self);
   spool->ending = 1;
