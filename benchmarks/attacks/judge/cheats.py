@@ -24,7 +24,7 @@ QUESTIONS = [
     Question("sizes:last_of_tail", "row_sum", ROWS),
     Question(
         "sizes:offsets_of_32_bits", "double", ("x=f32[64, 1000]",),
-        ("--at", "rows=3_000_000, columns=1000"),
+        ("--at", "grid_x=3_000_000, n=1000"),
     ),
     Question("sizes:grid_beyond_device", "double", ("x=f32[70000, 2]",)),
     Question("zero_factor:factor_of_zero", "scale"),
