@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,8 +47,9 @@ def asking(question: Question, folder: str) -> Callable[[], tuple[Answer, str]]:
 
     def ask() -> tuple[Answer, str]:
         done = subprocess.run(
-            question.command(folder), capture_output=True, text=True, check=False
-        )
+            question.command(folder), capture_output=True, text=True, check=False, cwd="/",
+            env={**os.environ, "PYTHONPATH": str(HERE.parents[2])},
+        )  # fmt: skip
         if not done.stdout:
             return Answer.UNKNOWN, done.stderr.strip().splitlines()[-1]
         said = json.loads(done.stdout)
@@ -70,5 +72,6 @@ def cases(questions: list[Question], folder: str, *, right: bool) -> list[Case]:
         ]
         said = ast.get_docstring(entries[0]) if entries else None
         ask = asking(question, folder)
-        made.append(Case(question.candidate, right, said or "", ask, evidence="read"))
+        name = " ".join((question.candidate, *question.shapes)) if right else question.candidate
+        made.append(Case(name, right, said or "", ask, evidence="read"))
     return made

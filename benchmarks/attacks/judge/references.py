@@ -139,3 +139,19 @@ def keep_nonzero(x):
 def widen(x):
     return x.to(torch.float32) * 0.5
 
+
+
+def matmul_of_fp8(x, y):
+    return x.float() @ y.float()
+
+
+def geglu(gate, up):
+    return F.gelu(gate, approximate="tanh") * up
+
+
+def relu_squared(x):
+    return torch.relu(x) ** 2
+
+
+def dyt(x, alpha, weight, bias):
+    return torch.tanh(alpha * x) * weight + bias

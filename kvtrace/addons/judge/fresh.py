@@ -128,7 +128,8 @@ def _awkward(
     known = result[changing]
     if not known.size:
         return result
-    signed, wide = bool((values < 0).any()), float(np.abs(values[np.isfinite(values)]).max()) > 1
+    signed = bool((values < 0).any()) or not np.isfinite(values).any()
+    wide = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) > 1
     if kind == "large" and wide:
         known = known * _LARGE
     elif kind == "tiny":
