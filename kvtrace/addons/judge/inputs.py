@@ -35,7 +35,8 @@ _SCALAR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?([-+\w.]+)\s*")
 _MOST_UNEQUAL: Final = 6
 _MOST_NUMBERS: Final = 2
 #: Elements of the largest tensor in a case with one large extent.
-_MANY: Final = 1 << 17
+_MANY: Final = 1 << 15
+_MANY_OF_VECTORS: Final = 1 << 17
 _MANY_OF_SQUARES: Final = 1 << 14
 _MOST_ELEMENTS: Final = 1 << 21
 _BYTES: Final = {"int8": (-128, 128), "uint8": (0, 256)}
@@ -181,7 +182,9 @@ def other_sizes(
         )
     )
     tried: set[tuple[tuple[int, int], ...]] = set()
-    chosen = chain(_large(inputs, extents), _changes(extents, blocks), _named(extents, numbers))
+    chosen = chain(
+        _large(inputs, extents), _changes(extents, blocks), _named(inputs, extents, numbers)
+    )
     for change in chosen:
         key = tuple(sorted(change.items()))
         if key in tried or all(a == b for a, b in change.items()):
@@ -211,18 +214,31 @@ def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int
     if not extents:
         return
     first = extents[0]
-    twice = any(each.shape.count(first) > 1 for each in inputs if isinstance(each, TensorInput))
+    shapes = [each.shape for each in inputs if isinstance(each, TensorInput)]
+    twice = any(shape.count(first) > 1 for shape in shapes)
     many = _MANY_OF_SQUARES if twice else _MANY
+    many = _MANY_OF_VECTORS if max(map(len, shapes)) == 1 else many
     growth = (many / max(_largest(inputs, {}), 1)) ** (1 / 2 if twice else 1)
     if growth > 1:
         yield {first: int(first * growth) | 1}
 
 
-def _named(extents: Sequence[int], numbers: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Let the first extent be numbers of the file, below or at which something may differ."""
-    for number in numbers[:_MOST_NUMBERS] if extents else ():
-        yield {extents[0]: number}
-        yield {extents[0]: number + 1}
+def _named(
+    inputs: Sequence[Input], extents: Sequence[int], numbers: Sequence[int]
+) -> Iterator[dict[int, int]]:
+    """Let the first extent, or the elements, be numbers of the file, or just more.
+
+    Below, at or beyond them something may differ.
+    """
+    if not extents:
+        return
+    first, largest = extents[0], _largest(inputs, {})
+    for number in numbers[:_MOST_NUMBERS]:
+        if largest == first:
+            yield {first: number}
+        yield {first: number + 1}
+        if largest > first:
+            yield {first: number * first // largest + 1}
 
 
 def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from kvtrace.addons.judge.confining import EVENTS, EVENTS_FILE, run_confined
 from kvtrace.addons.judge.errors import CannotJudge
+from kvtrace.addons.judge.surroundings import reads_of
 from kvtrace.addons.judge.walls import leftovers, neighbors
 
 #: Functions that make inputs, by what files call them.
@@ -44,6 +45,9 @@ class FileText:
         parameters: of each of these, of a class those of its `forward`.
         blocks: powers of two in it, which may be the sizes of blocks.
         numbers: other whole numbers in it, of which it may make a difference.
+        reads: what its functions and classes read of their surroundings, and `""`: the rest.
+        used: names that each of them mentions.
+        imported: modules that it imports.
         largest: the text of `LARGEST = "rows=…"`, sizes that the file says it is for.
 
     """
@@ -55,6 +59,9 @@ class FileText:
     parameters: Mapping[str, tuple[str, ...]]
     blocks: tuple[int, ...]
     numbers: tuple[int, ...]
+    reads: Mapping[str, tuple[str, ...]]
+    used: Mapping[str, frozenset[str]]
+    imported: tuple[str, ...]
     largest: str | None
 
 
@@ -81,7 +88,10 @@ def read_file(path: Path) -> FileText:
     return FileText(
         path, tuple(told["launching"]), tuple(told["outermost"]), frozenset(told["parameters"]),
         {name: tuple(listed) for name, listed in told["parameters"].items()},
-        tuple(told["blocks"]), tuple(told["numbers"]), told["largest"],
+        tuple(told["blocks"]), tuple(told["numbers"]),
+        {name: tuple(listed) for name, listed in told["reads"].items()},
+        {name: frozenset(listed) for name, listed in told["used"].items()},
+        tuple(told["imported"]), told["largest"],
     )  # fmt: skip
 
 
@@ -136,6 +146,9 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         "parameters": {name: _parameters(node) for name, node in defined.items()},
         "blocks": _blocks(tree),
         "numbers": _numbers(tree),
+        "reads": reads_of(tree),
+        "used": {name: sorted(set(_names(node))) for name, node in defined.items()},
+        "imported": sorted(_imported(tree)),
         "largest": _largest(tree),
     }
 
@@ -183,6 +196,18 @@ def _blocks(tree: ast.AST) -> tuple[int, ...]:
         and node.value & (node.value - 1) == 0
     }
     return tuple(sorted(numbers))
+
+
+def _imported(tree: ast.AST) -> set[str]:
+    """Return the modules that a file imports, by their first names."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {each.name.partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module] if node.module else [each.name for each in node.names]
+            found |= {name.partition(".")[0] for name in names}
+    return found
 
 
 def _numbers(tree: ast.AST) -> tuple[int, ...]:
