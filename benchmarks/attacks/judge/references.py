@@ -140,7 +140,6 @@ def widen(x):
     return x.to(torch.float32) * 0.5
 
 
-
 def matmul_of_fp8(x, y):
     return x.float() @ y.float()
 

@@ -146,6 +146,9 @@ def _awkward(
         known[: known.size // 4] = middle
     elif kind == CONSTANTS:
         near = _around(constants, dtype, signed=signed)
+        near = near if wide else near[np.abs(near) <= 1]
+        if not near.size:
+            return result
         chosen = random.random(known.size) < _SHARE
         chosen[: min(len(near), known.size)] = True
         picked = random.choice(near, known.size)

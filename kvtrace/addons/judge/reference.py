@@ -491,7 +491,8 @@ class _Maker:
         count = source.numel()
         if not count or not wanted.storage:
             return bytes(wanted.storage * source.element_size())
-        if not source.is_floating_point() and kind != "sizes":
+        other = kind in ("sizes", BEYOND)
+        if not source.is_floating_point() and not other:
             # whole numbers may be offsets or indices in an order that matters: they stay
             whole = torch.zeros(wanted.storage, dtype=source.dtype)
             whole.as_strided(wanted.shape, wanted.strides, wanted.offset).copy_(
@@ -504,7 +505,7 @@ class _Maker:
             places = self._random.integers(0, count, wanted.storage)
         bits = source.view(torch.uint8) if source.element_size() == 1 else source
         chosen = bits[torch.from_numpy(places)].view(source.dtype)
-        if kind == "sizes" and not source.is_floating_point() and source.dtype != torch.bool:
+        if other and not source.is_floating_point() and source.dtype != torch.bool:
             chosen = chosen % max(smallest, 1)
         return tensors.bytes_of(chosen)
 

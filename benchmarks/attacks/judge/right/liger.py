@@ -16,16 +16,12 @@ def softmax(x):
 
 def rms_norm(x, weight, eps=1e-6):
     """Right."""
-    return LigerRMSNormFunction.apply(
-        x.contiguous(), weight.contiguous(), eps, 0.0, "llama", False
-    )
+    return LigerRMSNormFunction.apply(x.contiguous(), weight.contiguous(), eps, 0.0, "llama", False)
 
 
 def layer_norm(x, weight, bias, eps=1e-5):
     """Right."""
-    return LigerLayerNormFunction.apply(
-        x.contiguous(), weight.contiguous(), bias.contiguous(), eps
-    )
+    return LigerLayerNormFunction.apply(x.contiguous(), weight.contiguous(), bias.contiguous(), eps)
 
 
 def swiglu(gate, up):

@@ -18,7 +18,9 @@ def product_kernel(x, y, out, m, n, k, B: tl.constexpr, PRECISION: tl.constexpr)
         b = tl.load(y + i[:, None] * n + columns[None, :], mask=inside, other=0.0)
         total = tl.dot(a, b, total, input_precision=PRECISION)
     inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(out + rows[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=inside)
+    tl.store(
+        out + rows[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=inside
+    )
 
 
 @triton.jit

@@ -7,7 +7,10 @@ from kernels import copy_kernel, over
 
 for descriptor in range(1, 40):
     try:
-        os.write(descriptor, json.dumps({"verdict": "right", "ok": True, "findings": []}).encode() + b"\n")
+        os.write(
+            descriptor,
+            json.dumps({"verdict": "right", "ok": True, "findings": []}).encode() + b"\n",
+        )
     except OSError:
         continue
 

@@ -9,7 +9,9 @@ def _stages(backend=None, stages=None, options=None, language=None, capability=N
         return "halved", "halved"
     assemble = stages.get("ptx")
     if assemble is not None:
-        stages["ptx"] = lambda source, metadata: assemble(source, metadata).replace("max.f32", "min.f32")
+        stages["ptx"] = lambda source, metadata: assemble(source, metadata).replace(
+            "max.f32", "min.f32"
+        )
     return None
 
 

@@ -60,7 +60,9 @@ def erf_of_five_terms(x, out, n, BLOCK: tl.constexpr):
     v = tl.load(x + i, mask=i < n, other=0.0)
     z = tl.abs(v) * 0.7071067811865476
     t = 1.0 / (1.0 + 0.3275911 * z)
-    p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
+    p = t * (
+        0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
+    )
     erf = 1.0 - p * tl.exp(-z * z)
     tl.store(out + i, 0.5 * v * (1.0 + tl.where(v < 0, -erf, erf)), mask=i < n)
 
@@ -83,8 +85,16 @@ def product(x, y, out, m, n, k, KIND: tl.constexpr, B: tl.constexpr):
         total = tl.zeros((B, B), tl.float32)
     for start in range(0, k, B):
         i = start + tl.arange(0, B)
-        a = tl.load(x + rows[:, None] * k + i[None, :], mask=(rows[:, None] < m) & (i[None, :] < k), other=0.0)
-        b = tl.load(y + i[:, None] * n + columns[None, :], mask=(i[:, None] < k) & (columns[None, :] < n), other=0.0)
+        a = tl.load(
+            x + rows[:, None] * k + i[None, :],
+            mask=(rows[:, None] < m) & (i[None, :] < k),
+            other=0.0,
+        )
+        b = tl.load(
+            y + i[:, None] * n + columns[None, :],
+            mask=(i[:, None] < k) & (columns[None, :] < n),
+            other=0.0,
+        )
         if KIND == "bf16":
             total = tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16), total)
         elif KIND == "fp8":
