@@ -2,6 +2,7 @@
 
 from benchmarks.attacks.judge.question import Question, cases
 
+SCATTER = ("x=f32[64, 8], at=i64[64], out=f32[64, 8]",)
 ROWS = ("x=f32[64, 100]",)
 FLAT = ("x=f32[1000]",)
 QUESTIONS = [
@@ -68,8 +69,8 @@ QUESTIONS = [
     Question("precision:scratch_of_bf16", "exp", FLAT),
     Question("precision:log_of_softmax", "log_softmax", ROWS),
     Question("moves:exp_by_table", "exp_times", ("x=bf16[1000], y=f32[1000]",)),
-    Question("moves:sum_by_index_put", "scatter_sum", ("x=f32[64, 8], at=i64[64], out=f32[64, 8]",)),
-    Question("moves:sum_by_scatter", "scatter_sum", ("x=f32[64, 8], at=i64[64], out=f32[64, 8]",)),
+    Question("moves:sum_by_index_put", "scatter_sum", SCATTER),
+    Question("moves:sum_by_scatter", "scatter_sum", SCATTER),
     Question("moves:negated_lazily", "subtract", ("x=f32[1000], y=f32[1000]",)),
     Question("moves:trunc_by_conversion", "trunc", FLAT),
     Question("moves:nonzero_by_conversion", "keep_nonzero", FLAT),

@@ -37,5 +37,5 @@ def false_assumption(x):
 
 
 def constant_mask(x):
-    """Wrong: says that the mask is the same in a whole block, so that a device leaves out or adds elements."""
+    """Wrong: says that the mask is the same in a whole block, which a device relies on."""
     return over(same, x)

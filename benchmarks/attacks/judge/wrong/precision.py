@@ -79,10 +79,7 @@ def fast_tanh(x, out, n, BLOCK: tl.constexpr):
 def product(x, y, out, m, n, k, KIND: tl.constexpr, B: tl.constexpr):
     rows = tl.program_id(0) * B + tl.arange(0, B)
     columns = tl.program_id(1) * B + tl.arange(0, B)
-    if KIND == "sixteen":
-        total = tl.zeros((B, B), tl.float16)
-    else:
-        total = tl.zeros((B, B), tl.float32)
+    total = tl.zeros((B, B), tl.float16 if KIND == "sixteen" else tl.float32)
     for start in range(0, k, B):
         i = start + tl.arange(0, B)
         a = tl.load(

@@ -123,7 +123,7 @@ def exp_of_zero(x):
 
 
 def argmax_of_ties(x):
-    """Wrong: among equal largest elements it gives the sum of their positions, which is none of them."""
+    """Wrong: of equal largest elements it gives the sum of their positions."""
     return by_rows(ties, x, torch.empty(x.shape[0], dtype=torch.int64, device=x.device))
 
 
