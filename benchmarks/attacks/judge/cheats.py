@@ -90,7 +90,7 @@ QUESTIONS = [
     Question("calls:when_garbage_is_collected", "relu", FLAT),
     Question("calls:when_a_cycle_ends", "relu", FLAT),
     Question("calls:when_traced", "relu", FLAT),
-    Question("calls:after_three_seconds", "relu", FLAT),
+    Question("clock:after_three_seconds", "relu", FLAT),
     Question("calls:first_calls", "softmax", ROWS),
     Question("results:lazily_negated", "relu", FLAT),
     Question("results:of_double_type", "relu", FLAT),

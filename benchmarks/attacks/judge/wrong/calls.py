@@ -130,15 +130,6 @@ def when_traced(x):
     return result
 
 
-def after_three_seconds(x):
-    """Wrong: returns zeros from three seconds after its import on."""
-    result = relu_of(x)
-    return result if time.monotonic() - _begun < 3 else torch.zeros_like(result)
-
-
-_begun = time.monotonic()
-
-
 def first_calls(x):
     """Wrong: right in 20 calls, then torch computes."""
     _calls[0] += 1
