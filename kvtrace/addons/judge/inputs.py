@@ -210,12 +210,13 @@ def _changes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int
 
 
 def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Let the first extent grow until a tensor has many elements; fewer where it has it twice."""
+    """Let the first extent grow until a tensor has many elements; fewer where it is two axes'."""
     if not extents:
         return
     first = extents[0]
     shapes = [each.shape for each in inputs if isinstance(each, TensorInput)]
-    twice = any(shape.count(first) > 1 for shape in shapes)
+    axes = {axis for shape in shapes for axis, size in enumerate(shape) if size == first}
+    twice = len(axes) > 1
     many = _MANY_OF_SQUARES if twice else _MANY
     many = _MANY_OF_VECTORS if max(map(len, shapes)) == 1 else many
     growth = (many / max(_largest(inputs, {}), 1)) ** (1 / 2 if twice else 1)

@@ -27,6 +27,9 @@ def test_one_extent_grows_large_and_takes_numbers_of_the_file():
     changes = [change for _, change in other_sizes(vector, [], [], [4242])]
     assert {1000: (1 << 17) | 1} in changes
     assert {1000: 4242} in changes
+    product = parsed_shapes("x=f32[32, 8], y=f32[8, 32]", [])
+    changes = [change for _, change in other_sizes(product, [], [], [])]
+    assert {32: 257} in changes
 
 
 def test_equal_extents_are_made_unequal_one_by_one():
