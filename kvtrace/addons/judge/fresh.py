@@ -172,7 +172,8 @@ def _around(constants: Sequence[float], dtype: str, *, signed: bool) -> NDArray[
     found = np.asarray([*sizes, *between, *beyond])
     found = np.unique(np.concatenate([found, np.sqrt(found)]))
     found = np.concatenate([found, -found]) if signed else found
-    return found[np.abs(found) <= _LARGEST.get(dtype, np.inf)]
+    inside: NDArray[np.float64] = found[np.abs(found) <= _LARGEST.get(dtype, np.inf)]
+    return inside
 
 
 def other_scalar(value: float, random: np.random.Generator) -> float:

@@ -33,6 +33,8 @@ _SCALAR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?([-+\w.]+)\s*")
 #: Extents that are made unequal, and numbers of the file that become an extent, at most; elements
 #: of one tensor that is made for a separate case.
 _MOST_UNEQUAL: Final = 6
+#: Cases whose tensors all have fewer elements are repeated last.
+FEW: Final = 16
 _MOST_NUMBERS: Final = 2
 #: Elements of the largest tensor in a case with one large extent.
 _MANY: Final = 1 << 15
@@ -270,7 +272,7 @@ def _with_extents(given: Input, axes: Sequence[int], size: int) -> Input:
 
 
 def other_whole_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Give inputs of which one whole number or truth value, which is no extent, is another."""
+    """Give inputs with another whole number or truth value; extents stay."""
     extents = {n for each in inputs if isinstance(each, TensorInput) for n in each.shape}
     for number, each in enumerate(inputs):
         if not isinstance(each, ScalarInput) or not isinstance(each.value, int):

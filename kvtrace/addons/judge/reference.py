@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from kvtrace.addons.judge.fresh import (
 )
 from kvtrace.addons.judge.grants import Numbers, Unmeasured, as_numbers, grants_of
 from kvtrace.addons.judge.inputs import (
+    FEW,
     Case,
     Input,
     ScalarInput,
@@ -348,9 +350,9 @@ def _given(
 
 
 def _elements(case: Case) -> tuple[bool, int]:
-    """Return what cases are sorted by: those of one element come last."""
-    elements = sum(each.storage for each in case.inputs_of_tensors)
-    return elements <= len(case.inputs_of_tensors), elements
+    """Return what cases are sorted by, as where calls are repeated (`calling.py`)."""
+    sizes = [math.prod(each.shape) for each in case.tensors]
+    return max(sizes, default=0) < FEW, sum(each.storage for each in case.tensors)
 
 
 def _named_extents(request: Request, reference: Reference | None, asked: Path | None) -> bool:

@@ -43,10 +43,10 @@ def reads_of(tree: ast.Module) -> dict[str, list[str]]:
     for node in tree.body:
         if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
             continue
-        own = isinstance(node, ast.FunctionDef | ast.ClassDef)
-        reads = [f"{name} in line {line}" for name, line in _reads(node, named)]
+        name = node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else ""
+        reads = [f"{read} in line {line}" for read, line in _reads(node, named)]
         if reads:
-            found.setdefault(node.name if own else "", []).extend(reads)
+            found.setdefault(name, []).extend(reads)
     return found
 
 

@@ -1,4 +1,4 @@
-"""A library of one's own in place of libdevice."""
+"""Another library in place of libdevice."""
 
 from pathlib import Path
 

@@ -27,7 +27,7 @@ def same(x, out, n, BLOCK: tl.constexpr):
 
 
 def reversed_as_ascending(x):
-    """Wrong: descending offsets are said to be contiguous, so that a device loads others."""
+    """Wrong: declares descending offsets as contiguous, so that a device loads others."""
     return over(ascending, x)
 
 

@@ -79,7 +79,7 @@ def layout_of_transposed(x):
 
 
 def shift_of_three(x, shift):
-    """Wrong: the shift is taken for 3."""
+    """Wrong: shifts by 3, whatever is asked for."""
     x = x.contiguous()
     out = torch.empty_like(x)
     n = x.shape[-1]
