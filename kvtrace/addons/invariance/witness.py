@@ -24,6 +24,15 @@ _MOST_STEPS: Final = 50_000
 _SEEDS: Final = 2
 _SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
+_EXTREMES: Final = tuple(
+    sign * number
+    for bits in (7, 8, 15, 16, 31, 32, 63)
+    for number in (2**bits - 1, 2**bits, 2 ** (bits - 1) + 5)
+    for sign in (-1, 1)
+)
+"""Integers at which arithmetic leaves its width."""
+_ZEROS: Final = (0.0, -0.0, 1.0, -1.0)
+
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
 
@@ -41,6 +50,16 @@ class Witness:
     second: str
     values: tuple[str, str]
     ulps: float = 0.0
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether both values are finite numbers."""
+        return not {"nan", "inf", "-inf"} & {*self.values}
+
+    @property
+    def has_one_nan(self) -> bool:
+        """Whether one value alone is a NaN."""
+        return any(value == "nan" for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -234,7 +253,8 @@ def _first_integers(batched: Batched) -> list[bytes]:
 
 
 Inputs = Literal["random numbers", "numbers around 10,000", "huge numbers", "tiny numbers",
-                 "numbers with NaNs, infinities and zeros", "other integers"]  # fmt: skip
+                 "numbers with NaNs, infinities and zeros", "zeros and ones", "nothing but NaNs",
+                 "nothing but -infinities", "other integers"]  # fmt: skip
 """What tensors of floats hold where two versions are compared."""
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
@@ -340,6 +360,15 @@ def _of_inputs(
             found = np.asarray(plain * float(limits.tiny) * 4)
         case "numbers with NaNs, infinities and zeros":
             found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
+        case "zeros and ones":
+            signed = np.asarray(_ZEROS)[
+                np.random.default_rng(seed).integers(len(_ZEROS), size=shape)
+            ]
+            found = np.asarray(signed)
+        case "nothing but NaNs":
+            found = np.full(shape, np.nan)
+        case "nothing but -infinities":
+            found = np.full(shape, -np.inf)
         case "random numbers" | "other integers":
             found = plain
     return np.asarray(
@@ -348,11 +377,17 @@ def _of_inputs(
 
 
 def _with_specials(numbers: NDArray[Any], seed: int) -> NDArray[Any]:
-    """Put NaNs, infinities and zeros of both signs into some rows, one each: others stay finite."""
+    """Put NaNs, infinities and zeros of both signs into some rows, one each: others stay finite.
+
+    They are other rows than those of another tensor, or the same.
+    """
     rows = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim > 1 else 1)
-    places = np.random.default_rng(seed + 1).integers(rows.shape[1], size=len(rows))
-    for row in range(1, len(rows), 3):
-        rows[row, places[row]] = _SPECIALS[row // 3 % len(_SPECIALS)]
+    random = np.random.default_rng(seed + 1)
+    places = random.integers(rows.shape[1], size=len(rows))
+    more = random.random(len(rows)) < 1 / 4
+    for row in range(1, len(rows)):
+        if row % 3 == 1 or more[row]:
+            rows[row, places[row]] = _SPECIALS[(row // 3 + seed) % len(_SPECIALS)]
     return rows.reshape(numbers.shape)
 
 
@@ -482,7 +517,8 @@ def _held(
         elif is_read and not integers:
             return None
         else:
-            found[rank] = _picked(integers, own[0], rank)
+            more = _EXTREMES if others else ()
+            found[rank] = _picked((*integers, *more), own[0], rank)
     return found
 
 
