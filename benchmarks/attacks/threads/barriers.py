@@ -5,6 +5,7 @@ import triton
 import triton.language as tl
 
 from benchmarks.attacks.threads.attack import one_program, within
+from kvtrace.evaluate import assembly
 
 B = 512
 
@@ -146,6 +147,17 @@ def calls_no_barrier(x, n, BLOCK: tl.constexpr = 512):
     values = tl.load(x + BLOCK - 1 - lanes)
     more = do_not_meet(n)
     tl.store(x + lanes, values + more)
+
+
+for barrier in (
+    "bar.sync 0;",
+    "membar.gl;",
+    "bar.warp.sync 0xffffffff;",
+    "barrier.cta.arrive 1, 256;",
+    "bar.sync 1, 64;",
+):
+    assembly(f"{barrier} mov.b32 $0, $1;")(lambda values: values)  # how programs compute, alone
+assembly("mov.b32 $0, $1; // bar.sync 0;")(lambda values: values)
 
 
 @within(

@@ -26,6 +26,10 @@ def masked(extra):
 
 
 @within("halves", True, "lanes below 37 load from 37 on", numbers(37, 37), masked(0))
+@within("halves of more warps", True, "lanes below 200 load from 200 on", numbers(200, 200))
+@within(
+    "halves of more warps that touch", False, "lane 200 stores what lane 0 loads", numbers(200, 201)
+)
 @within("halves that touch", False, "lane 37 stores what lane 0 loads", numbers(37, 38), masked(1))
 @triton.jit
 def halves(x, n, bound, BLOCK: tl.constexpr = 512):
@@ -64,7 +68,7 @@ def quotients(shift):
 def quotient(x, shift, BLOCK: tl.constexpr = 512):
     lanes = tl.arange(0, BLOCK)
     values = tl.load(x + 600 + (lanes - shift) // 256, mask=lanes < 255, other=0.0)
-    tl.store(x + 600 + lanes * 0, values + 1, mask=lanes == 511)
+    tl.store(x + 600 + lanes * 0, lanes + 1.0, mask=lanes == 511)
     tl.store(x + 1024 + lanes, values)
 
 
@@ -94,7 +98,8 @@ def remainders(low):
 def remainder(x, low, BLOCK: tl.constexpr = 512):
     lanes = tl.arange(0, BLOCK)
     values = tl.load(x + 1000 + (lanes - 512) % 4)
-    tl.store(x + low + lanes - 508, values + lanes, mask=lanes >= 508)
+    tl.store(x + low + lanes - 508, lanes + 1.0, mask=lanes >= 508)
+    tl.store(x + 1024 + lanes, values)
 
 
 def unsigned(where):
@@ -124,7 +129,7 @@ def unsigned_shift(x, where, BLOCK: tl.constexpr = 512):
     lanes = tl.arange(0, BLOCK)
     bit = ((lanes.to(tl.uint32) - 256) >> 31).to(tl.int32)
     values = tl.load(x + 512 + bit)
-    tl.store(x + where + lanes * 0, values + 5, mask=lanes == 300)
+    tl.store(x + where + lanes * 0, lanes + 5.0, mask=lanes == 300)
     tl.store(x + 1024 + lanes, values)
 
 
@@ -159,9 +164,9 @@ def wrapped_byte(x, low, BLOCK: tl.constexpr = 512):
     tl.store(x + low + lanes, values)
 
 
-def moved(distance):
+def moved(distance, *between):
     """Return a truth: fp32 elements from one view to another, which begins that much later."""
-    return lambda: one_program(B, ("r", itself), ("w", lambda lane: lane + distance))
+    return lambda: one_program(B, ("r", itself), *between, ("w", lambda lane: lane + distance))
 
 
 def views(distance):
@@ -173,7 +178,18 @@ def views(distance):
 
 
 @within(
-    "overlapping views", False, "the result begins one element after the source", views(1), moved(1)
+    "overlapping views",
+    True,
+    "for a result that is not aligned, elements change threads behind a barrier",
+    views(1),
+    moved(1, "|"),
+)
+@within(
+    "overlapping views, aligned",
+    False,
+    "the result begins 16 elements after the source",
+    views(16),
+    moved(16),
 )
 @within("the same view twice", True, "each lane stores its own element", views(0), moved(0))
 @within(
@@ -208,7 +224,7 @@ def narrow(x, y, BLOCK: tl.constexpr = 512):
 def chosen(aliased):
     def made():
         x = torch.arange(1024.0)
-        return x, x[512:] if aliased else torch.arange(512.0)
+        return x, x[512:] if aliased else torch.arange(512.0), torch.zeros(512)
 
     return made
 
@@ -229,10 +245,11 @@ def choice(aliased):
     "chosen pointers, aliased", False, "upper lanes store to the source", chosen(True), choice(True)
 )
 @triton.jit
-def choose(x, y, BLOCK: tl.constexpr = 512):
+def choose(x, y, out, BLOCK: tl.constexpr = 512):
     lanes = tl.arange(0, BLOCK)
     values = tl.load(x + BLOCK + lanes)
-    tl.store(tl.where(lanes < 256, x + lanes, y + BLOCK - 1 - lanes), values)
+    tl.store(tl.where(lanes < 256, x + lanes, y + BLOCK - 1 - lanes), lanes + 1.0)
+    tl.store(out + lanes, values)
 
 
 def gathered(*changes):
@@ -320,11 +337,18 @@ def shift_by_program(x, BLOCK: tl.constexpr = 512):
 
 
 @within(
-    "block pointers, advanced by one",
+    "block pointers, advanced by two",
+    True,
+    "elements change threads behind a barrier, as the second block is not aligned",
+    numbers(2),
+    moved(2, "|"),
+)
+@within(
+    "block pointers, advanced by 16",
     False,
-    "the block is stored one element after where it was loaded",
-    numbers(1),
-    moved(1),
+    "the block is stored 16 elements after where it was loaded",
+    numbers(16),
+    moved(16),
 )
 @within(
     "block pointers, advanced by a block",
