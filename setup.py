@@ -104,6 +104,7 @@ NATIVE = [
                 "property",
                 "direct",
                 "signal",
+                "spool",
                 "rows",
             )
         ),

@@ -1,10 +1,11 @@
-"""How long `kvtrace judge` takes, and whether it is right, on 40 labeled kernels.
+"""How long `kvtrace judge` takes, and whether it is right, on labeled kernels and deceptions.
 
 Method: each file of `tests/addons/judge/kernels` is judged by a separate process, as an agent
 would ask, with its imports; then all of them by one process, beside which another keeps torch and
 Triton. A kernel that is judged otherwise than its folder says ends the script with 1. Printed:
 medians and the longest, in seconds of wall time, and of processor time, which other work on the
-machine changes less.
+machine changes less. The candidates of `tests/addons/judge/deceptions` follow: those of `right.py`
+have to be right, no other may be.
 """
 
 import json
@@ -21,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from kvtrace.addons.judge.judge_file import judge_file
-from tests.addons.judge.labelled import labelled, request_of
+from tests.addons.judge.labelled import deceptions, labelled, request_of
 
 
 def main() -> int:
@@ -53,6 +54,10 @@ def main() -> int:
         begun = time.monotonic()
         wrong += [path.stem] if judge_file(request_of(path)).verdict != kind else []
         together.append(time.monotonic() - begun)
+    deceived = []
+    for name, request in deceptions().items():
+        right = judge_file(request).verdict == "right"
+        deceived += [name] if right != name.startswith("right.") else []
     for name, times in (
         ("a process each", alone),
         ("  of processor time", processor),
@@ -63,7 +68,8 @@ def main() -> int:
             f"{sum(times):.0f} s in all"
         )
     print(f"{len(kernels) - len(set(wrong))} of {len(kernels)} judged as labeled {wrong or ''}")
-    return 1 if wrong else 0
+    print(f"{len(deceptions()) - len(deceived)} of {len(deceptions())} others {deceived or ''}")
+    return 1 if wrong or deceived else 0
 
 
 def _processor_seconds() -> float:

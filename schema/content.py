@@ -65,12 +65,12 @@ def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:
     return {"stack_id": stack_id(frames), "frames": [frame_row(frame) for frame in frames]}
 
 
-def artifact_row(kind: str, content: bytes) -> dict[str, Any]:
-    """A row of `artifacts` for plain content; its `sha256` is what other tables refer to."""
+def artifact_row(kind: str, content: bytes, sha256: str | None = None) -> dict[str, Any]:
+    """A row of `artifacts` for plain content; its `sha256`, if known, is what others refer to."""
     import pyarrow as pa  # which a first launch that only names its stack does not need
 
     return {
-        "sha256": hashlib.sha256(content).hexdigest(),
+        "sha256": sha256 or hashlib.sha256(content).hexdigest(),
         "kind": kind,
         "size_bytes": len(content),
         "bytes": pa.Codec("zstd", compression_level=3).compress(content, asbytes=True),

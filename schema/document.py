@@ -48,9 +48,9 @@ out/
 ## Journal and sealing
 
 While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
-system twice a second. `kill -9` loses the launches since the last time: half a second at most where
-the writing thread gets its turn. That is not guaranteed: on a loaded machine with two cores, a kill
-lost 0.37 s in the median and 2.22 s at most. At the start that thread imports pyarrow first.
+system twice a second. What they do not have yet is in the run's spool, `.journal/spool=<run_id>/`:
+launches, calls and kernels' names, which a thread without Python writes every 20 ms, so that any
+kill and any crash, also right after the first launch, loses 20 ms of launches in the median.
 SIGTERM (if the program does not handle it), `exec` and `os._exit` wait until all rows are handed
 over. What a row refers to is always written before it.
 
@@ -63,7 +63,9 @@ The file `.reserve` beside the segments reserves space for the run's last row, i
 fills up.
 
 A killed process leaves its journal. kvtrace's reader also reads the complete batches of journals,
-and `kvtrace trace recover out/` seals them (`ended` stays null, `ending` is `killed`). An
+and `kvtrace trace recover out/` seals them (`ended` stays null, `ending` is `killed`), with what
+the spool has beyond them: of a kernel that was launched just before the process died perhaps the
+name alone. A spool is for the kvtrace that writes it, and has no promised format. An
 incomplete write at a segment's end is dropped and reported. On a full disk, writing stops after a
 complete batch, everything before it stays readable, and `dropped_rows` counts the rows that could
 not be kept until the program ended.

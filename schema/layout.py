@@ -14,6 +14,7 @@ from typing import Final
 
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
 from kvtrace.schema.remote import RemoteFolder, remote_folder
+from kvtrace.schema.spool import spool_folder
 
 JOURNAL: Final = ".journal"
 #: The pass, and the method, of findings that the run itself saw; judging it leaves them alone.
@@ -44,6 +45,7 @@ SUMS: Final = "sums"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
 _DAMAGED: Final = "damaged"
+_SPOOL: Final = "spool="
 
 _RUN_FOLDER = re.compile(r"run=(?P<run>[^/\\]+)")
 _CLIENT_FOLDER = re.compile(r"client_[a-z0-9_]+")
@@ -200,6 +202,12 @@ def run_ids(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(match["run"] for match in matches if match))
 
 
+def spooled_runs(out: Path) -> tuple[str, ...]:
+    """The runs that have a spool, oldest first."""
+    names = (path.name for path in _entries(out / JOURNAL))
+    return tuple(sorted(name.removeprefix(_SPOOL) for name in names if name.startswith(_SPOOL)))
+
+
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` make a file that appears under its name only when it is whole and on disk.
 
@@ -332,6 +340,7 @@ def sync_folder(path: Path) -> None:
 def remove_journal(out: Path, run_id: str) -> None:
     """Remove a sealed run's journal. `out/.journal` stays: another run may be about to start."""
     shutil.rmtree(journal_folder(out, run_id))
+    shutil.rmtree(spool_folder(out, run_id), ignore_errors=True)
 
 
 def _entries(folder: Path) -> list[Path]:

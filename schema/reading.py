@@ -89,7 +89,7 @@ def _pieces(
         if number in parts:
             continue
         try:
-            rows = _segment_rows(path, table, names, note)
+            rows = segment_rows(path, table, names, note)
         except FileNotFoundError:  # it was sealed in the meantime
             yield from part_pieces(part_path(out, table.name, run_id, number), table, names)
         else:
@@ -202,7 +202,7 @@ def journal_runs_row(
     newest = None
     for path in segments(out, run_id).get("runs", {}).values():
         try:
-            found = _segment_rows(path, TABLES["runs"], names, note)
+            found = segment_rows(path, TABLES["runs"], names, note)
             rows = plain_rows(_repaired(TABLES["runs"], found, run_id, note))
         except FileNotFoundError:
             continue  # the run was sealed in the meantime
@@ -221,7 +221,7 @@ def _captured_rows(
     if table.name == "runs":
         return pa.concat_tables(pieces if parts else [_provisional(out, run_id, names, note)])
     pieces += [
-        _segment_rows(path, table, names, note)
+        segment_rows(path, table, names, note)
         for number, path in waiting.items()
         if number not in parts
     ]
@@ -231,14 +231,15 @@ def _captured_rows(
 def _provisional(out: Path, run_id: str, names: Sequence[str], note: Note) -> pa.Table:
     table = TABLES["runs"]
     pieces = [
-        _segment_rows(path, table, names, note)
+        segment_rows(path, table, names, note)
         for path in segments(out, run_id).get("runs", {}).values()
     ]
     rows = pa.concat_tables([_nothing(table, names), *pieces])
     return rows.slice(max(0, rows.num_rows - 1))
 
 
-def _segment_rows(path: Path, table: Table, names: Sequence[str], note: Note) -> pa.Table:
+def segment_rows(path: Path, table: Table, names: Sequence[str], note: Note) -> pa.Table:
+    """The named columns of a journal segment's rows; errors as `run_rows`."""
     with SegmentReader(path) as reader:
         batches = [batch.select([n for n in names if n in batch.schema.names]) for batch in reader]
         if reader.torn_bytes:

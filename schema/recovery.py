@@ -24,12 +24,15 @@ from kvtrace.schema.layout import (
     run_folder,
     run_ids,
     segments,
+    spooled_runs,
 )
 from kvtrace.schema.parts import write_part
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.removal import carry_out_removal, unfinished_removals
 from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.sealing import Loss, seal_segment
+from kvtrace.schema.spool import spool_folder
+from kvtrace.schema.spooled import read_spool, take_in
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
@@ -61,17 +64,20 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
         TraceWriteError: the disk is full, or a folder is a link; the journal is still there.
 
     """
-    folder = open_trace(out).path
+    folder = Path(out) if _has_only_spools(Path(out)) else open_trace(out).path
     refuse_links(folder)
     sealed: list[str] = []
     left: dict[str, str] = {}
     notes: list[str] = []
-    for run_id in run_ids(folder / JOURNAL):
+    for run_id in sorted({*run_ids(folder / JOURNAL), *spooled_runs(folder)}):
         try:
-            row = journal_runs_row(folder, run_id, quietly)
+            row = _provisional_row(folder, run_id)
             reason = None if _is_sealed(folder, run_id) else may_live(folder, run_id, row, force)
             if reason is not None:
                 left[run_id] = reason
+                continue
+            if row is None and not journal_folder(folder, run_id).exists():
+                shutil.rmtree(spool_folder(folder, run_id))  # killed before a byte was written
                 continue
             _seal(folder, run_id, row, notes)
             sealed.append(run_id)
@@ -89,10 +95,23 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
     return Recovery(tuple(sealed), left, tuple(notes))
 
 
+def _has_only_spools(folder: Path) -> bool:
+    """Whether all that is there was left by processes that died before they had a journal."""
+    if run_ids(folder / "runs") or run_ids(folder / JOURNAL):
+        return False
+    return bool(spooled_runs(folder))
+
+
+def _provisional_row(folder: Path, run_id: str) -> dict[str, Any] | None:
+    """What a journal, or else a spool, says of its run."""
+    row = journal_runs_row(folder, run_id, quietly)
+    return read_spool(folder, run_id).run if row is None else row
+
+
 def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = False) -> str | None:
     """Why a journalled run may still be recording, or None if its process is dead."""
     if row is None or row.get("pid") is None:
-        age = time.time() - _last_change(journal_folder(out, run_id))
+        age = time.time() - _last_change(journal_folder(out, run_id), spool_folder(out, run_id))
         return "its process has just started" if age < _NEWBORN_SECONDS and not force else None
     if row["host"] not in (None, platform.node()):
         if force:
@@ -103,9 +122,11 @@ def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = F
     return f"its process {row['pid']} is still running"
 
 
-def _last_change(journal: Path) -> float:
-    """When a journal was last written to, in seconds since 1970."""
-    return max(path.stat().st_mtime for path in (journal, *journal.iterdir()))
+def _last_change(*folders: Path) -> float:
+    """When a journal or its spool was last written to, in seconds since 1970."""
+    there = [folder for folder in folders if folder.exists()]
+    paths = (path for folder in there for path in (folder, *folder.iterdir()))
+    return max(path.stat().st_mtime for path in paths)
 
 
 def is_running(pid: int) -> bool:
@@ -123,6 +144,10 @@ def is_running(pid: int) -> bool:
 
 def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) -> None:
     """Seal a run: parts first, then messages about losses, then the run's own row."""
+    if not _is_sealed(out, run_id):
+        taken_in = take_in(out, run_id)
+        notes += [] if taken_in is None else [f"run {run_id}: {taken_in}"]
+        row = row or journal_runs_row(out, run_id, quietly)
     losses = _seal_segments(out, run_id)
     messages = [loss.message(out, run_id) for loss in losses]
     if messages:

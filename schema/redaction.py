@@ -29,6 +29,7 @@ from kvtrace.schema.layout import (
     pass_parts,
     run_folder,
     run_ids,
+    spooled_runs,
     sync_folder,
 )
 from kvtrace.schema.merging import merged_rows
@@ -104,7 +105,7 @@ def redact(
         raise BadSetting(f"{target} already exists; name a new folder")
     if folder.resolve() in target.resolve().parents:
         raise BadSetting(f"{target} is inside {folder}; name a folder outside of the trace")
-    if run_ids(folder / JOURNAL) or unfinished(folder):
+    if run_ids(folder / JOURNAL) or spooled_runs(folder) or unfinished(folder):
         raise BadSetting(
             f"{folder} has runs that are still running or were killed; let them end, or call "
             "kvtrace trace recover first"

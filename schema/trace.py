@@ -28,6 +28,7 @@ from kvtrace.schema.layout import (
     pass_parts,
     run_folder,
     run_ids,
+    spooled_runs,
 )
 from kvtrace.schema.observed import KEYS, one_of_each
 from kvtrace.schema.parts import open_part, part_definition, part_facts
@@ -423,6 +424,11 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
             raise EmptyTrace(
                 f"{folder} is not a trace but contains some; name one: "
                 f"{', '.join(str(folder / name) for name in inside[:10])}{more}"
+            )
+        if spooled_runs(folder):
+            raise EmptyTrace(
+                f"{folder} has only what processes left that were killed after their first "
+                f"launches; kvtrace trace recover {folder} makes runs of it"
             )
         raise EmptyTrace(
             f"{folder} holds no recorded run; record one with KVTRACE={folder} python program.py"

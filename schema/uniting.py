@@ -28,6 +28,7 @@ from kvtrace.schema.layout import (
     pass_parts,
     run_folder,
     run_ids,
+    spooled_runs,
     sync_file,
     sync_folder,
 )
@@ -83,7 +84,8 @@ def new_trace(sources: Sequence[Path], target: Path) -> Iterator[Path]:
     for source in sources:
         if source.resolve() in target.resolve().parents:
             raise BadSetting(f"{target} is inside {source}; name a folder outside of the trace")
-        if run_ids(source / JOURNAL) or unfinished(source) or unfinished_removals(source):
+        journals = run_ids(source / JOURNAL) or spooled_runs(source)
+        if journals or unfinished(source) or unfinished_removals(source):
             raise BadSetting(
                 f"{source} has runs that are still running or were killed; let them end, or call "
                 "kvtrace trace recover first"

@@ -1,16 +1,18 @@
 """Importing: files of other tools as runs of a trace, which appear whole or not at all."""
 
 import gzip
+import io
 import os
 import secrets
 import shutil
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
@@ -26,8 +28,17 @@ from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import JOURNAL, refuse_links
 from kvtrace.schema.writer import RunWriter, new_run_id
 
+#: Is called with (done, total), in bytes of the file that is being read.
+Shown = Callable[[int, int], None]
+_shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
+
+#: So many times its size a packed file may have, beyond this many bytes: tools' have some 20 times.
+_RATIO: Final = 50
+_SMALL_BYTES: Final = 64 << 20
 #: Bytes of a file by which its tool is recognized.
 _HEAD: Final = 1 << 16
+#: Bytes that are unpacked at once.
+_PIECE: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 #: What importers raise of files that are not as the tool writes them.
 _UNFIT: Final = (
@@ -48,22 +59,49 @@ class Imported:
     lacks: tuple[str, ...]
 
 
+class _Watched(io.RawIOBase):
+    """A file's content, whose size is bounded by that of the file, and whose reading is shown."""
+
+    def __init__(self, path: Path, plain: BinaryIO, content: BinaryIO) -> None:
+        self._path = path
+        self._plain = plain
+        self._content = content
+        self._total = os.fstat(plain.fileno()).st_size
+        self._done = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        count: int = self._content.readinto(room)  # type: ignore[attr-defined]
+        self._done += count
+        if self._done > max(_SMALL_BYTES, _RATIO * self._total) and self._content != self._plain:
+            raise BadSource(
+                f"{self._path} unpacks to more than {_RATIO} times its size, as no tool's file "
+                "does; if it is right, unpack it with gunzip and import that"
+            )
+        shown = _shown.get()
+        if shown is not None:
+            shown(self._plain.tell(), self._total)
+        return count
+
+
 @contextmanager
 def unpacked(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading, through gzip where it is packed.
 
     Raises:
-        BadSource: it cannot be read, or its packed content is damaged.
+        BadSource: it cannot be read, its packed content is damaged, or far larger than it.
 
     """
     try:
         with path.open("rb") as plain:
             packed = plain.peek(2)[:2] == _GZIP
             if not packed:
-                yield plain
+                yield io.BufferedReader(_Watched(path, plain, plain))
                 return
             with gzip.open(plain) as content:
-                yield content  # type: ignore[misc]  # GzipFile reads as a BinaryIO does
+                yield io.BufferedReader(_Watched(path, plain, content))  # type: ignore[arg-type]
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
         raise BadSource(
             f"{path} is damaged or was not written to its end ({problem}); copy it again."
@@ -71,6 +109,17 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
     except OSError as problem:
         reason = problem.strerror or problem
         raise BadSource(f"{path} cannot be read ({reason}); name a file of the tool.") from problem
+
+
+def _unpack_once(path: Path) -> None:
+    """Have a packed file refused before it is parsed, which takes fifty times as long."""
+    if path.is_file():
+        with path.open("rb") as file:
+            packed = file.read(2) == _GZIP
+        if packed:
+            with unpacked(path) as content:
+                while content.read(_PIECE):
+                    pass
 
 
 def head_of(path: Path) -> bytes:
@@ -88,6 +137,7 @@ def import_files(
     *,
     group: str | None = None,
     to_generic: ToGeneric | None = None,
+    shown: Shown | None = None,
 ) -> list[Imported]:
     """Add the runs of files to the trace `out`, which is made if there is none.
 
@@ -99,9 +149,11 @@ def import_files(
         source: The tool, or None to recognize it by each file's content.
         group: Their `group_id`, or None for a new one.
         to_generic: Turns Triton's IR into MLIR's generic form, where Triton is installed.
+        shown: Where progress is shown.
 
     Raises:
         BadSource: a file is of no known tool, or damaged.
+        MemoryError: the process may not have as much as it takes.
         BadSetting: there is no such tool, `out` is a file, or a file says nothing of any process.
         TraceNotFound: there is no such file.
         TraceWriteError: the disk is full, or the like.
@@ -110,13 +162,18 @@ def import_files(
     for path in paths:
         if not path.exists():
             raise TraceNotFound(f"{path} does not exist; name a file to import.")
+        if not (path.is_file() or path.is_dir()):
+            raise BadSetting(f"{path} is not a file, and might never end; name a file.")
     if out.exists() and not out.is_dir():
         raise BadSetting(f"{out} is a file; name a folder for the trace.")
+    for path in paths:
+        _unpack_once(path)
     named = [(path, source or importer_of(path, head_of(path))) for path in paths]
     for _, name in named:
         load_importer(name)
     group = group or f"imported-{secrets.token_hex(6)}"
     work = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
+    showing = _shown.set(shown)
     try:
         found = [
             each for path, name in named for each in _read(path, name, work, group, to_generic)
@@ -129,6 +186,7 @@ def import_files(
             f"the trace {out} cannot be written ({problem.strerror or problem})"
         ) from problem
     finally:
+        _shown.reset(showing)
         shutil.rmtree(work, ignore_errors=True)
     return found
 
@@ -145,6 +203,8 @@ def _read(
             yield _sealed(run, writer, rows, name, path, group)
             writer = RunWriter(work, new_run_id(), of_this_process=False)
             rows.begin(writer)
+    except MemoryError:
+        raise  # also Arrow's, which is an ArrowException too
     except _UNFIT as problem:
         raise _not_as_written(path, name, problem) from problem
     finally:

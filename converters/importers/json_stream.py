@@ -17,7 +17,9 @@ from kvtrace.converters.importers.registry import BadSource
 #: Bytes that are read at once.
 _PIECE: Final = 8 << 20
 #: The most characters of one value.
-_LONGEST: Final = 512 << 20
+_LONGEST: Final = 256 << 20
+#: The most characters of space between two values.
+_BLANK: Final = 64 << 20
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _NEXT: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
 
@@ -51,10 +53,16 @@ class JsonFile:
 
     def peek(self) -> str:
         """Return the next character that is not space; nothing at the end."""
+        begin = self._before + self._at
         while True:
             self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text):
                 return self._text[self._at]
+            if self._before + self._at - begin > _BLANK:
+                raise BadSource(
+                    f"{self._path} has more than {_BLANK >> 20} MB of space from character "
+                    f"{begin:,} on, as no tool writes it; record it again"
+                )
             if not self._read(_PIECE):
                 return ""
 

@@ -61,6 +61,8 @@ class Nsys:
                 return
             with closing(sqlite3.connect(f"file:{path.resolve()}?mode=ro", uri=True)) as database:
                 yield from _runs(_Sqlite(database), path, rows)
+        except MemoryError:
+            raise  # also Arrow's, which is an ArrowException too
         except (sqlite3.Error, pa.ArrowException, OSError) as problem:
             said = " ".join(str(problem).split())[:120]
             raise BadSource(

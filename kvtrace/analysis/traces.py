@@ -109,18 +109,19 @@ class OpenedTrace:
         """
         return Rows(name, self.selection.table(name, columns))
 
-    def sql(self, statement: str, most: int | None = None) -> Rows:
+    def sql(self, statement: str, most: int | None = None, *, memory: str | None = None) -> Rows:
         """Return what one statement of DuckDB's SQL gives that only reads; as `kvtrace sql`.
 
         Args:
             statement: The statement.
             most: How many rows to make at most; None: all.
+            memory: What DuckDB may take, as "2GB"; None: most of what the machine has.
 
         Raises:
             BadQuery: it is not correct, or does not only read.
 
         """
-        with connect(self.selection.trace, self._runs, statement) as database:
+        with connect(self.selection.trace, self._runs, statement, memory=memory) as database:
             return Rows("sql", query_arrow(database, statement, most))
 
     def info(self) -> Told[Overview]:

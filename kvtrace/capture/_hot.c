@@ -21,7 +21,7 @@
 
 #include "_hot_direct.h"
 #include "_hot_rows.h"
-#include "_hot_signal.h"
+#include "_hot_spool.h"
 
 static PyTypeObject *recorder_type;
 
@@ -120,6 +120,7 @@ static int recorder_traverse(PyObject *object, visitproc visit, void *arg) {
 static int recorder_clear(PyObject *object) {
   recorder *self = (recorder *)object;
   self->active = 0;
+  spool_end(self, 0);
   forget(self);
   for (size_t i = 0; i < CONSTANTS; i++) {
     Py_CLEAR(self->constants[i].object);
@@ -228,6 +229,9 @@ static PyObject *recorder_swap_phase(PyObject *self, PyObject *phase) {
 static PyObject *recorder_drain(PyObject *object, PyObject *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
+  spool_lock(self);
+  if (self->spool) spool_take(self);
+  spool_unlock(self);
   size_t count = (size_t)self->pending + (self->last ? rows_in(self, self->last) : 0);
   PyObject *rows = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count * sizeof(struct row)));
   if (!rows) return NULL;
@@ -237,13 +241,17 @@ static PyObject *recorder_drain(PyObject *object, PyObject *unused) {
     memcpy(to, chunk->rows, size);
     to += size;
   }
+  spool_lock(self);
+  self->drained += (int64_t)count;
   rows_clear(self);
+  spool_unlock(self);
   return rows;
 }
 
 static PyObject *recorder_forget(PyObject *object, PyObject *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
+  spool_end(self, 0);
   forget(self);
   self->dropped = self->overflows = self->new_ns = self->timed = self->timed_ns = 0;
   generation++;
@@ -338,6 +346,11 @@ static PyMethodDef recorder_methods[] = {
     {"tag", recorder_tag, METH_O, "Say what was copied for the launch that is being recorded."},
     {"swap_phase", recorder_swap_phase, METH_O, "Set the thread's phase; return the one before."},
     {"drain", recorder_drain, METH_NOARGS, "Take the launches that wait, as bytes of rows."},
+    {"spool_begin", recorder_spool_begin, METH_VARARGS, "Begin a spool; see spool.py."},
+    {"spool_add", recorder_spool_add, METH_O, "Hand a frame's content to the spool."},
+    {"spool_switch", recorder_spool_switch, METH_NOARGS, "Use the spool's other file from now on."},
+    {"spool_empty", recorder_spool_empty, METH_NOARGS, "Empty the file that was used before."},
+    {"spool_end", recorder_spool_end, METH_NOARGS, "End the spool; its files stay."},
     {"forget", recorder_forget, METH_NOARGS, "Forget kernels, calls and launches."},
     {"_kernel_died", recorder_kernel_died, METH_O, "Forget the number of a kernel that is gone."},
     {NULL, NULL, 0, NULL}};

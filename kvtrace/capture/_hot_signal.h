@@ -62,7 +62,7 @@ static void *end_after_flush(void *nothing) {
   return nothing;
 }
 
-static int start_thread(void) {
+static int start_thread(void *(*work)(void *), void *given) {
   pthread_attr_t small;
   pthread_t thread;
   sigset_t every, before;
@@ -71,7 +71,7 @@ static int start_thread(void) {
   pthread_sigmask(SIG_SETMASK, &every, &before); /* the program's signals are not for this thread */
   int failed = pthread_attr_setstacksize(&small, STACK_BYTES) ||
                pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED) ||
-               pthread_create(&thread, &small, end_after_flush, NULL);
+               pthread_create(&thread, &small, work, given);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&small);
   return failed ? -1 : 0;
@@ -88,7 +88,7 @@ static PyObject *watch_sigterm(PyObject *module, PyObject *nothing) {
   sem_init(&to_flush, 0, 0);
   sem_init(&flushed, 0, 0);
   asked = 0;
-  if (start_thread()) Py_RETURN_FALSE;
+  if (start_thread(end_after_flush, NULL)) Py_RETURN_FALSE;
   watching = getpid();
   memset(&ours, 0, sizeof ours);
   ours.sa_handler = on_sigterm;

@@ -131,6 +131,8 @@ typedef struct {
   struct chunk *first, *last, *spare;
   int64_t pending; /* rows of the chunks before the last */
   int64_t max_calls, dropped, overflows;
+  struct spool *spool; /* NULL: none */
+  int64_t drained;     /* rows that were taken since the spool began */
   PyObject *describe, *problem, *capsule, *tensor_types;
   PyObject *names; /* text of a keyword → its number */
   size_t constant_count, name_count, kind_count;

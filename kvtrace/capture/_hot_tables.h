@@ -172,6 +172,10 @@ static size_t rows_in(const recorder *self, const struct chunk *chunk) {
   return chunk == self->last ? (size_t)(self->row - chunk->rows) : ROWS_IN_CHUNK;
 }
 
+/* Of the spool, whose thread reads the chunks; see _hot_spool.h. */
+static void spool_lock(recorder *self);
+static void spool_unlock(recorder *self);
+
 /* Forgets all rows; keeps a chunk, whose memory is at hand, for those that come. */
 static void rows_clear(recorder *self) {
   while (self->first) {
@@ -192,13 +196,16 @@ SELDOM static struct row *next_chunk(recorder *self) {
   if (!chunk && pending < ROWS_LIMIT) chunk = PyMem_Malloc(sizeof *chunk);
   if (!chunk) return NULL;
   chunk->next = NULL;
+  spool_lock(self);
   if (self->last)
     self->last->next = chunk;
   else
     self->first = chunk;
   self->last = chunk;
   self->pending = pending;
+  self->row = chunk->rows;
   self->row_end = chunk->rows + ROWS_IN_CHUNK;
+  spool_unlock(self);
   return chunk->rows;
 }
 
@@ -217,7 +224,6 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   if (stream && self->capture_info &&
       self->capture_info(stream, &capturing, &graph, NULL, NULL, NULL) == 0 && capturing)
     phase = GRAPH_CAPTURE | (int32_t)((graph & 0x7fffff) << 8);
-  self->row = row + 1;
   row->enter = enter;
   row->leave = leave;
   row->call = call;
@@ -226,6 +232,7 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   row->contents = contents;
   row->device = device;
   row->phase = phase;
+  __atomic_store_n(&self->row, row + 1, __ATOMIC_RELEASE); /* for the spool's thread */
   thread_facts.theirs = leave - enter;
 }
 

@@ -16,11 +16,9 @@ from struct import Struct
 from typing import Any, Final
 
 from kvtrace.capture.adapters import Adapter, Describe, Problem
-from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, GRAPH_SHIFT, RUN
+from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, RUN
+from kvtrace.schema.spool import GRAPH_SHIFT, ROW
 
-#: One launch as bytes: enter, exit, call id, stream, thread, contents, device, phase. Device -1 is
-#: none, contents 0 that none were copied.
-ROW: Final = Struct("=qqqqqqii")
 _FIELDS: Final = 8
 
 #: Launches that wait for the background thread at most; what comes beyond is counted as dropped.

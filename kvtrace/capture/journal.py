@@ -6,11 +6,13 @@ inherits a half-written batch; the child gets a separate journal.
 
 import math
 import os
+import platform
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
@@ -19,9 +21,11 @@ from kvtrace.capture.hot import Recorder
 from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.overhead import Overhead
+from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
+from kvtrace.schema.spool import ROW
 
 if TYPE_CHECKING:
     from kvtrace.schema.writer import RunWriter
@@ -111,6 +115,8 @@ class Journal:
         self._end = end
         self._waiting: deque[Waiting] = deque()
         self._rows: dict[str, list[dict[str, Any]]] = {}
+        #: Artifacts whose rows are yet to be made: hash, kind and content.
+        self._artifacts: list[tuple[str, str, bytes]] = []
         #: Launches that are not written yet: after how many of what was submitted, and their rows.
         self._launches: deque[tuple[int, bytes]] = deque()
         self._taken = 0
@@ -127,6 +133,8 @@ class Journal:
         self._last_exit = 0
         self._closing = False
         self.overhead = Overhead(recorder)
+        self.spool = Spool(recorder, out, run_id)
+        self._spooled = 0  # so much had been submitted when the spool was switched
         self._context: dict[str, Any] = {}
         self.listeners: list[Listener] = []
         self._ended = threading.Event()
@@ -138,6 +146,8 @@ class Journal:
 
     def start(self) -> None:
         """Start the thread; the files appear soon after."""
+        of_host = {"run_id": self.run_id, "host": platform.node()}
+        self.spool.add("runs", of_host | self._facts | process_facts())
         try:
             self._thread.start()
         except RuntimeError:
@@ -197,25 +207,26 @@ class Journal:
         self._tell(lambda listener: listener.row(table, row))
         if table == "kernels":
             self.overhead.add_kernel()
+            if self._writer is None:  # what writing needs is not loaded yet, which takes a while
+                self.spool.add(table, row)
         self._rows.setdefault(table, []).append(dict(row))
 
     def append(self, table: str, columns: Mapping[str, Any]) -> None:
         """Write rows that are columns already, after what was added: they may refer to it."""
-        assert self._writer is not None
         if table == "gpu_kernels":
             columns = self._keeping.executions(columns)
+        writer = self._open()
         self._write_rows()
-        self._writer.append(table, columns)
+        writer.append(table, columns)
 
     def add_artifact(self, kind: str, content: bytes) -> str:
         """Add content once; return its SHA-256."""
-        from kvtrace.schema.content import artifact_row
-
-        row = artifact_row(kind, content)
-        digest = str(row["sha256"])
+        digest = sha256(content).hexdigest()
         if digest not in self._written:
             self._written.add(digest)
-            self.add("artifacts", row)
+            self._artifacts.append((digest, kind, content))
+            if self._writer is None:
+                self.spool.add_artifact(digest, kind, content)
         return digest
 
     def add_stack(self, frames: Any) -> int:
@@ -265,8 +276,11 @@ class Journal:
                 self._take_launches()
                 self._lose_waiting()
                 return
-            self._open()
+            if not self.spool.switched:
+                self._spooled = self._taken + len(self._waiting)
+                self.spool.switch()
             self._take_waiting(end)
+            self._open()
             self._take_launches()
             self._take_waiting(end)
             self._write_launches()
@@ -278,6 +292,8 @@ class Journal:
             if whole:
                 self._keeping.rest(self._writer.append)
             self._writer.flush()
+            if self._taken >= self._spooled and not self._launches:
+                self.spool.empty()
             reached = self._keeping.after_round(self._writer, self._next_seq)
             if reached is not None:
                 self._limited(reached)
@@ -285,6 +301,8 @@ class Journal:
             self.broken = True
             self._failed(error)
             self._lose_waiting()
+            self.spool.end()
+            self.spool.remove()
         finally:
             self.overhead.end_round(self._known_wait(begin))
 
@@ -298,25 +316,23 @@ class Journal:
 
     def _lose_waiting(self) -> None:
         """Count what cannot be written; what was to be made into rows is at least one each."""
-        from kvtrace.capture.hot import ROW
-
         lost = len(self._waiting) + sum(map(len, self._rows.values()))
         lost += sum(len(launches) // ROW.size for _, launches in self._launches)
         for _ in range(len(self._waiting)):
             self._waiting.popleft()
         self._launches.clear()
-        self._rows = {}
+        self._rows, self._artifacts = {}, []
         if self._writer is not None:
             self._writer.lose(lost)
 
-    def _open(self) -> None:
-        if self._writer is not None:
-            return
-        from kvtrace.schema.writer import RunWriter
+    def _open(self) -> "RunWriter":
+        if self._writer is None:
+            from kvtrace.schema.writer import RunWriter
 
-        self._writer = RunWriter(self._out, self.run_id)
-        self._git = GitFacts()
-        self._writer.append_rows("runs", [self._facts | process_facts()])
+            self._writer = RunWriter(self._out, self.run_id)
+            self._git = GitFacts()
+            self._writer.append_rows("runs", [self._facts | process_facts()])
+        return self._writer
 
     def _take_launches(self) -> None:
         drained = self._recorder.drain()
@@ -340,7 +356,6 @@ class Journal:
             self._write_first_launches()
 
     def _write_first_launches(self) -> None:
-        from kvtrace.capture.hot import ROW
         from kvtrace.capture.launch_rows import launch_rows
         from kvtrace.schema.arrays import memory_of
 
@@ -384,8 +399,12 @@ class Journal:
 
     def _write_rows(self) -> None:
         """Write the rows that were added, what others refer to first."""
+        from kvtrace.schema.content import artifact_row
         from kvtrace.schema.writer import REFERRED_TO
 
+        made, self._artifacts = self._artifacts, []
+        for digest, kind, content in made:
+            self.add("artifacts", artifact_row(kind, content, digest))
         for table in (*REFERRED_TO, *self._rows):
             if table in self._rows:
                 self._append_rows(table, self._rows.pop(table))
@@ -419,6 +438,7 @@ class Journal:
         return found | self._ranks | git
 
     def _seal(self, ending: str, hurry: bool, begun: int) -> None:
+        self.spool.end()
         if self._writer is None:
             return
         row = self._current_context(wait=not hurry) | {"ended": time.time_ns(), "ending": ending}

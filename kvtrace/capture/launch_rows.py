@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_SHIFT, PHASES
+from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.schema.arrays import array_of, packed
+from kvtrace.schema.spool import GRAPH_SHIFT, PHASES
 
 PHASE_MASK: Final = (1 << GRAPH_SHIFT) - 1
 

@@ -1,12 +1,17 @@
 """Rows of calls' arguments and of kernels, whose contents become artifacts of the journal."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
+from operator import attrgetter
 from typing import Any, Final
 
 from kvtrace.capture.journal import Journal
-from kvtrace.capture.records import ArgumentRecord, KernelRecord
+from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord
+from kvtrace.schema.spool import ARGUMENT_FIELDS
 
 _ARGUMENT: Final = tuple(field.name for field in fields(ArgumentRecord))
+_argument: Final = attrgetter(*ARGUMENT_FIELDS)
+_frame: Final = attrgetter("file", "line", "column", "function")
 
 
 def argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
@@ -15,6 +20,23 @@ def argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
     value = row.pop("value")
     row["value_artifact"] = None if value is None else journal.add_artifact("tensor", value)
     return row
+
+
+def spooled_call(
+    call_id: int,
+    kernel_id: int,
+    grid: tuple[int, int, int],
+    records: Sequence[ArgumentRecord],
+    frames: Sequence[Frame],
+) -> dict[str, Any]:
+    """Return what a spool has of a call: its row without contents, and with the stack's frames."""
+    return {
+        "call_id": call_id,
+        "kernel_id": kernel_id,
+        "grid": grid,
+        "args": list(map(_argument, records)),
+        "frames": list(map(_frame, frames)),
+    }
 
 
 def kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[str, Any]:

@@ -4,12 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-#: Launch phases, by the number that the hot path keeps.
-PHASES: Final = ("run", "autotune", "warmup", "graph_capture")
 RUN, AUTOTUNE, WARMUP, GRAPH_CAPTURE = range(4)
 
-#: The hot path keeps the number of the graph that a launch is captured into above the phase's bits.
-GRAPH_SHIFT: Final = 8
 GRAPH_NUMBERS: Final = 0x7FFFFF
 
 #: Longest text that is kept of a name, an attribute or a scalar, in characters.

@@ -19,10 +19,10 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from kvtrace.capture.hot import ROW
 from kvtrace.capture.launch_rows import PHASE_MASK, integers, native
-from kvtrace.capture.records import GRAPH_CAPTURE, PHASES
+from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.schema.arrays import array_of
+from kvtrace.schema.spool import PHASES, ROW
 
 _KINDS: Final = len(PHASES)
 #: Multipliers of the finalizer of splitmix64, which mixes all bits of a number.

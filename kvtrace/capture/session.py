@@ -19,11 +19,12 @@ from kvtrace.capture.journal import Journal, Listener
 from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import Messages, warn
 from kvtrace.capture.missing_packages import possible_here
-from kvtrace.capture.record_rows import argument_row, kernel_row
-from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
+from kvtrace.capture.record_rows import argument_row, kernel_row, spooled_call
+from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.stacks import current_stack, forget_code
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.spool import PHASES
 from kvtrace.settings import Settings
 
 if TYPE_CHECKING:
@@ -169,15 +170,20 @@ class Session:
 
     # -- recording --------------------------------------------------------------------------
 
-    def add_kernel(self, record: KernelSource) -> int:
-        """Record a compiled variant; return its id."""
+    def add_kernel(self, record: KernelSource, name: str | None = None) -> int:
+        """Record a compiled variant; return its id.
+
+        Where a function makes the record, the `name` is what is known of it until then.
+        """
         kernel_id = next(self._kernel_ids)
+        if not callable(record):
+            name = record.name
 
         def write(journal: Journal) -> None:
             made = record() if callable(record) else record
             journal.add("kernels", kernel_row(journal, kernel_id, made))
 
-        self._submit(write)
+        self._submit(write, "kernels", {"kernel_id": kernel_id, "name": name})
         return kernel_id
 
     def add_call(
@@ -200,7 +206,7 @@ class Session:
             row |= {"grid_x": x, "grid_y": y, "grid_z": z, "stack_id": stack_id}
             journal.add("calls", row)
 
-        self._submit(write)
+        self._submit(write, "calls", spooled_call(call_id, kernel_id, grid, records, frames))
         return call_id
 
     def add_columns(
@@ -341,13 +347,21 @@ class Session:
 
     # -- opening, failing -------------------------------------------------------------------
 
-    def _submit(self, write: Callable[[Journal], None]) -> None:
+    def _submit(
+        self,
+        write: Callable[[Journal], None],
+        table: str | None = None,
+        spooled: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Leave something to the journal; what is spooled of it is on disk before that."""
         if self._ended:
             return
         journal = self._journal
         if journal is None:
             journal = self._open()
         if not journal.ended:
+            if table is not None and spooled is not None:
+                journal.spool.add(table, spooled)
             journal.submit(write)
 
     def _open(self) -> Journal:

@@ -1,5 +1,8 @@
 """`kvtrace import`: another tool's files as runs of a trace."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,9 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 from kvtrace.cli.options import say
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
+from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.converters.importers.rows import ToGeneric
+
+_MEGABYTE = 1_000_000
+
+
+class TooMuchMemory(KvtraceError):
+    """A file takes more memory than the command may have."""
+
+    slug = "too-much-memory"
+
 
 _SOURCES = [entry.name for entry in own_entries("importers")]
 
@@ -27,6 +40,7 @@ def command(
         Path,
         Option("--output", "-o", metavar="FOLDER", help="The trace to add the runs to"),
     ] = Path("imported"),
+    memory: Annotated[int, Option("--memory", help="MB that it may take at most", min=64)] = 4000,
 ) -> None:
     """Read traces of torch.profiler, Nsight Systems, rocprofv3, Proton or tritonparse.
 
@@ -39,6 +53,7 @@ def command(
         kvtrace import nsys profile.sqlite -o imported/
 
     """
+    from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.importers.importing import import_files
     from kvtrace.converters.importers.registry import importer_names
     from kvtrace.schema.errors import BadSetting
@@ -49,13 +64,47 @@ def command(
         source, files = str(files[0]), files[1:]
     if not files:
         raise BadSetting(f"no file of {source} is named; kvtrace import {source} FILE -o FOLDER")
-    runs = import_files(files, output, source, to_generic=_to_generic())
+    named = ", ".join(map(str, files))
+    try:
+        with limited_memory(memory * _MEGABYTE), calls_progress("import") as shown:
+            runs = import_files(files, output, source, to_generic=_to_generic(), shown=shown)
+    except MemoryError as error:
+        raise TooMuchMemory(
+            f"{named} takes more than {memory:,} MB of memory, and nothing was imported; allow "
+            f"more with --memory {2 * memory}, or record a shorter part"
+        ) from error
+    except KeyboardInterrupt:
+        print(f"kvtrace: interrupted; nothing of {named} was imported", file=sys.stderr)
+        raise
     say(f"{output}: {plural(len(runs), 'run')} of {plural(len(files), 'file')}")
     for run in runs:
         say(f"{run.run_id}  {run.source}: {run.file}")
     for text in dict.fromkeys(text for run in runs for text in run.lacks):
         say(f"missing: {text}")
     say(f"kvtrace profile {output} shows what took the time")
+
+
+@contextmanager
+def limited_memory(most: int) -> Iterator[None]:
+    """Have allocations fail (MemoryError) that take more bytes than there are now and so many.
+
+    Only on Linux, which counts what a process may write to (RLIMIT_DATA).
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+    wanted = pages * resource.getpagesize() + most
+    if before[0] != resource.RLIM_INFINITY:
+        wanted = min(wanted, before[0])
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _to_generic() -> "ToGeneric | None":

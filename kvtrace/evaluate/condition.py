@@ -40,6 +40,8 @@ DRAWS: Final = 8
 _STEP: Final = 2.0**-24
 #: So many times what inputs' roundings do, a chain of operations in their type may lose.
 _CHAIN: Final = 2.0
+#: So many times what inputs do as they would in the finest type, those do that have coarser ones.
+_FOLLOWS: Final = 1.5
 #: A good algorithm loses so many times what inputs' roundings do, or the root of a sum's length.
 _GROWTH: Final = 16.0
 #: The share of elements that are smaller than what is typical of a result.
@@ -130,7 +132,7 @@ class Inputs:
 
 def inputs_of(
     arrays: Sequence[Numbers], names: Sequence[str], *, results: Sequence[str] = (),
-    coarse: float = 0.0, narrow: bool = False,
+    coarse: float = 0.0, narrow: bool = False, rounded: bool = True,
 ) -> Inputs:  # fmt: skip
     """Describe inputs.
 
@@ -140,6 +142,7 @@ def inputs_of(
         results: types of the results: where no input is a float, they say what is computed in.
         coarse: the precision of products that is granted besides, as that of tf32.
         narrow: whether sums in 16 bits are granted.
+        rounded: whether numbers on the way may be rounded to the inputs' types.
 
     """
     floats = [name for name in (names or results) if is_float(name)]
@@ -149,7 +152,7 @@ def inputs_of(
     coarse = max(coarse, working) if narrow else coarse
     finite = [np.abs(each[np.isfinite(each)]) for each in arrays]
     return Inputs(
-        tuple(max(unit_of(name), coarse) for name in names),
+        tuple(max(unit_of(name) if rounded else working, coarse) for name in names),
         working,
         sum(each.size for each in arrays),
         max((extent for each in arrays for extent in each.shape), default=1),
@@ -287,7 +290,8 @@ def granted(
 
     """
     finite = np.isfinite(exact)
-    size = np.where(finite, np.abs(exact), 0.0)
+    # Whole numbers are exact where nothing moves.
+    size = np.where(finite & is_float(result), np.abs(exact), 0.0)
     nonzero = size[size > 0]
     typical = float(np.quantile(nonzero, _TYPICAL)) if nonzero.size else 0.0
     growth = deviations * max(_GROWTH, math.sqrt(condition.length))
@@ -297,7 +301,10 @@ def granted(
     most = inputs.working * inputs.largest
     radius = radius + deviations * np.minimum(_CHAIN * condition.own, most)
     if inputs.coarsest > inputs.working:
-        radius = radius + _CHAIN * (deviations * condition.stored + inputs.coarsest * size)
+        # An element that no coarse input moves is not made of one.
+        follows = condition.stored > _FOLLOWS * condition.working
+        coarsest = np.where(follows, inputs.coarsest, 0.0)
+        radius = radius + _CHAIN * (deviations * condition.stored + coarsest * size)
     # What is below the smallest normal number may become zero, and be multiplied afterwards.
     radius = radius + growth * _LEAST * (1.0 + inputs.largest)
     if is_float(result):

@@ -1,16 +1,36 @@
-"""Precision that a kernel gives away: sums in 16 bits, numbers rounded on the way, tf32."""
+"""Precision that a kernel gives away: sums in 16 bits, numbers rounded on the way, tf32.
+
+A rounding on the way to a type is meant where it is part of work in that type: what is rounded is
+made of a tensor of the type, or what becomes of it is stored in one, or is the factor of a `dot`.
+For example x in float32 may be normalized in bfloat16 if the result is bfloat16, and not because
+the weight is that it is multiplied by afterwards.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kvtrace.evaluate.dialects.tt_dot import dot_form
-from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.order import memory_sites
+from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.ir import Module, Op
-from kvtrace.ir.flow import flow_of, terminator
+from kvtrace.ir.flow import Flow, backward, flow_of, forward, terminator
 from kvtrace.ir.model import Value
-from kvtrace.ir.ops import COMBINING, KINDS, LOOPS, Kind, computing, operator_of
+from kvtrace.ir.ops import (
+    COMBINING,
+    ELEMENTWISE,
+    KINDS,
+    LOOPS,
+    MOVING,
+    READING,
+    UNROUNDED,
+    WRITING,
+    Kind,
+    address_of,
+    computing,
+    operator_of,
+)
 
 _ADDING: Final = computing("+")
 _DOTS: Final = computing("dot")
@@ -46,14 +66,132 @@ def narrow_sums(module: Module) -> Iterator[Op]:
 
 
 def foreign_roundings(module: Module) -> Iterator[Op]:
-    """Give ops that round to a narrow type of floats which none of the kernel's tensors has."""
-    types = [value_type(value.type) for value in module.main.arguments]
-    held = {type_.element.name for type_ in types if type_.pointer or type_.descriptor}
+    """Give ops that round to a narrow type of floats on the way, which is not meant.
+
+    Among them are those whose results are stored, as they are, in a wider type.
+    """
+    for op in _roundings(module):
+        if not _is_meant(op, module) or _is_widened_again(op, module):
+            yield op
+
+
+def rounds_on_the_way(module: Module) -> bool:
+    """Whether a kernel computes in a narrow type of floats, apart from rounding its results.
+
+    Its sums, factors of its dots, what it rounds and does not just store, or reads again.
+    """
+    if any(op.name in _DOTS and _is_narrow_float(op.operands[0]) for op in module.ops):
+        return True
+    sites = memory_sites(module)
+    read = [site for site in sites if site.kind == "load"]
+    for site in sites:
+        if site.kind == "store" and _holds_narrow(address_of(site.op)):
+            places = site.parameters
+            if places is None or any(each.reaches(place) for each in read for place in places):
+                return True
+        elif site.kind not in ("load", "store") and _holds_narrow(address_of(site.op)):
+            return True
+    flow = flow_of(module)
+    rounding = {op.index for op in _roundings(module)}
     for op in module.ops:
-        if operator_of(op) == "cast":
+        if op.name not in COMBINING | ELEMENTWISE or op.name in UNROUNDED:
+            continue
+        if not any(map(_is_narrow_float, op.results)):
+            continue
+        if operator_of(op) == "cast" and op.index not in rounding:
+            continue
+        if any(user.name not in WRITING for user in _users(op.results[0], flow)):
+            return True
+    return False
+
+
+def _roundings(module: Module) -> Iterator[Op]:
+    """Give ops that round to a narrow type of floats."""
+    for op in module.ops:
+        if operator_of(op) == "cast" and _is_narrow_float(op.results[0]):
+            source = value_type(op.operand("source").type).element
             target = value_type(op.results[0].type).element
-            if target.kind == "f" and target.bits < _WIDE_BITS and target.name not in held:
+            if source.kind != "f" or source.bits >= target.bits:
                 yield op
+
+
+def _is_meant(op: Op, module: Module) -> bool:
+    """Whether a rounding to a narrow type is part of work in that type."""
+    target = value_type(op.results[0].type).element
+    arguments = [value_type(value.type) for value in module.main.arguments]
+    held = {type_.element.name for type_ in arguments if type_.pointer or type_.descriptor}
+    if target.name not in held:
+        return False
+    flow = flow_of(module)
+
+    def before(value: Value) -> Sequence[Value]:
+        is_read = isinstance(value.owner, Op) and value.owner.name in READING
+        return () if is_read else flow.made_of(value)
+
+    for value in backward(op.operands, before):
+        if isinstance(value.owner, Op) and value.owner.name in READING and _is_narrow_float(value):
+            return True
+    reached = forward(flow, op.results, lambda user, _: user.results)
+    for user in module.ops:
+        if any(value.id in reached for value in user.operands):
+            if user.name in _DOTS and any(map(_is_narrow_float, user.operands[:2])):
+                return True
+            if user.name in WRITING and _holds_narrow(address_of(user)):
+                return True
+    return False
+
+
+def _is_widened_again(op: Op, module: Module) -> bool:
+    """Whether a rounded number is stored, as it is, in a wider type of floats."""
+    flow = flow_of(module)
+    return any(
+        user.name in WRITING and _holds_wide(address_of(user))
+        for value in _moved(op.results[0], flow)
+        for user in flow.uses(value)
+    )
+
+
+def _moved(value: Value, flow: Flow) -> Iterator[Value]:
+    """Yield a value and what it is after moves and conversions."""
+
+    def after(moved: Value) -> Iterator[Value]:
+        yield from flow.copies(moved)
+        for user in flow.uses(moved):
+            if user.name in MOVING or operator_of(user) == "cast":
+                yield from user.results
+
+    return backward([value], after)
+
+
+def _users(value: Value, flow: Flow) -> Iterator[Op]:
+    """Yield ops that use a value, or what it is after moves."""
+
+    def after(moved: Value) -> Iterator[Value]:
+        yield from flow.copies(moved)
+        for user in flow.uses(moved):
+            if user.name in MOVING:
+                yield from user.results
+
+    for moved in backward([value], after):
+        yield from (user for user in flow.uses(moved) if user.name not in MOVING)
+
+
+def _is_narrow_float(value: Value) -> bool:
+    type_ = value_type(value.type)
+    return not (type_.pointer or type_.descriptor) and _is_narrow_element(type_.element)
+
+
+def _holds_narrow(address: Value) -> bool:
+    return _is_narrow_element(value_type(address.type).element)
+
+
+def _holds_wide(address: Value) -> bool:
+    element = value_type(address.type).element
+    return element.kind == "f" and element.bits >= _WIDE_BITS
+
+
+def _is_narrow_element(element: ElementType) -> bool:
+    return element.kind == "f" and element.bits < _WIDE_BITS
 
 
 def _is_made_of(op: object, carried: set[Value]) -> bool:

@@ -457,6 +457,10 @@ DIVIDING: Final = computing("//", "%", "floordiv", "ceildiv") & (SIGNED | UNSIGN
 """Divisions of integers."""
 GROWING: Final = named(lambda row: row.grows)
 """Integer ops that wrap around, not only pass on what has."""
+UNROUNDED: Final = computing("where", "bitcast", "negate", "abs") | {
+    "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf", "tt.clampf",
+}  # fmt: skip
+"""Ops whose result is an operand's number, or its negative or size: they round nothing."""
 
 
 def operator_of(op: Op) -> Operator:

@@ -1,12 +1,13 @@
 """Programs that record without end, through a session and without a framework, to be killed.
 
-    python -m tests.capture.killed_program launches|calls|kernels OUT PROGRESS ROWS [LIMIT]
+    python -m tests.capture.killed_program launches|calls|kernels|busy OUT PROGRESS ROWS [LIMIT]
 
 Segments are sealed when they have so many ROWS. PROGRESS is a file of 8 bytes with the number of
 launches so far, in shared memory: it is right whenever the program is killed.
 """
 
 import mmap
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -38,7 +39,7 @@ kvtrace.stop()
 """
 
 #: Seconds between launches; the machine that tests run on has few cores.
-_PAUSES = {"launches": 20e-6, "calls": 200e-6, "kernels": 1e-3}
+_PAUSES = {"launches": 20e-6, "calls": 200e-6, "kernels": 1e-3, "busy": 20e-6}
 
 
 def kernel(number: int) -> KernelRecord:
@@ -89,16 +90,30 @@ def launch_new_kernels(session: Session) -> Callable[[int], int]:
     return call_of
 
 
+def launch_and_hold(session: Session) -> Callable[[int], int]:
+    """Return what gives always the same call, and after some launches holds Python's lock."""
+    call_of = launch_one_call(session)
+
+    def held(number: int) -> int:
+        if number % 100 == 99:
+            sum(range(20_000_000))  # half a second in which no other thread of Python runs
+        return call_of(number)
+
+    return held
+
+
 _PROGRAMS = {
     "launches": launch_one_call,
     "calls": launch_new_calls,
     "kernels": launch_new_kernels,
+    "busy": launch_and_hold,
 }
 
 
 def main(kind: str, out: str, progress: str, rows: str, limit: str = "") -> None:
     """Record until killed."""
     writer.RunWriter = partial(writer.RunWriter, segment_rows=int(rows))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with Path(progress).open("r+b") as file:
         shown = mmap.mmap(file.fileno(), 8)
     session = Session(out, replace(DEFAULT, limit=limit))

@@ -95,11 +95,12 @@ def test_a_killed_rank_leaves_all_traces_readable_and_recoverable(jobs):
     # the other one, which loses its peer and is sent SIGTERM, may have come to its own end
     ended = {run.rank: run.sealed for run in trace.runs}
     assert not ended[1]
-    # when it is recovered, then both are sealed, with as many launches
+    # when it is recovered, then both are sealed, with what the killed one's spool has besides
     assert len(recover(out).sealed) == list(ended.values()).count(False)
     trace = open_trace(out)
     again = {run.rank: trace.table("launches", [run]).num_rows for run in trace.select()}
-    assert again == launches
+    assert again[0] == launches[0]
+    assert again[1] >= launches[1]
     assert all(run.sealed for run in trace.runs)
     assert {run.rank: run.ending for run in trace.runs}[1] == "killed"
 

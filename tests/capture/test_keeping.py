@@ -219,7 +219,8 @@ def test_a_program_that_is_killed_while_it_drops_leaves_a_trace(tmp_path, seed):
     recover(out, force=True)
     assert validate(out) == []
     kept = seqs(out)
-    assert sorted(live) == kept == list(range(kept[0], kept[-1] + 1))
+    assert kept == list(range(kept[0], kept[-1] + 1))
+    assert sorted(live) == kept[: len(live)]  # the spool has launches besides
     assert kept[0] > 0
     assert len(kept) >= 200
     assert kept[-1] < made

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from kvtrace.capture.hot import ROW
 from kvtrace.capture.launch_rows import LaunchRows, columns_in_python, launch_rows, native
-from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_SHIFT
+from kvtrace.capture.records import GRAPH_CAPTURE
+from kvtrace.schema.spool import GRAPH_SHIFT
 
 SECOND = 1_000_000_000
 TIMES = st.integers(0, 3 * SECOND)

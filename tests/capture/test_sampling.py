@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.hot import ROW
 from kvtrace.capture.launch_rows import native
 from kvtrace.capture.records import AUTOTUNE, GRAPH_CAPTURE, RUN
 from kvtrace.capture.sampling import (
@@ -15,6 +14,7 @@ from kvtrace.capture.sampling import (
     Weights,
     is_chosen,
 )
+from kvtrace.schema.spool import ROW
 from kvtrace.schema.table_types import NAME
 
 KINDS = ["python"] if native() is None else ["python", "native"]

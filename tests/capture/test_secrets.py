@@ -23,7 +23,37 @@ from kvtrace.capture.secrets import masked
         ("x --tokenizer gpt2 --max-tokens 5", "x --tokenizer gpt2 --max-tokens 5"),
         ("x --model sk-small", "x --model sk-small"),
         ("x --key-dim 64 --num-keys=4", "x --key-dim 64 --num-keys=4"),
+        ("x --auth-header Bearer:abc", "x --auth-header ***"),
+        ("x --header Bearer:abc --n 1", "x --header Bearer:*** --n 1"),
+        ("x -H Authorization: Bearer abc --n 1", "x -H Authorization: Bearer *** --n 1"),
+        ("x Bearer abc", "x Bearer ***"),
+        ("x --authToken abc --dbPassword=abc", "x --authToken *** --dbPassword=***"),
+        ("x --pass abc --bypass on --compass n", "x --pass *** --bypass on --compass n"),
+        ("x --secret-key abc --storage_key=abc", "x --secret-key *** --storage_key=***"),
+        ("x password:abc", "x password:***"),
+        ("x -phunter2", "x -p***"),
+        ("x -p hunter2 -n 1", "x -p *** -n 1"),
+        ("x -p 8080 -p8080 --port 1", "x -p 8080 -p8080 --port 1"),
+        ("pytest -p no:cacheprovider -pxdist", "pytest -p no:cacheprovider -pxdist"),
+        ("x -u me:abc --user me:abc", "x -u me:*** --user me:***"),
+        ("x --url=http://h/?token=abc&n=1", "x --url=http://h/?token=***&n=1"),
+        ("x --model hf:org/name --at 3:4", "x --model hf:org/name --at 3:4"),
     ],
 )
 def test_secrets_are_masked_and_nothing_else(given, recorded):
     assert " ".join(masked(given.split())) == recorded
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ("Authorization: Bearer abc", "Authorization:***"),
+        ("X-Api-Key: abc", "X-Api-Key:***"),
+        ('{"api_key": "abc", "n": 1}', '{"api_key": "***", "n": 1}'),
+        ("host=h password=abc user=u", "host=h password=*** user=u"),
+        ("Server=h;Password=abc;Port=1", "Server=h;Password=***;Port=1"),
+        ("say: tokens are counted", "say: tokens are counted"),
+    ],
+)
+def test_secrets_within_an_argument_are_masked(given, recorded):
+    assert masked(["x", given]) == ["x", recorded]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kvtrace.evaluate.condition import Draw, are_alike, conditions, granted, inputs_of
+from kvtrace.evaluate.condition import Condition, Draw, are_alike, conditions, granted, inputs_of
 from kvtrace.evaluate.shadows.deviation.roundings import unit_of
 
 SCALES = 7.0
@@ -56,6 +56,32 @@ def test_of_two_types_each_input_moves_by_its_own():
     _, condition, _ = measured(lambda x, w: w + 0 * x, x, w, types=("f32", "bf16"))
     assert np.median(condition.stored / np.abs(w)) > unit_of("bf16") / 4
     assert (condition.working <= unit_of("f32") * np.abs(w) * 1.001).all()
+
+
+def test_an_input_that_a_result_does_not_follow_grants_it_no_error():
+    x = np.random.default_rng(0).standard_normal(4000)
+    zeros = np.zeros(4000)
+    _, _, alone = measured(lambda x: x, x)
+    _, _, radius = measured(lambda x, bias: x + bias, x, zeros, types=("f32", "f8E4M3FN"))
+    assert radius == pytest.approx(alone, rel=0.5)
+    _, _, radius = measured(lambda x, bias: x + bias, x, zeros + 3, types=("f32", "f8E4M3FN"))
+    assert (radius > 0.1).all()
+
+
+def test_whole_numbers_that_do_not_move_are_exact():
+    large = np.array([2.0**25 + 1, -(2.0**40)])
+    for arrays, types in ([], []), ([np.ones(2)], ["f32"]):
+        inputs = inputs_of(arrays, types, results=["i64"])
+        condition = Condition(np.zeros(2), np.zeros(2))
+        assert (granted(large, condition, inputs, "i64", SCALES) < 1e-30).all()
+        assert (granted(large, condition, inputs, "f32", SCALES) > 1).all()
+
+
+def test_types_of_inputs_grant_nothing_where_nothing_is_rounded_to_them():
+    arrays = [np.ones(3)]
+    assert inputs_of(arrays, ["bf16"]).coarsest == unit_of("bf16")
+    assert inputs_of(arrays, ["bf16"], rounded=False).coarsest == unit_of("f32")
+    assert inputs_of(arrays, ["f32"], coarse=2.0**-10, rounded=False).coarsest == 2.0**-10
 
 
 def test_the_length_of_an_element_is_measured():

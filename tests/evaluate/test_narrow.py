@@ -5,7 +5,12 @@ import torch
 import triton
 import triton.language as tl
 
-from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums, uses_tf32
+from kvtrace.evaluate.narrow import (
+    foreign_roundings,
+    narrow_sums,
+    rounds_on_the_way,
+    uses_tf32,
+)
 from tests.kernels.launching import compile_for
 
 
@@ -39,8 +44,45 @@ def squared(x, out, PRECISION: tl.constexpr, B: tl.constexpr):
     tl.store(out + place, tl.dot(given, given, input_precision=PRECISION))
 
 
-def module_of(kernel, **constants):
-    given = {"x": torch.zeros(1024), "out": torch.zeros(1024)}
+@triton.jit
+def weighted(x, w, out, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    hidden = (tl.load(x + lanes).to(tl.float32) * 0.7).to(tl.bfloat16).to(tl.float32)
+    hidden = hidden * tl.load(w + lanes).to(tl.float32)
+    tl.store(out + lanes, hidden.to(out.dtype.element_ty))
+
+
+@triton.jit
+def rounded(x, out, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    value = tl.load(x + lanes).to(tl.float32) * 0.7
+    tl.store(out + lanes, tl.reshape(value.to(tl.bfloat16), [B]))
+
+
+@triton.jit
+def plain(x, out, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    value = tl.load(x + lanes).to(tl.float32) * 0.7
+    tl.store(out + lanes, value.to(out.dtype.element_ty))
+
+
+@triton.jit
+def halves(x, out, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    tl.store(out + lanes, tl.load(x + lanes) + tl.load(x + lanes + B) + tl.load(x + lanes + 2 * B))
+
+
+@triton.jit
+def read_again(x, out, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    tl.store(out + lanes, (tl.load(x + lanes).to(tl.float32) * 0.7).to(tl.bfloat16))
+    tl.debug_barrier()
+    tl.store(out + B + lanes, tl.load(out + lanes))
+
+
+def module_of(kernel, types=None, **constants):
+    types = types or {"x": torch.float32, "out": torch.float32}
+    given = {name: torch.zeros(1024, dtype=type_) for name, type_ in types.items()}
     return compile_for(kernel, given, {"B": 16, **constants})
 
 
@@ -62,6 +104,44 @@ def test_a_sum_kept_in_16_bits_is_found_through_conversions(kernel, type_, found
 def test_rounding_to_a_type_of_no_tensor_is_found():
     assert list(foreign_roundings(module_of(largest, TYPE=tl.float16)))
     assert not list(foreign_roundings(module_of(largest, TYPE=tl.float32)))
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "out", "found"),
+    [
+        (torch.float32, torch.bfloat16, torch.float32, 1),
+        (torch.float32, torch.float32, torch.float32, 1),
+        (torch.float32, torch.bfloat16, torch.bfloat16, 0),
+        (torch.bfloat16, torch.bfloat16, torch.float32, 0),
+    ],
+)
+def test_rounding_is_meant_where_what_is_rounded_or_becomes_of_it_has_the_type(x, w, out, found):
+    module = module_of(weighted, {"x": x, "w": w, "out": out})
+    assert len(list(foreign_roundings(module))) == found
+    assert rounds_on_the_way(module)
+
+
+def test_a_result_that_is_rounded_and_stored_wider_is_not_meant():
+    types = {"x": torch.bfloat16, "out": torch.float32}
+    assert len(list(foreign_roundings(module_of(rounded, types)))) == 1
+    types = {"x": torch.bfloat16, "out": torch.bfloat16}
+    assert not list(foreign_roundings(module_of(rounded, types)))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "type_", "found"),
+    [
+        (plain, torch.float32, False),
+        (plain, torch.bfloat16, False),
+        (rounded, torch.bfloat16, False),
+        (rounded, torch.float32, True),
+        (read_again, torch.bfloat16, True),
+        (halves, torch.bfloat16, True),
+    ],
+)
+def test_a_rounded_result_is_not_rounded_on_the_way(kernel, type_, found):
+    module = module_of(kernel, {"x": torch.bfloat16, "out": type_})
+    assert rounds_on_the_way(module) is found
 
 
 @pytest.mark.parametrize(("precision", "cut"), [("tf32", True), ("ieee", False)])

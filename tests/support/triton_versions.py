@@ -73,7 +73,13 @@ def versions() -> list[str]:
 
 
 def run_with(
-    version: str, arguments: list[str], cache: Path, *, fresh: bool = False, **variables: str
+    version: str,
+    arguments: list[str],
+    cache: Path,
+    *,
+    fresh: bool = False,
+    seconds: int = 280,
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run Python with that version of Triton and this checkout; fails with what it printed.
 
@@ -96,9 +102,9 @@ def run_with(
             env=environment,
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=seconds,
         )
     else:
-        done = warm_python().run(*command, folder=ROOT, environment=environment, timeout=280)
+        done = warm_python().run(*command, folder=ROOT, environment=environment, timeout=seconds)
     assert done.returncode == 0, f"Triton {version}:\n{done.stdout}\n{done.stderr}"
     return done

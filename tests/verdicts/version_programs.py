@@ -1,9 +1,10 @@
-"""A program that is recorded under each version of Triton: tutorials, Liger, races in programs.
+"""What is recorded under each version of Triton: tutorials, Liger, FLA, races in programs.
 
     python -m tests.verdicts.version_programs [NAME …]
 
-launches each program once on tensors of the host, inside a mark of its name. `version_results.py`
-reads what was recorded.
+launches each program once, inside a mark of its name; `KVTRACE_DEVICE=cpu` gives it a GPU.
+`version_results.py` reads what was recorded. FLA is among them where it is installed or
+`KVTRACE_PUBLIC_FLA` names its folder.
 """
 
 import sys
@@ -17,6 +18,8 @@ import kvtrace
 from tests.kernels import attention, basic, liger_operators, normalisation
 from tests.kernels.defects import within
 from tests.kernels.defects.sample import Sample, Tensor
+from tests.public.packages import PACKAGES, folder_of, load
+from tests.public.work import cases_of
 
 Program = Callable[[], None]
 
@@ -30,12 +33,21 @@ LIGER: Final = (
     "poly_norm", "relu_squared", "rms_norm", "rope", "softmax", "sparsemax", "swiglu", "tvd",
 )  # fmt: skip
 
+#: Cases of `tests/public` that are run as programs.
+FLA: Final = (
+    "causal_conv1d", "chunk_delta_rule", "chunk_gla", "chunk_local_cumsum", "cross_entropy_loss",
+    "fused_recurrent_delta_rule", "fused_recurrent_gla", "l2norm", "layer_norm", "mean_pooling",
+    "parallel_attn", "rms_norm_gated", "rotary_embedding", "softmax_and_logsumexp",
+    "solve_tril_varlen", "swiglu", "token_shift",
+)  # fmt: skip
+
 
 def programs() -> dict[str, Program]:
     """Return all programs by name."""
     return {
         **{f"tutorial: {name}": run for name, run in _tutorials()},
         **{f"liger: {name}": partial(_operator, name) for name in LIGER},
+        **{f"fla: {name}": partial(_public, "fla", name) for name in _present("fla", FLA)},
         **{f"within: {sample.name}": partial(_sample, sample) for sample in within.SAMPLES},
     }
 
@@ -91,6 +103,17 @@ def _operator(name: str) -> None:
     liger_operators.outcome(operator.ours, inputs, floats, [])
 
 
+def _present(package: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the cases of a public package, or none where its files are not there."""
+    return names if folder_of(PACKAGES[package]) else ()
+
+
+def _public(package: str, name: str) -> None:
+    torch.manual_seed(len(name))
+    load(PACKAGES[package])
+    cases_of(package)[name].run()
+
+
 def _sample(sample: Sample) -> None:
     sample.kernel[sample.grid](**_values(sample.arguments), **sample.constexprs)
 
@@ -116,6 +139,7 @@ def _values(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def main(names: list[str]) -> None:
     """Launch the programs of these names, or all."""
+    torch.set_default_device("cuda")
     for name, run in programs().items():
         if not names or name in names:
             with kvtrace.mark(name):

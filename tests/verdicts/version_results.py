@@ -62,16 +62,18 @@ EXPLAINED: Final = (
 )  # fmt: skip
 
 
-def recorded(version: str, names: Collection[str], folder: Path) -> Path:
+def recorded(version: str, names: Collection[str], folder: Path, seconds: int = 280) -> Path:
     """Record programs under a version of Triton (no names: all); return the judged trace."""
     out = folder / "out"
     run_with(
         version, ["-m", "tests.verdicts.version_programs", *names], folder / "cache",
-        fresh=True, KVTRACE=str(out), KVTRACE_COMPILE="full",
+        fresh=True, seconds=seconds,
+        KVTRACE=str(out), KVTRACE_COMPILE="full", KVTRACE_DEVICE="cpu",
     )  # fmt: skip
     run_with(
-        version, ["-m", "tests.verdicts.version_results", str(out)], folder / "cache", fresh=True
-    )
+        version, ["-m", "tests.verdicts.version_results", str(out)], folder / "cache",
+        fresh=True, seconds=seconds,
+    )  # fmt: skip
     return out
 
 
@@ -156,7 +158,7 @@ def main() -> int:
         for at, version in enumerate(versions()):
             own = Path(folder) / str(at)
             own.mkdir()
-            name, launches = results(recorded(version, (), own))
+            name, launches = results(recorded(version, (), own, seconds=3600))
             found[name] = launches
     first, *others = found
     unexplained = 0

@@ -7,29 +7,44 @@ drawn here, for which launches have to be right, too.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.judge.fresh import is_float, is_floats, is_integers, other_values
+from kvtrace.addons.judge.fresh import (
+    AWKWARD,
+    SPECIAL,
+    is_float,
+    is_floats,
+    is_integers,
+    other_values,
+)
 from kvtrace.addons.judge.inputs import Case, Input, TensorInput, read_cases, write_cases
-from kvtrace.addons.judge.reference import SEED, Expected, Reference, begin
+from kvtrace.addons.judge.reference import Expected, Reference, begin, seeded
 from kvtrace.addons.judge.request import Place
+
+#: Elements of a case that is drawn with awkward values, too.
+_MOST_ELEMENTS: Final = 1 << 21
+#: Seconds of processor time after which no further kind of them is drawn.
+_AWKWARD_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
     """A case with values that the candidate never had, and what the reference says of it.
 
-    `whole`: integers and booleans differ, too, where the case has any.
+    `whole`: integers and booleans differ, too, where the case has any. `awkward`: how its floats
+    are, where they are such.
     """
 
     case: Case
     expected: Expected
     whole: bool
+    awkward: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +55,34 @@ class Answer:
     fresh: tuple[Fresh, ...]
 
 
-def answer(place: Place, inputs: Path, folder: Path, seed: int) -> None:
+def answer(place: Place, inputs: Path, folder: Path, prepared: Path, seed: int) -> None:
     """Leave what the reference gives for all cases, and for other values of them.
 
     Args:
         place: The reference.
         inputs: Where the cases are.
         folder: Where results and other values are left.
+        prepared: The file of the seed that the cases were made with.
         seed: What the other values are drawn from.
 
     """
-    import torch
-
     begin(folder)
-    torch.manual_seed(SEED)
+    seeded(prepared)
     reference = Reference(place, folder)
     random = np.random.default_rng(seed)
     told, drawn = [], []
     for number, case in enumerate(read_cases(inputs)):
         expected = reference.results(case, inputs, folder, str(number))
         fresh = list(_fresh(reference, case, inputs, folder, random, number))
+        if not number:
+            fresh += _awkward(reference, case, inputs, folder, random)
         told.append(
-            {"expected": asdict(expected), "fresh": [[asdict(e), whole] for _, e, whole in fresh]}
+            {
+                "expected": asdict(expected),
+                "fresh": [[asdict(each.expected), each.whole, each.awkward] for each in fresh],
+            }
         )
-        drawn += [other for other, _, _ in fresh]
+        drawn += [each.case for each in fresh]
     write_cases(folder, drawn)
     (folder / "answers.json").write_text(json.dumps(told), encoding="utf-8")
 
@@ -71,7 +90,7 @@ def answer(place: Place, inputs: Path, folder: Path, seed: int) -> None:
 def _fresh(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
     number: int,
-) -> Iterator[tuple[Case, Expected, bool]]:  # fmt: skip
+) -> Iterator[Fresh]:  # fmt: skip
     """Give cases with other values that the reference takes: all of them other, then floats alone.
 
     Weights differ in the first case alone: what a model makes of them once may be kept by it.
@@ -89,20 +108,41 @@ def _fresh(
                 expected = reference.results(drawn, folder, folder, f"{number}-{whole:d}")
             except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
                 continue
-            yield drawn, expected, whole or not integers
+            yield Fresh(drawn, expected, whole or not integers)
             break
+
+
+def _awkward(
+    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
+) -> Iterator[Fresh]:
+    """Give a case with awkward floats, as far as the reference takes them."""
+    floats = [each for each in case.inputs if is_floats(each)]
+    if not floats or sum(each.storage for each in case.tensors) > _MOST_ELEMENTS:
+        return
+    begun = time.process_time()
+    for at, kind in enumerate((*AWKWARD, SPECIAL)):
+        if time.process_time() > begun + _AWKWARD_SECONDS:
+            return
+        drawn = _other_values(
+            case, inputs, folder, random, f"awkward{at}", floats, (), scaled=False, awkward=kind
+        )
+        try:
+            expected = reference.results(drawn, folder, folder, f"awkward{at}")
+        except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
+            continue
+        yield Fresh(drawn, expected, False, kind)
 
 
 def _other_values(
     case: Case, inputs: Path, folder: Path, random: np.random.Generator, name: str,
-    changing: Sequence[Input], weights: Sequence[TensorInput], *, scaled: bool,
+    changing: Sequence[Input], weights: Sequence[TensorInput], *, scaled: bool, awkward: str = "",
 ) -> Case:  # fmt: skip
     """Return a case with other values in some tensors, whose contents are in `folder`."""
 
     def other(each: TensorInput, at: str, *, changes: bool) -> TensorInput:
         content = (inputs / each.file).read_bytes()
         if changes:
-            content = other_values(content, each, random, scaled=scaled)
+            content = other_values(content, each, random, scaled=scaled, awkward=awkward)
         (folder / f"{name}-{at}.bin").write_bytes(content)
         return replace(each, file=f"{name}-{at}.bin")
 
@@ -134,7 +174,10 @@ def read_answers(folder: Path) -> list[Answer]:
     return [
         Answer(
             _expected(each["expected"]),
-            tuple(Fresh(next(drawn), _expected(e), bool(whole)) for e, whole in each["fresh"]),
+            tuple(
+                Fresh(next(drawn), _expected(e), bool(whole), str(awkward))
+                for e, whole, awkward in each["fresh"]
+            ),
         )
         for each in told
     ]

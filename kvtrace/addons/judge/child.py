@@ -3,9 +3,11 @@
 The candidate's code can change anything in this process. So nothing that is written here is a
 verdict: another process reads the log and evaluates the launches again.
 
-The log has a JSON object a line: `launch`, `moved`, `returned`, `raised`, `changed` of a case, in
-order, and between them what the candidate does besides (`kind`). It goes through a pipe: what was
-written cannot be taken back.
+Calls come one at a time (`calling.py`), with inputs alone: not what is right, nor which case it is.
+What a call returns is answered as bytes, at once and when it is asked for again. The log has a JSON
+object a line: `launch`, `moved`, `returned`, `raised`, `changed` of a call, in order, and between
+them what the candidate does besides (`kind`). It goes through a pipe: what was written cannot be
+taken back.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -30,9 +32,10 @@ from numpy.typing import NDArray
 import kvtrace
 from kvtrace import forks
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.confining import EVENTS
-from kvtrace.addons.judge.inputs import Case, TensorInput, read_cases
-from kvtrace.addons.judge.reference import INITIAL
+from kvtrace.addons.judge.answering import Answering, Call
+from kvtrace.addons.judge.confining import CALLS, EVENTS
+from kvtrace.addons.judge.inputs import TensorInput
+from kvtrace.addons.judge.messages import receive
 from kvtrace.addons.judge.request import Request
 from kvtrace.backends.compiled_kernels.unevaluated import before_left_out
 from kvtrace.backends.triton.evaluating_launcher import Executed, MissingIR, around_launch
@@ -51,6 +54,8 @@ _CHANGING: Final = {
     "socket.connect": "network", "socket.bind": "network", "socket.getaddrinfo": "network",
     "socket.sendto": "network",
 }  # fmt: skip
+#: What finds objects that nobody has handed over.
+_REACHING: Final = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
 #: Those whose last argument is an open folder that the first is relative to, or -1.
 _RELATIVE: Final = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink")
 _PACKAGE: Final = os.path.dirname(kvtrace.__file__)  # noqa: PTH120
@@ -58,12 +63,11 @@ _REPLACEABLE: Final = (types.FunctionType, types.BuiltinFunctionType, type)
 _PATCHABLE: Final = ("torch", "torch.testing", "numpy", "triton", "triton.runtime.jit")
 
 
-def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
-    """Run a candidate on all cases, recorded.
+def run_candidate(request: Request, folder: Path) -> None:
+    """Run a candidate on all inputs that it is handed, recorded.
 
     Args:
         request: What is judged.
-        inputs: Where the cases are.
         folder: Where trace, log and contents are left.
 
     """
@@ -86,7 +90,8 @@ def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
     log = _Log(folder, telling)
     around_launch.append(log.around)
     before_left_out.append(_refuse)
-    cases = read_cases(inputs)
+    answering = Answering()
+    first = receive(CALLS, _MOST_BYTES)
     before = _functions()
     with telling.behavior(folder):
         try:
@@ -95,27 +100,24 @@ def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
             entry: Any = getattr(module, request.entry.name)
             if inspect.isclass(entry):
                 torch.manual_seed(0)
-                entry = entry(*_initial(module, inputs))
+                entry = entry(*_initial(module, {} if first is None else first[0]))
             if isinstance(entry, torch.nn.Module):
                 entry = entry.cuda()
         except Exception as error:  # noqa: BLE001 - the candidate's own, reported as such
             log.write({"unusable": f"{type(error).__name__}: {error}"[:500]})
             return
-        for number, case in enumerate(cases):
-            log.case(number, case, inputs, entry)
+        answering.answer_all(first, lambda call: log.call(call, entry))
     for name, value in _functions().items():
-        if name in before and before[name] is not value and not _their_own(name, value):
+        if before.get(name, value) is not value and not _their_own(name, value):
             log.write({"patched": name})
     stop()
 
 
-def _initial(module: ModuleType, inputs: Path) -> list[Any]:
+def _initial(module: ModuleType, header: Mapping[str, Any]) -> list[Any]:
     """Return what a model is made with: the file's own answer, otherwise the reference's."""
     if hasattr(module, "get_init_inputs"):
         return list(module.get_init_inputs())
-    told = inputs / INITIAL
-    made: list[Any] = json.loads(told.read_text(encoding="utf-8")) if told.exists() else []
-    return made
+    return list(header.get("initial", ()))
 
 
 def _refuse(sentence: str) -> None:
@@ -141,7 +143,9 @@ def _absolute(path: str, event: str, arguments: tuple[Any, ...]) -> str:
     folder = os.getcwd()  # noqa: PTH109
     opened = arguments[-1] if event in _RELATIVE else None
     if isinstance(opened, int) and opened >= 0:
-        folder = str(Path(f"/proc/self/fd/{opened}").readlink())
+        os.chdir(opened)  # there is no /proc that would say which folder it is
+        here, folder = folder, os.getcwd()  # noqa: PTH109
+        os.chdir(here)
     return os.path.normpath(os.path.join(folder, path))  # noqa: PTH118
 
 
@@ -164,12 +168,24 @@ class _Telling:
 
         An audit hook cannot be taken away by Python code; what does not pass Python is not seen.
         """
-        own = (str(folder), os.devnull, "/proc/self/")
+        own = (str(folder), os.devnull)
         compilers = os.path.dirname(str(sys.modules["triton"].__file__))  # noqa: PTH120
+        libraries = tuple(
+            f"{os.path.dirname(str(sys.modules[name].__file__))}{os.sep}"  # noqa: PTH120
+            for name in ("os", "torch", "triton", "numpy", "kvtrace")
+        )
         active = [True]
+        tell = self.tell
 
         def hear(event: str, arguments: tuple[Any, ...]) -> None:
-            if not active or (event != "open" and event not in _CHANGING):
+            if not active:
+                return
+            code = event == "object.__setattr__" and arguments[1] == "__code__"
+            if code or event in _REACHING:
+                if not sys._getframe(1).f_code.co_filename.startswith(libraries):
+                    tell({"kind": "reaches", "what": "__code__" if code else event})
+                return
+            if event != "open" and event not in _CHANGING:
                 return
             if _is_recording():
                 return
@@ -183,9 +199,9 @@ class _Telling:
                 if isinstance(what, int):
                     return
                 what = _absolute(os.fsdecode(what), event, arguments)
-                if what.startswith(own):
+                if what.startswith(own) and not what.endswith("/mem"):
                     return
-            self.tell({"kind": kind, "what": str(what)[:200]})
+            tell({"kind": kind, "what": str(what)[:200]})
 
         sys.addaudithook(hear)
         try:
@@ -202,48 +218,68 @@ class _Log:
         self._telling = telling
         self._contents: set[str] = set()
         self._bytes = 0
-        self._case = 0
+        self._call = 0
         self._known: dict[tuple[int, int], NDArray[np.uint8]] = {}
         self._ids: dict[tuple[int, int], int] = {}
         self._alive: list[Any] = []
 
     def write(self, entry: dict[str, Any]) -> None:
         """Write an entry."""
-        self._telling.tell({"case": self._case, **entry})
+        self._telling.tell({"case": self._call, **entry})
 
-    def case(self, number: int, case: Case, folder: Path, entry: Any) -> None:
-        """Call the candidate on the inputs of a case."""
+    def call(self, call: Call, entry: Any) -> list[Any] | None:
+        """Call the candidate; return its results, or None where it raised an error."""
         import torch
 
         from kvtrace.addons.judge.moves import Moves
 
-        self._case = number
+        self._call = call.number
         self._ids, self._known, self._alive = {}, {}, []
-        arguments = tensors.arguments_from(case, folder, "cuda")
-        given = [a for a in arguments if tensors.is_tensor(a)]
-        if case.weights and isinstance(entry, torch.nn.Module):
-            state = {weight.name: tensors.tensor_from(weight, folder) for weight in case.weights}
-            own = entry.state_dict()
-            fitting = {n: v for n, v in state.items() if n in own and own[n].shape == v.shape}
-            entry.load_state_dict(fitting, strict=False)
-            given += [own.get(weight.name) for weight in case.weights]
-        for at, (tensor, made) in enumerate(zip(given, case.tensors, strict=False)):
+        tensors_given: list[Any] = [a for a in call.arguments if tensors.is_tensor(a)]
+        made = [each for each in call.inputs if isinstance(each, TensorInput)]
+        if call.weights and isinstance(entry, torch.nn.Module):
+            tensors_given += self._loaded(call, entry)
+            made += call.weights
+        for at, (tensor, each) in enumerate(zip(tensors_given, made, strict=False)):
             if tensor is not None:
-                self._input(at, tensor, made)
+                self._input(at, tensor, each)
         try:
             with torch.no_grad(), Moves(self):
-                returned = entry(*arguments)
+                returned = entry(*call.arguments)
+            results = tensors.results_of(returned)
         except Exception as error:  # noqa: BLE001 - the candidate's own, reported as such
             self.write({"raised": f"{type(error).__name__}: {error}"[:500]})
-            return
-        self.write({"returned": [self._result(each) for each in tensors.results_of(returned)]})
+            return None
+        self.write({"returned": [self._result(each) for each in results]})
         changed = [
             each.name
-            for each, tensor in zip(case.tensors, given, strict=False)
+            for each, tensor in zip(made, tensors_given, strict=False)
             if tensor is not None and self._unlike(tensor)
         ]
         if changed:
             self.write({"changed": changed})
+        return results
+
+    def _loaded(self, call: Call, entry: Any) -> list[Any]:
+        """Load a model's weights; return its own, in the order of the reference's.
+
+        They are found by their names; those that have other names, by their order where all that
+        are left have the same shapes.
+        """
+        own = {n: v for n, v in entry.state_dict().items() if tensors.is_tensor(v)}
+        given = {each.name: value for each, value in zip(call.weights, call.values, strict=True)}
+        places = {n: n for n, v in given.items() if n in own and own[n].shape == v.shape}
+        rest = [n for n in given if n not in places]
+        free = [n for n in own if n not in places]
+        if len(rest) == len(free) and all(
+            given[one].shape == own[other].shape for one, other in zip(rest, free, strict=True)
+        ):
+            places |= dict(zip(rest, free, strict=True))
+        entry.load_state_dict({places[n]: given[n] for n in places}, strict=False)
+        own = entry.state_dict()
+        if len(places) < len(given) and len(own) > len(places):
+            self.write({"unplaced": [n for n in given if n not in places]})
+        return [own.get(places.get(each.name)) for each in call.weights]
 
     @contextmanager
     def around(self, launch: Executed) -> Iterator[None]:

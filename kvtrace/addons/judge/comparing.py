@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -15,11 +16,15 @@ from kvtrace.text import plural
 #: Distance from 1 to the next number of each type: results in it cannot be nearer than half of it.
 EPSILON: Final = {
     "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
+    "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2, "float8_e4m3fnuz": 2.0**-3,
+    "float8_e5m2fnuz": 2.0**-2,
 }  # fmt: skip
 #: What dots of float32 do to their factors on tensor cores, unless they ask for `ieee`.
 TF32: Final = 2.0**-10
 _FACTOR: Final = 2.0
 _CUT: Final = 4.0
+#: By this share of what is typical of results a reference in float64 is off itself, as 1 - tanh(x).
+_REFERENCE: Final = 2.0**-50
 #: Sums in float32 are taken in another order than the reference's.
 _ORDER: Final = 32.0
 
@@ -52,6 +57,21 @@ class Compared:
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """Return NumPy's type for torch's name of one."""
     return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def strided(
+    values: NDArray[Any], shape: Sequence[int], strides: Sequence[int], offset: int = 0
+) -> NDArray[Any]:
+    """Return a view of a flat array, whose strides and offset are in elements, of any type.
+
+    NumPy's own function takes no types that are not NumPy's: so it views unsigned numbers.
+    """
+    size = values.dtype.itemsize
+    plain = values.view(f"V{size}") if values.dtype.kind == "V" or size == 1 else values
+    found = np.lib.stride_tricks.as_strided(
+        plain[offset:], tuple(shape), tuple(int(step) * size for step in strides)
+    )
+    return found.view(values.dtype)
 
 
 def compared(
@@ -92,15 +112,17 @@ def compared(
         lost = float(np.max((np.abs(mine - truth) / around)[both & (around > 0)], initial=0.0))
         step = EPSILON[dtype] * (_ORDER if dtype in ("float32", "float64") else 1)
         allowed = (step + _FACTOR * lost + (_CUT * TF32 if tf32 else 0)) * around
+        allowed = np.where(finite, allowed, 0.0)
         same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == mine)
         same |= np.isnan(value) & np.isnan(mine)
         difference = np.where(same, 0.0, np.abs(value - truth))
         other_meaning = 0
         if not isinstance(planes, str):
-            meaning = meaning_radius(planes["meaning"], truth)
+            lost_itself = _REFERENCE * typical if dtype != "float64" else 0.0
+            meaning = meaning_radius(planes["meaning"], truth) + lost_itself
             radius = planes["near"] + meaning
             if granted is not None:
-                radius = np.minimum(radius, granted)
+                radius = np.minimum(radius, granted + lost_itself)
             unknown = int((~same & ~np.isfinite(radius)).sum())
             if unknown:
                 planes = f"no bound is known of {plural(unknown, 'element')}"
@@ -116,6 +138,20 @@ def compared(
     if isinstance(planes, str):
         return replace(told, tolerance="fixed", because=planes)
     return replace(told, tolerance="derived", other_meaning=other_meaning)
+
+
+def unlike(one: NDArray[Any], other: NDArray[Any]) -> int:
+    """Return how many elements of two results of the same launches are not the same.
+
+    Floats may differ by roundings: sums of a library follow how many threads it takes.
+    """
+    if one.tobytes() == other.tobytes():
+        return 0
+    if one.dtype.kind == "c":
+        return int((one != other).sum())
+    exact = one.astype(np.float64)
+    told = compared(0, other, exact, one, str(one.dtype), tf32=False, planes="")
+    return told.wrong
 
 
 def _told(

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.addons.judge.request import CannotJudge
+from kvtrace.addons.judge.errors import CannotJudge
 from kvtrace.addons.judge.walls import (
     filters,
     landlock,
@@ -36,12 +36,14 @@ from kvtrace.addons.judge.walls import (
 
 #: The descriptor that a confined process writes events to; they arrive in a file of that name.
 EVENTS: Final = 3
+#: Those that calls come from, and that answers to them are written to, where it is given any.
+CALLS: Final = 4
+ANSWERS: Final = 5
 EVENTS_FILE: Final = "events"
 _OWN: Final = ("home", "work", "temporary")
 #: What the process ends with that came to its end; another code ends one that was ended before.
 _WHOLE: Final = 113
 _SET_DEATH_SIGNAL: Final = 1
-_SET_SUBREAPER: Final = 36
 _READY: Final = b"ready"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MAKING: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -49,7 +51,10 @@ _MOST_EVENTS: Final = 256 << 20
 _MOST_SAID: Final = 4000
 _MOST_TOLD: Final = 1 << 16
 _AHEAD: Final = 10
-_LOOK_EACH: Final = 0.02
+_LOOK_EACH: Final = 0.005
+_MOST_THREADS: Final = 256
+#: What the kernel needs for an entry of a folder in memory, besides its content.
+_BYTES_OF_ENTRY: Final = 1024
 _MARGIN: Final = 20.0
 #: Variables that Python, libraries and compilers find what they need by; no others are kept.
 _KEPT: Final = (
@@ -77,6 +82,7 @@ class Ended:
         confined: Whether all walls were up; some were missing only where that was asked for.
         said: The end of its standard output and error.
         reason: Why it was killed; empty where it was not, or for its time.
+        left_out: What lies beside the code that it ran and was not there for it, with reasons.
 
     """
 
@@ -85,6 +91,7 @@ class Ended:
     confined: bool
     said: str
     reason: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def in_words(self) -> str:
@@ -101,14 +108,21 @@ class Ended:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the variables of this process's environment that hold no secret, and are needed."""
+    """Return the variables of this process's environment that hold no secret, and are needed.
+
+    Of PYTHONPATH absolute folders are kept: others, and an empty one, are where this was started.
+    """
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name[:3] == "LC_"}
+    if "PYTHONPATH" in kept:
+        folders = kept["PYTHONPATH"].split(os.pathsep)
+        kept["PYTHONPATH"] = os.pathsep.join(filter(os.path.isabs, folders))
     return {"USER": _NO_USER, "LOGNAME": _NO_USER} | kept
 
 
 def run_confined(
     work: Callable[[], object], folder: Path, *, seconds: float, memory_mb: int,
-    reads: Sequence[Path] = (), unconfined: bool = False,
+    reads: Sequence[Path] = (), code: Sequence[Path] = (), unconfined: bool = False,
+    calls: Sequence[int] = (),
 ) -> Ended:  # fmt: skip
     """Run a function in a confined process, wait for it, and take over the files that it leaves.
 
@@ -117,18 +131,19 @@ def run_confined(
             `folder` then.
         folder: Where the files are, of those that it wrote there. It finds the folder empty, works
             in one of it that is not taken over, and can write to no other.
-        seconds: It is killed after so long, and all that it has started.
-        memory_mb: Memory that it may take besides what it begins with, and its folder's files; all
-            that it starts counts.
+        seconds: It is killed after so long.
+        memory_mb: Memory that it may take besides what it begins with, with its folder's files.
         reads: Files and folders that it may read besides the system's and Python's.
+        code: Python files that it may import, with what they may import beside them: copies.
         unconfined: Whether to run it also where this system cannot keep it from the host.
+        calls: Descriptors that it gets as `CALLS` and `ANSWERS`; none: it has no such.
 
     Raises:
         CannotConfine: it cannot, and `unconfined` is false.
 
     """
     folder.mkdir(parents=True, exist_ok=True)
-    run = _Run(work, folder, seconds, memory_mb << 20, tuple(reads))
+    run = _Run(work, folder, seconds, memory_mb << 20, tuple(reads), tuple(code), tuple(calls))
     try:
         return run.ended(apart=True)
     except CannotConfine:
@@ -144,6 +159,8 @@ class _Run:
     seconds: float
     memory: int
     reads: tuple[Path, ...]
+    code: tuple[Path, ...]
+    calls: tuple[int, ...]
 
     def ended(self, *, apart: bool) -> Ended:
         """Fork the supervisor, and wait for what it tells."""
@@ -172,7 +189,8 @@ class _Run:
                 "takes Linux 5.12, and namespaces of users or root's rights: see docs/agents.md. "
                 "--unconfined runs the file with your rights"
             )
-        return Ended(told["how"], taken, apart, told["said"], told["reason"])
+        how, said, reason = told["how"], told["said"], told["reason"]
+        return Ended(how, taken, apart, said, reason, tuple(told["left_out"]))
 
 
 def _supervise(run: _Run, telling: int, *, apart: bool) -> None:
@@ -201,22 +219,21 @@ class _Supervisor:
         self._run = run
         self._apart = apart
         self._processes = processes.Processes()
-        self._most = self._processes.memory_of_this() + run.memory
+        self._most = self._processes.memory_and_threads(os.getpid())[0] + run.memory
         self._addresses = privileges.address_space() + run.memory
         self._beside = os.open(run.folder.parent, _FOLDER)
         self._target = os.open(run.folder, _FOLDER)
         self._heard = os.open(self._events, _MAKING, 0o600, dir_fd=self._beside)
         self._bytes_heard = 0
         self._said = b""
+        self._left_out: list[str] = []
         self._ahead = 0
         with contextlib.suppress(PermissionError):  # who may, is not held up by what it watches
             os.nice(-_AHEAD)
             self._ahead = _AHEAD
         if apart:
             mounts.enter_namespaces()
-            mounts.change_root(run.folder, run.reads, run.memory)
-        else:
-            system_calls.prctl(_SET_SUBREAPER, 1)
+            self._left_out = mounts.change_root(run.folder, run.reads, run.memory, run.code)
         for name in _OWN:
             (run.folder / name).mkdir()
         self._source = os.open(run.folder, _FOLDER)
@@ -238,20 +255,16 @@ class _Supervisor:
         child = os.fork()
         if child == 0:
             self._be_confined(printing, telling, ready)
-        for each in (telling, printing, ready):
+        for each in (telling, printing, ready, *self._run.calls):
             os.close(each)
         told = os.read(walls, _MOST_TOLD)
         if told != _READY:
             raise OSError(told.decode(errors="replace") or "its process ended")
-        if self._apart:
-            self._processes.look_in_namespace()
         return child
 
     def told(self, child: int) -> dict[str, Any]:
         """Wait for the process, take over what it left, and return its result."""
         status, late, reason = self._wait(child)
-        if not self._apart:
-            self._processes.end_all()
         for pipe in (self._hearing, self._listening):
             os.set_blocking(pipe, False)
             with contextlib.suppress(BlockingIOError):
@@ -262,12 +275,12 @@ class _Supervisor:
         whole = os.waitstatus_to_exitcode(status) == _WHOLE and not reason
         how = "late" if late else "whole" if whole else "broken"
         said = self._said.decode("utf-8", "replace")
-        return {"how": how, "said": said, "reason": reason}
+        return {"how": how, "said": said, "reason": reason, "left_out": self._left_out}
 
     def _wait(self, child: int) -> tuple[int, bool, str]:
         """Wait for the process; return its status, and whether and why it was killed."""
         deadline = time.monotonic() + self._run.seconds
-        looked, late, reason, before = 0.0, False, "", ""
+        looked, late, reason = 0.0, False, ""
         heard = [self._hearing, self._listening]
         while True:
             ready, _, _ = select.select(heard, [], [], _LOOK_EACH)
@@ -280,18 +293,25 @@ class _Supervisor:
             now = time.monotonic()
             if late or reason or now < looked + _LOOK_EACH:
                 continue
-            looked, late, found = now, now > deadline, self._excess()
-            # Twice: while a program is started, its memory counts for who starts it, too.
-            reason, before = found if found and found == before else "", found
+            looked, late, reason = now, now > deadline, self._excess(child)
             if late or reason:
                 os.kill(child, signal.SIGKILL)
 
-    def _excess(self) -> str:
+    def _excess(self, child: int) -> str:
+        """Say what the process has taken too much of; empty where nothing."""
         if self._bytes_heard > _MOST_EVENTS:
             return f"it wrote more than {_MOST_EVENTS >> 20} MiB of events"
         files = os.fstatvfs(self._source)
-        held = (files.f_blocks - files.f_bfree) * files.f_frsize if self._apart else 0
-        return self._processes.excess(self._most, held)
+        held = (files.f_blocks - files.f_bfree) * files.f_frsize
+        held += (files.f_files - files.f_ffree) * _BYTES_OF_ENTRY
+        try:
+            memory, threads = self._processes.memory_and_threads(child)
+        except OSError:
+            return ""  # it has just ended
+        if threads > _MOST_THREADS:
+            return f"it started more than {_MOST_THREADS} threads"
+        too_much = memory + held * self._apart > self._most  # else they are on disk, with others
+        return "it and its files took more memory together than they may" * too_much
 
     def _hear(self, pipe: int) -> bool:
         """Keep some of what was written to a pipe; return whether there may be more."""
@@ -326,6 +346,7 @@ class _Supervisor:
         """Put up the walls, say so, run the function, and end; never returns."""
         code = 1
         try:
+            os.setsid()  # signals to its group reach its supervisor otherwise, in any namespace
             try:
                 ready = self._put_up_walls(printing, telling, ready)
             except OSError as error:
@@ -345,14 +366,13 @@ class _Supervisor:
             os._exit(code)
 
     def _put_up_walls(self, printing: int, telling: int, ready: int) -> int:
-        """Confine this process; return where `ready` is then, next to its four descriptors."""
+        """Confine this process; return where `ready` is then, next to its other descriptors."""
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
         os.nice(self._ahead)
         if self._apart:
-            mounts.mount_processes()
             system_calls.set_host_name(b"localhost")
         nothing = os.open(os.devnull, os.O_RDONLY)
-        opened = [nothing, printing, printing, telling, ready]
+        opened = [nothing, printing, printing, telling, *self._run.calls, ready]
         high = [fcntl.fcntl(each, fcntl.F_DUPFD, len(opened)) for each in opened]
         for number, each in enumerate(high):
             os.dup2(each, number)
@@ -365,7 +385,7 @@ class _Supervisor:
         privileges.limit(self._addresses, self._run.seconds, apart=self._apart)
         landlock.restrict(folder)
         filters.install()
-        return EVENTS + 1
+        return len(opened) - 1
 
 
 def _settle_in(folder: Path) -> None:
@@ -375,6 +395,7 @@ def _settle_in(folder: Path) -> None:
         "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "TMPDIR": str(temporary),
         "TRITON_HOME": str(home), "TRITON_CACHE_DIR": str(home / ".triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(home / "inductor"), "OMP_NUM_THREADS": "1",
+        "TORCH_COMPILE_DISABLE": "1",  # it starts compilers; without them functions run as they are
         # Kernels run in the evaluator, also where there is a GPU.
         "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "",
     }  # fmt: skip

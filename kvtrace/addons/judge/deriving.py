@@ -13,8 +13,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.judge.comparing import EPSILON
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, Storage
+from kvtrace.evaluate.condition import FLOATS
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import written_storages
@@ -30,7 +32,7 @@ from kvtrace.schema.errors import KvtraceError
 _MOST_BYTES: Final = 32 << 20
 #: ... and of at most this share of the steps that an evaluation may take.
 _SHARE: Final = 8
-_FORMS: Final = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+_FORMS: Final = {name: FLOATS[name] for name in EPSILON}
 
 
 @dataclass

@@ -57,6 +57,7 @@ def _behaviour(
         "writes": "changes files outside of its folder",
         "processes": "starts or signals processes",
         "network": "uses the network",
+        "reaches": "reaches for objects of the process that calls it",
     }
     seen: dict[str, list[str]] = {}
     for event in events:

@@ -1,7 +1,11 @@
 """Other values for inputs of the same shapes, drawn after the candidate has ended.
 
-What inputs mean is kept as far as it shows: zeros, infinities and NaNs stay where they are, what is
-in order stays in order, permutations stay permutations, and nothing leaves the range that it had.
+What inputs mean is kept as far as it shows: among other numbers, zeros, infinities and NaNs stay
+where they are, what is in order stays in order, permutations stay permutations, and nothing leaves
+the range that it had. Where all numbers are the same, as ones and zeros of weights at their start,
+that says nothing: they are drawn from scratch.
+
+Awkward values are drawn besides, of the sign and, below 1, of the size that was given.
 """
 
 from __future__ import annotations
@@ -11,9 +15,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype
+from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype, strided
 from kvtrace.addons.judge.inputs import Input, TensorInput
 
+#: Awkward values: what a formula may overflow for, lose by a difference, or divide by.
+AWKWARD: Final = ("large", "nearly equal", "zero", "equal", "negative", "tiny")
+#: NaN and infinities: a right kernel may define them otherwise.
+SPECIAL: Final = "infinite or NaN"
+_LARGE: Final = 64.0
+_TINY: Final = {"float16": 2.0**-10}
+_NEAR: Final = 2.0**-6
+_LEVELS: Final = 3
 #: What one factor for all floats is taken from, where their mixture means nothing to the reference.
 _FACTORS: Final = (0.5, 1.5)
 
@@ -34,8 +46,9 @@ def is_integers(given: Input) -> bool:
 
 
 def other_values(
-    content: bytes, tensor: TensorInput, random: np.random.Generator, *, scaled: bool = False
-) -> bytes:
+    content: bytes, tensor: TensorInput, random: np.random.Generator, *, scaled: bool = False,
+    awkward: str = "",
+) -> bytes:  # fmt: skip
     """Return a storage's bytes with other values in the elements that a tensor views.
 
     Args:
@@ -43,20 +56,24 @@ def other_values(
         tensor: The view; what it does not reach stays.
         random: What is drawn from.
         scaled: Whether floats are all multiplied by one factor, rather than mixed.
+        awkward: One of `AWKWARD`, or `SPECIAL`; floats become such.
 
     """
     held = np.frombuffer(content, numpy_dtype(tensor.dtype)).copy()
-    steps = tuple(step * held.itemsize for step in tensor.strides)
-    view = np.lib.stride_tricks.as_strided(held[tensor.offset :], tensor.shape, steps)
+    view = strided(held, tensor.shape, tensor.strides, tensor.offset)
     values = view.ravel()
     if values.size:
         ordered = tensor.shape == values.shape and values.size > 1 and _in_order(values)
         drawn: NDArray[Any] = (
             _floats(values.astype(np.float64), random, scaled=scaled)
+            if is_float(tensor) and not awkward
+            else _awkward(values.astype(np.float64), random, awkward, tensor.dtype)
             if is_float(tensor)
             else _integers(values.astype(np.int64), random, ordered=ordered)
         )
-        view[...] = (np.sort(drawn) if ordered else drawn).astype(held.dtype).reshape(tensor.shape)
+        with np.errstate(all="ignore"):
+            drawn = (np.sort(drawn) if ordered else drawn).astype(held.dtype)
+        view[...] = drawn.reshape(tensor.shape)
     return held.tobytes()
 
 
@@ -69,10 +86,57 @@ def _floats(
     result = values.copy()
     if known.size and scaled:
         result[changing] = known * random.uniform(*_FACTORS)
+    elif (values == values[0]).all() and np.isfinite(values[0]):
+        result = _anew(values[0], values.size, random)
     elif known.size:
         one, other = random.choice(known, known.size), random.choice(known, known.size)
         result[changing] = other + (one - other) * random.random(known.size)
     return result
+
+
+def _anew(value: float, size: int, random: np.random.Generator) -> NDArray[np.float64]:
+    """Draw numbers where all were the same: of its sign and size, or around zero."""
+    if value == 0:
+        return random.uniform(-1.0, 1.0, size)
+    return np.asarray(value * random.uniform(*_FACTORS, size))
+
+
+def _awkward(
+    values: NDArray[np.float64], random: np.random.Generator, kind: str, dtype: str
+) -> NDArray[np.float64]:
+    """Draw awkward numbers in place of those that change; the range's signs are kept."""
+    result = _floats(values, random, scaled=False)
+    changing = np.isfinite(result) & (result != 0)
+    known = result[changing]
+    if not known.size:
+        return result
+    signed, wide = bool((values < 0).any()), float(np.abs(values[np.isfinite(values)]).max()) > 1
+    if kind == "large" and wide:
+        known = known * _LARGE
+    elif kind == "tiny":
+        known = known * _TINY.get(dtype, 2.0**-24)
+    elif kind == "negative" and signed:
+        known = -np.abs(known)
+    elif kind == "zero":
+        known[: known.size // 2] = 0.0
+    elif kind == "equal":
+        known = random.choice(known[:_LEVELS], known.size)
+    elif kind == "nearly equal":
+        middle = float(np.abs(known).max())
+        known = middle * (1.0 - _NEAR * random.random(known.size))
+        known[: known.size // 4] = middle
+    elif kind == SPECIAL:
+        known[random.integers(known.size)] = np.nan
+        known[random.integers(known.size)] = np.inf
+        if signed:
+            known[random.integers(known.size)] = -np.inf
+    result[changing] = known
+    return result
+
+
+def other_scalar(value: float, random: np.random.Generator) -> float:
+    """Return another number for a float that is handed over; between 0 and 1 where it was."""
+    return float(random.uniform(0.05, 0.95) if 0 < value < 1 else value * random.uniform(*_FACTORS))
 
 
 def _integers(

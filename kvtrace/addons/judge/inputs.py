@@ -22,7 +22,8 @@ from kvtrace.addons.judge.request import CannotJudge
 DTYPES: Final = {
     "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64",
     "i32": "int32", "i16": "int16", "i8": "int8", "u8": "uint8", "b1": "bool",
-    "fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool",
+    "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "fp64": "float64", "fp32": "float32",
+    "fp16": "float16", "bool": "bool",
 }  # fmt: skip
 #: Sizes that names in annotations represent, in order of their appearance.
 _NAMED: Final = (197, 130, 67, 29)
@@ -80,7 +81,12 @@ class Case:
     @property
     def tensors(self) -> tuple[TensorInput, ...]:
         """All tensors, those of a model's weights last."""
-        return (*(i for i in self.inputs if isinstance(i, TensorInput)), *self.weights)
+        return (*self.inputs_of_tensors, *self.weights)
+
+    @property
+    def inputs_of_tensors(self) -> tuple[TensorInput, ...]:
+        """The tensors that are handed over."""
+        return tuple(each for each in self.inputs if isinstance(each, TensorInput))
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

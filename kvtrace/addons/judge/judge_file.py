@@ -8,7 +8,7 @@ examiner takes, from which the examiner is forked.
 
 from __future__ import annotations
 
-import ast
+import hashlib
 import json
 import secrets
 import shutil
@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,7 @@ from kvtrace.addons.judge.confining import EVENTS_FILE, Ended, run_confined
 from kvtrace.addons.judge.request import (
     EXAMINED,
     MISSING,
+    SEED_FILE,
     CannotJudge,
     FileText,
     Folders,
@@ -121,7 +122,12 @@ class _Run:
     def judged(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Run all of it; return what is wrong, and what the examiner left."""
         child = self._scratch / "child"
-        names = _parameters(self._text, self.request.entry.name)
+        given = self._given_seed
+        self._seed = secrets.randbits(128) if given is None else given
+        drawn = hashlib.blake2b(self._seed.to_bytes(16), digest_size=16, person=b"calls")
+        file = self._scratch / SEED_FILE  # this process alone has the whole seed
+        file.write_text(drawn.hexdigest(), encoding="ascii")
+        names = self._text.parameters.get(self.request.entry.name, ())
         with beside() as running:
             running.ask(run_file, self.request, self._text, names, self._scratch)
             try:
@@ -135,6 +141,7 @@ class _Run:
                 return [_unjudged("reference", what, ran.reference)], {}
             self.walls = ran.candidate
             problems = list(_ended_badly(ran.candidate, self.request.seconds))
+            problems += _left_out(ran)
             if not (child / EVENTS_FILE).exists():
                 return problems, {}
             return self._examined(running, problems)
@@ -144,12 +151,10 @@ class _Run:
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Have results compared by another process, and judge rules at the same time."""
         scratch, request = self._scratch, self.request
-        folders = Folders(scratch / "inputs", scratch / "child", scratch / "answers")
-        given = self._given_seed
-        seed = secrets.randbits(128) if given is None else given  # after the candidate's end
-        if request.reference is not None:
-            self.seed = {"value": f"{seed:032x}", "given": given is not None}
-        running.ask(compare_results, request, seed, folders, scratch / "results")
+        left = (scratch / name for name in ("inputs", "child", "answers", "answered"))
+        folders = Folders(*left)
+        self.seed = {"value": f"{self._seed:032x}", "given": self._given_seed is not None}
+        running.ask(compare_results, request, self._seed, folders, scratch / "results")
         ruled = run_confined(
             partial(_examine, request, self._text.largest, folders, scratch / "examiner"),
             scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
@@ -181,23 +186,22 @@ def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
         yield _unjudged("dies", f"the candidate's process {ran.in_words}", ran)
 
 
+def _left_out(ran: Ran) -> Iterator[dict[str, Any]]:
+    """Note what lies beside the files and was not there for the processes that ran them."""
+    processes = [each for each in (ran.reference, ran.candidate) if each is not None]
+    names = sorted({name for each in processes for name in each.left_out})
+    if names:
+        what = f"not brought along from beside the files: {', '.join(names)}"
+        hint = "put what they import there as regular files; links are not followed"
+        yield _unjudged("left-out", what, replace(processes[0], said=""), "note", hint)
+
+
 def _examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
     from kvtrace.addons.judge.examining import examine
 
     with suppress(FileNotFoundError):  # it launched nothing, or took its trace away: examine says
         shutil.copytree(folders.child / "trace", folder / "trace")
     examine(request, largest, folders, folder)
-
-
-def _parameters(text: FileText, name: str) -> list[str]:
-    for node in ast.parse(text.path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            return [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            for each in node.body:
-                if isinstance(each, ast.FunctionDef) and each.name == "forward":
-                    return [argument.arg for argument in each.args.args[1:]]
-    return []
 
 
 def _unjudged(

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.comparing import numpy_dtype
+from kvtrace.addons.judge.comparing import numpy_dtype, strided
 from kvtrace.addons.judge.deriving import Derived
 from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.request import CannotJudge
@@ -70,8 +70,7 @@ class Memory:
         last = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
         if min((*shape, *strides, start)) < 0 or (0 not in shape and (last + 1) * size > held.size):
             raise CannotJudge("a tensor of the candidate lies outside of its storage")
-        whole = held[: held.size // size * size].view(dtype)[start:]
-        return np.lib.stride_tricks.as_strided(whole, shape, tuple(step * size for step in strides))
+        return strided(held[: held.size // size * size].view(dtype), shape, strides, start)
 
 
 class _Stores(Observer):

@@ -14,6 +14,7 @@ from kvtrace.addons.judge.comparing import EPSILON, Compared, compared, numpy_dt
 from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.launches import Memory, content_of, poisoned
 from kvtrace.addons.judge.reference import Expected
+from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.ir import Op
 
 
@@ -81,7 +82,7 @@ def outcome_of(
     ops: list[Op | None] = []
     if returned:
         for each in returned:
-            found.results.append(_result(each, memory, child))
+            found.results.append(result_of(each, memory, child))
             found.planes.append(_planes(memory, each, found.results[-1]))
             number = each.get("storage")
             ops.append(None if number is None else memory.written_by.get(int(number)))
@@ -106,14 +107,18 @@ def outcome_of(
     return found
 
 
-def _result(each: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[Any]:
+def result_of(each: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[Any]:
+    """Return a result that the log tells of, of what launches left in memory or as contents."""
     if "storage" in each:
         return memory.view(each).copy()
     if "content" not in each:
         value = each.get("value")
         return np.asarray(value if isinstance(value, int | float | bool) else np.nan, np.float64)
     content = content_of(child, each["content"])
-    return np.frombuffer(content, numpy_dtype(str(each["dtype"]))).reshape(each["shape"])
+    try:
+        return np.frombuffer(content, numpy_dtype(str(each["dtype"]))).reshape(each["shape"])
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
 
 
 def _from_inputs(found: Outcome, ops: list[Op | None], values: Values) -> None:

@@ -8,18 +8,21 @@ the candidate's process had was computed by its host, and not by its kernels.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.answers import Answer, read_answers
-from kvtrace.addons.judge.comparing import EPSILON
+from kvtrace.addons.judge.answers import Answer, Fresh, read_answers
+from kvtrace.addons.judge.calling import Answered, Result, array_of, read_answered
+from kvtrace.addons.judge.comparing import EPSILON, unlike
 from kvtrace.addons.judge.confining import EVENTS_FILE
+from kvtrace.addons.judge.fresh import SPECIAL
 from kvtrace.addons.judge.host_data import differing, made_of
 from kvtrace.addons.judge.inputs import Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
@@ -30,15 +33,20 @@ from kvtrace.addons.judge.outcomes import (
     array,
     input_values,
     outcome_of,
+    result_of,
     solved_by,
 )
-from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES
+from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.addons.judge.request import EXAMINED, Folders, Request
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.schema.errors import KvtraceError
 
 Log = Sequence[Mapping[str, Any]]
+#: Seconds of processor time after which no further awkward values are tried.
+_AWKWARD_SECONDS: Final = 2.0
+#: Values among which there are ties, where one index is as right as another.
+_TYING: Final = ("zero", "equal", "nearly equal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +96,15 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
         log, _ = heard_in(folders.child / EVENTS_FILE)
         if any("unusable" in entry for entry in log.get(0, ())):
             return
-        entries = [log.get(number, []) for number in range(len(cases))]
+        answered = read_answered(folders.answered)
+        entries = [_told(number, log, answered) for number in range(len(cases))]
         logs = {case.label: each for case, each in zip(cases, entries, strict=True)}
         outputs = Outputs(request, folders, logs, found)
+        outputs.calls(log, answered, cases)
         for number, case in enumerate(cases):
             outputs.case(case, entries[number], answers[number] if answers else None)
+            if number in answered.results:
+                outputs.returned(case, entries[number], answered.results[number])
         outputs.whole()
 
 
@@ -122,6 +134,79 @@ class Outputs:
         self._narrow: list[Op] = []
         self._tf32 = False
 
+    def calls(
+        self, log: Mapping[int, Log], answered: Answered, cases: Sequence[Case]
+    ) -> None:  # fmt: skip
+        """Report calls that are unlike others of the same inputs, and what they returned."""
+        if answered.malformed:
+            text = f"what the candidate's process answers was tampered with: {answered.malformed}"
+            self._add("cannot-judge", "unjudged", text)
+        elif not answered.whole:
+            text = "the candidate's process ended before all calls were answered"
+            self._add("cannot-judge", "unjudged", text)
+        for text in answered.odd:
+            self._add("result-kind", "error", text, "return torch.Tensor, as kernels write it")
+        for rule, text in answered.unlike:
+            if rule == "call":
+                self._add(
+                    "nondeterministic", "error",
+                    f"the same inputs give other results in another call: {text}",
+                    "let results depend on nothing but the inputs",
+                )  # fmt: skip
+            else:
+                self._add(
+                    "result-changed", "error", f"a result changes after it was returned: {text}",
+                    "return a new tensor from each call, and leave it alone",
+                )  # fmt: skip
+        for name in answered.drew:
+            text = f"the candidate draws random numbers ({name}): another call may do otherwise"
+            self._add("nondeterministic", "unjudged", text, "draw none, or hand over a seed")
+        first = {number: answered.order.index(number) for number in set(answered.order)}
+        for call, number in enumerate(answered.order):
+            known = {each["ttir"] for each in launches_in(log.get(first[number], ()))}
+            found = [each["ttir"] for each in launches_in(log.get(call, ()))]
+            if known and (not found or not known.issuperset(found)):
+                what = "another kernel" if found else "no kernel"
+                self._add(
+                    "nondeterministic", "error",
+                    f"call {call + 1} launches {what} for the same inputs: {cases[number].label}",
+                    "launch the same kernels for the same inputs",
+                )  # fmt: skip
+
+    def returned(self, case: Case, entries: Log, results: Sequence[Result]) -> None:
+        """Report results whose bytes are not what the recorded launches leave."""
+        told = next((e["returned"] for e in entries if "returned" in e), None)
+        if told is None:
+            return
+        memory = run_launches(
+            case, steps_in(entries), self._folders.inputs, self._folders.child,
+            self._request.target,
+        )  # fmt: skip
+        if memory.reason is not None:
+            self._add("cannot-judge", "unjudged", memory.reason, case=case.label)
+            return
+        views = told or [
+            {**asdict(each), "storage": number}
+            for number, each in enumerate(case.inputs_of_tensors)
+        ]
+        got = [result_of(each, memory, self._folders.child) for each in views]
+        bytes_ = [array_of(each, self._folders.answered) for each in results]
+        for at, (one, two) in enumerate(zip(got, bytes_, strict=False)):
+            text = f"result {at} is not what the recorded launches leave"
+            if one.shape == two.shape and one.dtype == two.dtype:
+                count = unlike(one, two)
+                if not count:
+                    continue
+                text += f": {count:,} of {one.size:,} elements differ"
+            self._add(
+                "returned-otherwise", "error", text,
+                "return what the kernels write; the file must not change what records it",
+                case=case.label,
+            )  # fmt: skip
+        if len(got) != len(bytes_):
+            text = f"{len(bytes_)} results were returned, and the log has {len(got)}"
+            self._add("returned-otherwise", "error", text, case=case.label)
+
     def case(self, case: Case, entries: Log, answer: Answer | None) -> None:
         """Judge one case."""
         record: dict[str, Any] = {"case": case.label, "kind": case.kind, "launches": 0}
@@ -135,6 +220,15 @@ class Outputs:
         if not any("returned" in e for e in entries):
             text = "the log does not tell what the candidate returned"
             self._add("cannot-judge", "unjudged", text, case=case.label)
+            return
+        unplaced = next((e["unplaced"] for e in entries if "unplaced" in e), None)
+        if unplaced:
+            names = ", ".join(map(str, unplaced[:5]))
+            self._add(
+                "cannot-judge", "unjudged",
+                f"the candidate has no place for weights of the reference: {names}",
+                "give its parameters the names and shapes of the reference's", case=case.label,
+            )  # fmt: skip
             return
         if not launches:
             self._add(
@@ -177,7 +271,7 @@ class Outputs:
 
     def _raised(self, case: Case, what: str, record: dict[str, Any]) -> None:
         record["refused"] = what
-        asked = case.kind in ("given", "values") and case.label != OTHER_INTEGERS
+        asked = case.kind in ("given", "values") and case.label not in REFUSABLE
         self._add(
             "raises", "error" if asked else "note",
             f"the candidate {'fails on' if asked else 'refuses'} {case.label}: {what}",
@@ -210,9 +304,9 @@ class Outputs:
         """
         tried = False
         for fresh in answer.fresh:
-            values = Values(
-                fresh.case, self._folders.answers, fresh.expected, self._folders.answers
-            )
+            if fresh.awkward:
+                continue
+            values = self._values(fresh)
             outcome = self._outcome(values, entries)
             if not outcome.right:
                 tried = True
@@ -224,8 +318,38 @@ class Outputs:
             for each in outcome.wrong:
                 self._add_wrong(each, given.case)
             self._moved_only(values, outcome.memory)
+            self._right_on_awkward(given, entries, answer)
             return True
         return False
+
+    def _values(self, fresh: Fresh) -> Values:
+        folder = self._folders.answers
+        return Values(fresh.case, folder, fresh.expected, folder)
+
+    def _right_on_awkward(self, given: Values, entries: Log, answer: Answer) -> None:
+        """Report what launches give otherwise than the reference on awkward values."""
+        begun = time.process_time()
+        for fresh in answer.fresh:
+            if not fresh.awkward or time.process_time() > begun + _AWKWARD_SECONDS:
+                continue
+            outcome = self._outcome(self._values(fresh), entries)
+            if outcome.right:
+                continue
+            wrong = [each for each in outcome.wrong if each.severity == "error"]
+            integers = all(
+                e["dtype"] != "bool" and e["dtype"] not in EPSILON for e in fresh.expected.own
+            )
+            if outcome.memory.reason is not None:
+                self._add("cannot-judge", "unjudged", outcome.memory.reason, case=given.case.label)
+            elif fresh.awkward == SPECIAL or (integers and fresh.awkward in _TYING):
+                text = f"for {fresh.awkward} inputs the results are not the reference's"
+                self._add("awkward-values", "note", text, case=given.case.label)
+            elif self._host_made() == "":
+                for each in wrong:
+                    told = replace(each, message=f"for {fresh.awkward} inputs, {each.message}")
+                    self._add_wrong(told, given.case)
+            else:
+                self._host_computed(given.case.label)
 
     def _only_placed(self, answer: Answer, label: str) -> bool:
         """Whether what the host made of integers says where kernels go, and not what they store.
@@ -276,7 +400,7 @@ class Outputs:
     ) -> None:
         """Report results that are right for nothing but the values that the candidate had."""
         label = given.case.label
-        if not answer.fresh:
+        if all(each.awkward for each in answer.fresh):
             if given.case.tensors:
                 text = "the reference takes no other values of these inputs than the given ones"
                 self._add("cannot-judge", "unjudged", text, case=label)
@@ -379,6 +503,17 @@ class Outputs:
                 place.column if place else None,
             )
         )  # fmt: skip
+
+
+def _told(number: int, log: Mapping[int, Log], answered: Answered) -> Log:
+    """Return what was logged of a case: of its last call, which the candidate cannot know to be it.
+
+    Of the first case it is the first call: a model may prepare its weights there, once.
+    """
+    calls = [call for call, each in enumerate(answered.order) if each == number]
+    if not calls:
+        return ()
+    return log.get(calls[-1] if number else 0, ())
 
 
 def _is_one_of(values: NDArray[Any], inputs: Sequence[NDArray[Any]]) -> bool:

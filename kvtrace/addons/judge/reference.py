@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.fresh import is_float, is_integers, other_values
+from kvtrace.addons.judge.fresh import is_float, is_integers, other_scalar, other_values
 from kvtrace.addons.judge.grants import Numbers, Unmeasured, as_numbers, grants_of
 from kvtrace.addons.judge.inputs import (
     Case,
@@ -43,7 +43,9 @@ INITIAL: Final = "initial.json"
 #: Labels of the cases that differ from the given one in integers and booleans, and in floats.
 OTHER_INTEGERS: Final = "other integers"
 OTHER_VALUES: Final = "other values"
-SEED: Final = 20_240_607
+OTHER_SCALARS: Final = "other numbers"
+#: Derived cases that reference or candidate may refuse, as other sizes.
+REFUSABLE: Final = (OTHER_INTEGERS, OTHER_SCALARS)
 _SEVERAL: Final = 2
 
 
@@ -71,13 +73,14 @@ def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
 
     begin(folder)
     module = tensors.imported(file, "kvtrace_candidate")
-    torch.manual_seed(SEED)
+    torch.manual_seed(0)  # inputs that the candidate's file makes are known to it
     write_cases(folder, [_made(getattr(module, function), folder)])
 
 
 def prepare(
-    request: Request, folder: Path, asked: Path | None, names: Sequence[str], blocks: Sequence[int]
-) -> None:
+    request: Request, folder: Path, asked: Path | None, names: Sequence[str],
+    blocks: Sequence[int], seed: Path,
+) -> None:  # fmt: skip
     """Make all cases and what the reference gives for them.
 
     Args:
@@ -86,16 +89,15 @@ def prepare(
         asked: Where `ask_for_inputs` has left inputs; None: it was not asked.
         names: Parameters of what is called.
         blocks: Sizes that blocks may have.
+        seed: The file of what values are drawn from.
 
     """
-    import torch
-
     begin(folder)
-    torch.manual_seed(SEED)
+    number = seeded(seed)
     reference = None if request.reference is None else Reference(request.reference, folder)
     given = _given(request, reference, folder, asked, names)
     weights = () if reference is None else reference.weights(folder)
-    maker = _Maker(folder, weights)
+    maker = _Maker(folder, weights, number)
     cases = [maker.filled(*each) for each in given]
     if len(given) == 1:
         cases += maker.further(cases[0], request.views, blocks)
@@ -105,13 +107,22 @@ def prepare(
             if reference is not None:
                 reference.own(case, folder)
         except Exception as error:
-            if case.kind in ("given", "values") and case.label != OTHER_INTEGERS:
+            if case.kind in ("given", "values") and case.label not in REFUSABLE:
                 raise CannotJudge(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
             continue  # chosen sizes may have no meaning
         kept.append(case)
     write_cases(folder, kept)
+
+
+def seeded(seed: Path) -> int:
+    """Seed torch with a file's number, and return it."""
+    import torch
+
+    number = int(seed.read_text(encoding="ascii"), 16)
+    torch.manual_seed(number % (1 << 63))
+    return number
 
 
 def begin(folder: Path) -> None:
@@ -342,6 +353,7 @@ def _made(function: Callable[..., Any], folder: Path) -> Case:
 
 def _label(inputs: Sequence[Input]) -> str:
     short = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "bool": "b1"}
+    eight = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
     parts = []
     for each in inputs:
         if isinstance(each, ScalarInput):
@@ -349,6 +361,7 @@ def _label(inputs: Sequence[Input]) -> str:
             continue
         kind = each.dtype.rstrip("0123456789")
         dtype = short[kind] + each.dtype[len(kind) :] if kind in short else each.dtype
+        dtype = eight.get(each.dtype, dtype)
         parts.append(f"{each.name}={dtype}[{', '.join(map(str, each.shape))}]")
     return ", ".join(parts)
 
@@ -356,10 +369,10 @@ def _label(inputs: Sequence[Input]) -> str:
 class _Maker:
     """Makes cases with contents."""
 
-    def __init__(self, folder: Path, weights: tuple[TensorInput, ...]) -> None:
+    def __init__(self, folder: Path, weights: tuple[TensorInput, ...], seed: int) -> None:
         self._folder = folder
         self._weights = weights
-        self._random = np.random.default_rng(SEED)
+        self._random = np.random.default_rng(seed)
         self._files = 0
 
     def filled(self, case: Case, source: Path | None) -> Case:
@@ -383,6 +396,9 @@ class _Maker:
         found = [self._other(base, OTHER_VALUES, floats=True)]
         if any(map(is_integers, base.inputs)):
             found.append(self._other(base, OTHER_INTEGERS, floats=False))
+        scalars = [each.value for each in base.inputs if isinstance(each, ScalarInput)]
+        if any(type(each) is float and each != 0 for each in scalars):
+            found.append(self._with_other_scalars(base))
         if views:
             found += [
                 self._like(base, as_views(plain, kind), f"{kind} views", "view")
@@ -402,6 +418,16 @@ class _Maker:
             else:
                 inputs.append(each)
         return Case(label, "values", tuple(inputs), base.weights)
+
+    def _with_other_scalars(self, base: Case) -> Case:
+        """Return the given case with other numbers in place of floats outside of tensors."""
+        inputs = [
+            replace(each, value=other_scalar(each.value, self._random))
+            if isinstance(each, ScalarInput) and type(each.value) is float
+            else each
+            for each in base.inputs
+        ]
+        return Case(OTHER_SCALARS, "values", tuple(inputs), base.weights)
 
     def _like(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
         """Fill inputs with values that the given case's tensors have."""
@@ -433,7 +459,8 @@ class _Maker:
             places = self._random.permutation(count)
         else:
             places = self._random.integers(0, count, wanted.storage)
-        chosen = source[torch.from_numpy(places)]
+        bits = source.view(torch.uint8) if source.element_size() == 1 else source
+        chosen = bits[torch.from_numpy(places)].view(source.dtype)
         if kind == "sizes" and not source.is_floating_point() and source.dtype != torch.bool:
             chosen = chosen % max(smallest, 1)
         return tensors.bytes_of(chosen)

@@ -7,6 +7,7 @@ this file, too, to ask for `run_file`, so what takes long is imported where that
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,13 +23,13 @@ from kvtrace.addons.judge.confining import Ended, run_confined
 from kvtrace.addons.judge.request import (
     INPUTS,
     MISSING,
+    SEED_FILE,
     CannotJudge,
     FileText,
     Folders,
     Request,
     read_file,
 )
-from kvtrace.addons.judge.walls.mounts import importable_beside
 
 #: What reference and candidate import, once for both.
 _LIBRARIES: Final = (
@@ -64,19 +65,23 @@ class _Timed:
         self.seconds: dict[str, float] = {}
 
     def __call__(
-        self, name: str, folder: Path, reads: Sequence[Path], work: Callable[[], None]
-    ) -> Ended:
+        self, name: str, folder: Path, work: Callable[[], None], reads: Sequence[Path],
+        code: Sequence[Path] = (), calls: Sequence[int] = (),
+    ) -> Ended:  # fmt: skip
         request = self._request
         told = run_confined(
             work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
-            unconfined=request.unconfined,
+            code=code, unconfined=request.unconfined, calls=calls,
         )  # fmt: skip
         self.seconds[name] = told.seconds
         return told
 
 
 def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> Ran:
-    """Make inputs and right results, and run the candidate on them; all is left in `scratch`.
+    """Make inputs, and run the candidate on them; all is left in `scratch`.
+
+    The file `SEED_FILE` of it says what inputs, their order and number are drawn from. No process
+    that the candidate is forked from reads it.
 
     Args:
         request: What is judged.
@@ -90,31 +95,59 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     """
     begun = time.monotonic()
     import_libraries(request.target)
+    from kvtrace.addons.judge.calling import forked
     from kvtrace.addons.judge.child import run_candidate
     from kvtrace.addons.judge.reference import ask_for_inputs, prepare
 
     _take_compilers_key()
     ended = _Timed(request)
     ended.seconds["imports"] = time.monotonic() - begun
-    own = importable_beside(text.path)
+    own = [text.path]
     asked = None
     function = _function_with_inputs(request, text)
     if function is not None:
         asked = scratch / "asked"
-        done = ended("inputs", asked, own, partial(ask_for_inputs, text.path, function, asked))
+        work = partial(ask_for_inputs, text.path, function, asked)
+        done = ended("inputs", asked, work, [], own)
         if done.how != "whole":
             raise CannotJudge(f"{function}() of {text.path} {done.in_words}: {done.last_line}")
     inputs, child = scratch / "inputs", scratch / "child"
-    theirs = [] if request.reference is None else importable_beside(request.reference.file)
-    theirs += [] if asked is None else [asked]
-    reference = ended(
-        "reference", inputs, theirs, partial(prepare, request, inputs, asked, names, text.blocks)
-    )
+    theirs = [] if request.reference is None else [request.reference.file]
+    seed = scratch / SEED_FILE
+    work = partial(prepare, request, inputs, asked, names, text.blocks, seed)
+    reads = [seed] if asked is None else [asked, seed]
+    reference = ended("reference", inputs, work, reads, theirs)
     if reference.how != "whole":
         return Ran(reference, None, ended.seconds)
-    work = partial(run_candidate, request, inputs, child)
-    candidate = ended("candidate", child, [*own, inputs], work)
+    told, telling = os.pipe()
+    hearing, answering = os.pipe()
+    caller = forked(
+        os.getpid(),
+        partial(_hand_over, request, scratch, telling, hearing, closing=(told, answering)),
+    )
+    for each in (telling, hearing):
+        os.close(each)
+    try:
+        work = partial(run_candidate, request, child)
+        candidate = ended("candidate", child, work, [], own, calls=(told, answering))
+    finally:
+        for each in (told, answering):
+            os.close(each)
+        os.waitpid(caller, 0)  # it sees the end of both pipes
     return Ran(reference, candidate, ended.seconds)
+
+
+def _hand_over(
+    request: Request, scratch: Path, telling: int, hearing: int, *, closing: Sequence[int]
+) -> None:
+    from kvtrace.addons.judge.calling import hand_over
+
+    for each in closing:
+        os.close(each)
+    hand_over(
+        scratch / "inputs", scratch / SEED_FILE, scratch / "answered", telling, hearing,
+        seconds=request.seconds, most=request.memory_mb << 20,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +170,15 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
     ended = _Timed(request)
     answers = None
     if request.reference is not None:
-        reads = [*importable_beside(request.reference.file), folders.inputs]
-        work = partial(answer, request.reference, folders.inputs, folders.answers, seed)
-        answers = ended("answers", folders.answers, reads, work)
+        seeds = (folders.inputs.parent / SEED_FILE, seed)
+        work = partial(answer, request.reference, folders.inputs, folders.answers, *seeds)
+        reads, code = [folders.inputs, seeds[0]], [request.reference.file]
+        answers = ended("answers", folders.answers, work, reads, code)
         if answers.how != "whole":
             return Examination(answers, None, ended.seconds)
-    reads = [each for each in (folders.inputs, folders.child, folders.answers) if each.exists()]
-    results = ended("results", folder, reads, partial(examine_results, request, folders, folder))
+    left = (folders.inputs, folders.child, folders.answers, folders.answered)
+    reads = [each for each in left if each.exists()]
+    results = ended("results", folder, partial(examine_results, request, folders, folder), reads)
     return Examination(answers, results, ended.seconds)
 
 

@@ -31,10 +31,15 @@ def imported(path: Path, name: str) -> ModuleType:
 
 def tensor_from(given: TensorInput, folder: Path, device: str = "cpu") -> Any:
     """Make the tensor of an input on a device, on a separate storage."""
+    return tensor_of(given, (folder / given.file).read_bytes(), device)
+
+
+def tensor_of(given: TensorInput, content: bytes, device: str = "cpu") -> Any:
+    """Make the tensor of an input on a device, on a separate storage with these bytes."""
     import torch
 
     dtype = getattr(torch, given.dtype)
-    data = bytearray((folder / given.file).read_bytes())
+    data = bytearray(content)
     storage = torch.frombuffer(data, dtype=dtype).clone() if data else torch.empty(0, dtype=dtype)
     return storage.to(device).as_strided(given.shape, given.strides, given.offset)
 

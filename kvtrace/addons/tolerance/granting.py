@@ -22,7 +22,7 @@ from kvtrace.evaluate.condition import (
     inputs_of,
 )
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.narrow import uses_tf32
+from kvtrace.evaluate.narrow import rounds_on_the_way, uses_tf32
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.deviation.deviations import Deviations
@@ -61,12 +61,14 @@ def with_grants(
     }
     tf32 = allowed.tf32 is not False and uses_tf32(launch.module)
     coarse, narrow = TF32_STEP if tf32 else 0.0, bool(allowed.narrow)
+    # A kernel that rounds nothing on the way has no use for what its inputs' types grant.
+    rounded = rounds_on_the_way(launch.module)
     types = tuple(elements.values())
     if wanted is None:
         exact = {name: each.exact for name, each in derived.outputs.items()}
-        inputs, measured = _of_formula(launch, exact, types, coarse, narrow=narrow)
+        inputs, measured = _of_formula(launch, exact, types, coarse, narrow=narrow, rounded=rounded)
     else:
-        inputs, measured = wanted.conditions(types, coarse, narrow=narrow)
+        inputs, measured = wanted.conditions(types, coarse, narrow=narrow, rounded=rounded)
         if "" in measured:
             measured = {derived.only.name: measured[""]}
     total = sum(each.exact.size for each in derived.outputs.values())
@@ -90,7 +92,7 @@ def with_grants(
 
 def _of_formula(
     launch: Launched, exact: Mapping[str, Numbers], results: tuple[str, ...], coarse: float, *,
-    narrow: bool,
+    narrow: bool, rounded: bool,
 ) -> tuple[Inputs, Mapping[str, Condition]]:  # fmt: skip
     """Measure how the kernel's formula in exact arithmetic follows what it reads."""
     arguments = launch.before()
@@ -103,7 +105,9 @@ def _of_formula(
     held = {id(each.storage): _contents(each) for each in reversed(tensors)}
     names = [each.element.name for each in tensors]
     arrays = [np.zeros(each.shape) for each in tensors]
-    inputs = inputs_of(arrays, names, results=results, coarse=coarse, narrow=narrow)
+    inputs = inputs_of(
+        arrays, names, results=results, coarse=coarse, narrow=narrow, rounded=rounded
+    )
     largest = max((float(_finite(each).max(initial=0.0)) for each in held.values()), default=0.0)
     inputs = replace(inputs, largest=largest)
     units = dict(zip((id(each.storage) for each in tensors), inputs.units, strict=True))

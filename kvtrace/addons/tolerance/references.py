@@ -41,7 +41,7 @@ class Referred:
     values: Mapping[str, NDArray[np.float64]]
 
     def conditions(
-        self, results: tuple[str, ...], coarse: float, *, narrow: bool
+        self, results: tuple[str, ...], coarse: float, *, narrow: bool, rounded: bool
     ) -> tuple[Inputs, Mapping[str, Condition]]:
         """Measure the conditions of its results, by calling it again on inputs that move.
 
@@ -49,6 +49,7 @@ class Referred:
             results: types of the kernel's outputs, as MLIR has them.
             coarse: the precision of products that is granted.
             narrow: whether sums in 16 bits are granted.
+            rounded: whether the kernel may round to its inputs' types on the way.
 
         Raises:
             NotDerived: it gives something else each time.
@@ -57,7 +58,9 @@ class Referred:
         floats = {name: type_ for name, value in self.given.items() if (type_ := _float_of(value))}
         arrays = [as_array(self.given[name]) for name in floats]
         types = list(floats.values())
-        inputs = inputs_of(arrays, types, results=results, coarse=coarse, narrow=narrow)
+        inputs = inputs_of(
+            arrays, types, results=results, coarse=coarse, narrow=narrow, rounded=rounded
+        )
         units = dict(zip(floats, inputs.units, strict=True))
         again = _called(self.reference, self.given, None, units)
         for name, values in self.values.items():

@@ -40,6 +40,10 @@ class Loads:
         while len(self._loads) > _LIMIT:
             self._loads.popitem(last=False)
 
+    def clear(self) -> None:
+        """Forget all loads: those of an earlier recording are not of kernels in the next."""
+        self._loads.clear()
+
     def begins(self, *_facts: Any) -> None:
         """Note from Triton that the running thread begins to load (`kernel_load_start_hook`)."""
         self._begun.at = time.time_ns(), time.perf_counter_ns()

@@ -179,7 +179,7 @@ class InductorAdapter:
                 by_worker = handed_over.take(out, cache_key)
                 return launched.record(keep, by_worker or compilation, load, module, tell)
 
-            return self._session.add_kernel(record)
+            return self._session.add_kernel(record, launched.name)
 
         kernel_id = self._recorded.kernel_id(kernel, add)
         device = owner.device_props

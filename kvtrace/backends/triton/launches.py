@@ -159,7 +159,8 @@ class LaunchAdapter:
             session.message("warning", "no-generic-ir", text)
 
         return session.add_kernel(
-            lambda: kernel_record(kernel, compilation, load, origin, keep, tell)
+            lambda: kernel_record(kernel, compilation, load, origin, keep, tell),
+            kernel_name(kernel),
         )
 
 

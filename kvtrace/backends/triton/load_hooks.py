@@ -21,6 +21,7 @@ class LoadHooks:
 
     def install(self, runtime: Any) -> None:
         """Add ours to the hooks of `triton.knobs.runtime`, where they are chains."""
+        LOADS.clear()
         for name, hear in (
             ("kernel_load_start_hook", LOADS.begins),
             ("kernel_load_end_hook", LOADS.ends),

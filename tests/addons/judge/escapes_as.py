@@ -2,10 +2,10 @@
 
     python escapes_as.py FOLDER USER NAMESPACES [UNCONFINED] NAME…
 
-USER is a number; NAMESPACES is `all`, or `none-of-users` where making one of users is refused, as
-in most containers. It prints a JSON object: what became of each escape by its name. FOLDER holds
-`socket` and `precious`, which no escape may reach. Another user than root gets a root folder in
-which this Python can be read.
+USER is a number; NAMESPACES is `all`, `none-of-users` where making one of users is refused, as in
+most containers, or `no-landlock` where the kernel has no Landlock. It prints a JSON object: what
+became of each escape by its name. FOLDER holds `socket` and `precious`, which no escape may reach.
+Another user than root gets a root folder in which this Python can be read.
 """
 
 import errno
@@ -14,7 +14,6 @@ import os
 import runpy
 import sys
 import tempfile
-import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from kvtrace.addons.judge.walls import filters, leftovers, mounts, system_calls 
 
 ESCAPES = Path(__file__).with_name("escapes")
 NEW_MOUNTS, NEW_USER = 0x00020000, 0x10000000
-SECONDS, MEMORY_MB = 10, 160
+SECONDS, MEMORY_MB = 3, 160
 
 
 def become(user: int, host: Path) -> None:
@@ -51,7 +50,7 @@ def refuse_namespaces_of_users() -> None:
         system_calls.prctl(38, 1)  # no new privileges
     filters.install(
         [
-            filters.Refused(call, errno.EPERM, argument=0, bits=NEW_USER)
+            filters.Refused(call, errno.EPERM, argument=0, mask=NEW_USER, equal=NEW_USER)
             for call in ("unshare", "clone")
         ]
     )
@@ -65,18 +64,18 @@ def ended(name: str, scratch: Path, host: Path, *, unconfined: bool) -> dict[str
     folder = scratch / name
     work = partial(
         run_confined, partial(runpy.run_path, str(program)), folder, seconds=SECONDS,
-        memory_mb=MEMORY_MB, reads=[program], unconfined=unconfined,
+        memory_mb=MEMORY_MB, code=[program], unconfined=unconfined,
     )  # fmt: skip
-    begun = time.monotonic()
     with beside() as other:
         other.ask(work)
         try:
             told = asdict(other.answer())
         except CannotConfine as error:
             return {"refused": str(error)}
+        children = Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text(encoding="ascii")
     left = {str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir()}
     odd = [each for each in left if not (folder / each).is_file() or (folder / each).is_symlink()]
-    return told | {"left": sorted(left), "odd": odd, "whole": time.monotonic() - begun}
+    return told | {"left": sorted(left), "odd": odd, "children": children}
 
 
 def main() -> None:
@@ -86,6 +85,9 @@ def main() -> None:
         become(int(user), Path(host))
     if namespaces == "none-of-users":
         refuse_namespaces_of_users()
+    if namespaces == "no-landlock":
+        system_calls.prctl(38, 1)  # no new privileges
+        filters.install([filters.Refused("landlock_create_ruleset", errno.ENOSYS)])
     scratch = Path(tempfile.mkdtemp())
     told = {
         name: ended(name, scratch, Path(host), unconfined=unconfined)

@@ -1,5 +1,6 @@
 """The labelled kernels: what each is compared with, and what a wrong one is told."""
 
+import ast
 from pathlib import Path
 from typing import Final
 
@@ -39,3 +40,21 @@ def pairs() -> dict[str, Path]:
 def request_for(path: Path, name: str) -> Request:
     """Return what judging one function of a pair asks for."""
     return Request(Place(path, name), Place(FOLDER / "references.py", expected_rule(path)))
+
+
+def deceptions() -> dict[str, Request]:
+    """Return what judging the candidates of `deceptions/` asks for, by file and name."""
+    found = {}
+    for path in sorted((FOLDER / "deceptions").glob("*.py")):
+        if path.stem in ("kernels", "at_start"):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                module, _, name = (ast.get_docstring(node) or "").partition(":")[0].rpartition(".")
+                file = (
+                    FOLDER / "deceptions" / f"{module}.py" if module else FOLDER / "references.py"
+                )
+                found[f"{path.stem}.{node.name}"] = Request(
+                    Place(path, node.name), Place(file, name)
+                )
+    return found

@@ -123,3 +123,25 @@ def ragged_mean(x: "f32[M, N]", lengths: "i64[M]"):
 
 def picked(x: "f32[M, N]", index: "i64[M]"):
     return x.gather(-1, index[:, None])[:, 0]
+
+
+def eight_bits(x: "f32[N]"):
+    return (x * 0.5).to(torch.float8_e4m3fn)
+
+
+def from_eight_bits(x: "f8e4m3[N]"):
+    return (x if x.dtype == torch.float64 else x.float()) * 0.5
+
+
+def halved_in_eight_bits(x: "f8e5m2[N]"):
+    if x.dtype == torch.float64:
+        return x * 0.5
+    return (x.float() * 0.5).to(x.dtype)
+
+
+def scaled(x: "f32[N]", factor: float = 1.0):
+    return x * factor
+
+
+def leaky(x: "f32[N]", slope: float = 0.01):
+    return torch.where(x > 0, x, x * slope)

@@ -140,11 +140,41 @@ def test_what_a_file_leaves_holds_up_nobody(attacked, name, monkeypatch, tmp_pat
     assert list(temporary.iterdir()) == []
 
 
-def test_memory_of_all_processes_together_is_bounded(attacked):
-    judgement = attacked("takes_memory_in_four", memory_mb=300)
+def test_memory_and_files_together_are_bounded(attacked):
+    judgement = attacked("takes_memory_and_disk", memory_mb=300)
     assert judgement.verdict != "right"
     message = rules_of(judgement)["dies"]["message"]
-    assert message.endswith("its processes and files took more memory together than they may")
+    assert message.endswith("it and its files took more memory together than they may")
+
+
+def test_memory_is_not_had_by_other_processes(attacked):
+    found = rules_of(attacked("takes_memory_in_four", memory_mb=300))
+    assert "PermissionError" in found["raises"]["message"]
+    assert "processes" in found
+
+
+def test_planted_links_are_not_there_and_that_is_told(tmp_path):
+    (tmp_path / "key").write_text("the private key")
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    (folder / "all.py").symlink_to("/")
+    (folder / "key.py").symlink_to(tmp_path / "key")
+    (folder / "constant.py").write_text("ZERO = 0.0\n")
+    source = (FOLDER / "kernels" / "right" / "relu.py").read_text()
+    lines = "    from constant import ZERO\n    assert not ZERO\n    import os\n    import sys\n"
+    lines += (
+        f"    found = [os.path.lexists({str(folder)!r} + '/' + n) for n in ('all.py', 'key.py')]\n"
+    )
+    lines += "    assert not any(found)\n"
+    (folder / "relu.py").write_text(source.replace("def relu(x):\n", f"def relu(x):\n{lines}"))
+    request = Request(entry_of(read_file(folder / "relu.py"), None), REFERENCE, views=False)
+
+    judgement = judge_file(request)
+
+    assert judgement.verdict == "right", judgement.object["findings"]
+    (note,) = [each for each in judgement.object["findings"] if each["rule"] == "left-out"]
+    assert (note["rule"], note["severity"]) == ("left-out", "note")
+    assert note["message"].endswith(": all.py (a link), key.py (a link)")
 
 
 def test_a_confined_process_has_a_folder_of_its_own(tmp_path):

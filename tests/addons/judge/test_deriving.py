@@ -102,7 +102,7 @@ def test_a_forgotten_term_that_roundings_hide_is_another_meaning(tmp_path):
 
     found = {each["rule"] for each in judgement.object["findings"] if each["severity"] == "error"}
     assert judgement.verdict == "wrong"
-    assert found == {"other-meaning"}
+    assert "other-meaning" in found
 
 
 RELU = """

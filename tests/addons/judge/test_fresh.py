@@ -1,9 +1,10 @@
 """Other values for inputs of the same shapes."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
-from kvtrace.addons.judge.fresh import other_values
+from kvtrace.addons.judge.fresh import AWKWARD, SPECIAL, other_scalar, other_values
 from kvtrace.addons.judge.inputs import TensorInput, whole_tensor
 
 RANDOM = np.random.default_rng(3)
@@ -62,3 +63,45 @@ def test_only_what_a_view_reaches_changes():
     after = np.frombuffer(other_values(before.tobytes(), tensor, RANDOM), np.float32)
     assert np.array_equal(after[::2], before[::2])
     assert (after[1::2] != before[1::2]).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -2.0])
+def test_what_is_the_same_everywhere_is_drawn_anew(value):
+    after = drawn(np.full(300, value), "float32")
+    assert np.unique(after).size > 250
+    assert np.abs(after).max() <= max(1.5 * abs(value), 1)
+    assert (after * value >= 0).all()
+
+
+def test_awkward_values_are_what_they_are_called():
+    before = RANDOM.standard_normal((20, 30)).astype(np.float32)
+    found = {kind: drawn(before, "float32", awkward=kind) for kind in (*AWKWARD, SPECIAL)}
+    assert np.abs(found["large"]).max() > 60
+    assert np.abs(found["tiny"]).max() < 1e-5
+    assert (found["negative"] < 0).all()
+    assert (found["zero"][:10] == 0).all()
+    assert np.unique(found["equal"]).size <= 3
+    assert np.ptp(found["nearly equal"]) < 0.02 * found["nearly equal"].max()
+    assert np.isnan(found[SPECIAL]).any()
+    assert np.isinf(found[SPECIAL]).any()
+
+
+def test_awkward_values_keep_signs_and_shares():
+    before = RANDOM.random(100).astype(np.float32)
+    for kind in AWKWARD:
+        after = drawn(before, "float32", awkward=kind)
+        assert 0 <= after.min() <= after.max() <= 1
+
+
+def test_a_number_between_zero_and_one_stays_there():
+    assert all(0.05 <= other_scalar(1e-5, RANDOM) <= 0.95 for _ in range(50))
+    assert -3 <= other_scalar(-2.0, RANDOM) <= -1
+
+
+def test_floats_of_eight_bits_are_drawn():
+    kind = ml_dtypes.float8_e4m3fn
+    before = RANDOM.standard_normal(60).astype(kind)
+    tensor = TensorInput("x", "float8_e4m3fn", (30,), (2,), 0, 60)
+    after = np.frombuffer(other_values(before.tobytes(), tensor, RANDOM), kind)
+    assert (after[1::2] == before[1::2]).all()
+    assert (after[::2] != before[::2]).sum() > 20

@@ -36,8 +36,8 @@ def test_it_names_every_finding_of_judging():
 def test_it_names_every_tool_and_option():
     from kvtrace.addons.judge.commands import mcp
 
-    tools = (mcp.judge_tool([]), mcp.sanitize, mcp.profile, mcp.diff, mcp.sql)
-    for tool in tools:
+    tools = mcp.Tools
+    for tool in (tools.judge, tools.sanitize, tools.profile, tools.diff, tools.sql):
         row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{tool.__name__}`"))
-        names = tool.__code__.co_varnames[: tool.__code__.co_argcount]
+        _, *names = tool.__code__.co_varnames[: tool.__code__.co_argcount]
         assert [name for name in names if f"`{name}`" not in row] == []

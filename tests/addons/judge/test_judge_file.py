@@ -248,7 +248,7 @@ def test_what_libraries_replace_when_they_are_imported_is_no_attack(tmp_path):
         RIGHT["relu"].read_text().replace("import torch\n", "import torch._inductor\n", 1)
     )
     request = Request(entry_of(read_file(path), None), Place(FOLDER / "references.py", "relu"))
-    assert rules_of(judge_file(request)) == set()
+    assert rules_of(judge_file(request), "error", "unjudged", "warning") == set()
 
 
 @pytest.mark.process
@@ -266,6 +266,16 @@ def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):
     path = FOLDER / "files" / "model_without_initial.py"
     judgement = judge_file(Request(Place(path, "ModelNew"), Place(reference, "Model")))
     assert judgement.verdict == "right", judgement.object["findings"]
+
+
+@pytest.mark.process
+def test_a_reference_may_be_compiled(tmp_path):
+    """As it is written: what compiles it would start other processes."""
+    reference = tmp_path / "reference.py"
+    reference.write_text("import torch\n\n@torch.compile\ndef relu(x):\n    return torch.relu(x)\n")
+    entry = entry_of(read_file(RIGHT["relu"]), None)
+    request = Request(entry, Place(reference, "relu"), shapes=("f32[100]",), views=False)
+    assert judge_file(request).verdict == "right"
 
 
 @pytest.mark.process

@@ -91,7 +91,7 @@ def softmax_without_maximum(x, out, columns, BLOCK: tl.constexpr):
 def naive_variance(x, out, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     lanes = tl.arange(0, BLOCK)
-    given = tl.load(x + row * columns + lanes, mask=lanes < columns, other=0.0)
+    given = tl.load(x + row * columns + lanes, mask=lanes < columns, other=0.0).to(tl.float32)
     mean = tl.sum(given, axis=0) / columns
     tl.store(out + row, tl.sum(given * given, axis=0) / columns - mean * mean)
 
@@ -101,7 +101,7 @@ def variance(x, out, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     lanes = tl.arange(0, BLOCK)
     mask = lanes < columns
-    given = tl.load(x + row * columns + lanes, mask=mask, other=0.0)
+    given = tl.load(x + row * columns + lanes, mask=mask, other=0.0).to(tl.float32)
     given = tl.where(mask, given - tl.sum(given, axis=0) / columns, 0.0)
     tl.store(out + row, tl.sum(given * given, axis=0) / columns)
 

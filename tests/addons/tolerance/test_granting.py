@@ -88,6 +88,20 @@ def test_a_variance_that_cancels_fails_unless_that_is_granted(reference):
     kvtrace.assert_close(granted.only.evaluated, granted)
 
 
+@pytest.mark.parametrize("reference", [by_variance, None])
+def test_16_bit_inputs_grant_nothing_to_a_variance_that_rounds_nothing_to_them(reference):
+    torch.manual_seed(0)
+    x, out = (1000 + 8 * torch.randn(8, 1000)).bfloat16(), torch.zeros(8)
+
+    def derived(kernel):
+        return kvtrace.tolerance(kernel, x, out, 1000, grid=(8,), reference=reference, BLOCK=1024)
+
+    naive, centered = derived(naive_variance), derived(variance)
+    with pytest.raises(NotClose, match="it cancels"):
+        kvtrace.assert_close(naive.only.evaluated, naive)
+    kvtrace.assert_close(centered.only.evaluated, centered)
+
+
 def test_a_variance_of_centered_numbers_and_one_around_zero_pass():
     for kernel, mean in ((variance, 1e4), (naive_variance, 1.0)):
         x, out = around(mean)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import kvtrace
+from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.triton import load_hooks
 from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.schema.runs import plain_rows
@@ -56,6 +57,21 @@ def test_without_a_device_nothing_is_loaded(
 ) -> None:
     row = captured(tmp_path, monkeypatch)
     assert (row["load_begin"], row["load_ns"], row["load_thread"]) == (None, None, None)
+
+
+@pytest.mark.process
+def test_a_load_before_a_recording_is_not_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a kernel that was loaded, but not recorded, since a recording had ended by then
+    captured(tmp_path, monkeypatch)
+    (known,) = kernels.copy.device_caches.values()
+    (kernel,) = known[0].values()
+    LOADS.add(kernel.hash, time.time_ns(), 1)
+    # when it is recorded later
+    row = captured(tmp_path / "later", monkeypatch)
+    # then it is not said to have been loaded in that recording
+    assert row["load_ns"] is None
 
 
 def test_a_hook_of_ours_that_fails_harms_nobody() -> None:

@@ -358,12 +358,13 @@ def halved(x, HOW: tl.constexpr, BLOCK: tl.constexpr):
 @triton.jit
 def zeroed_then_added(x, HOW: tl.constexpr, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
-    tl.store(x + lanes, 0)  # [zero]
-    if HOW == "barrier":
-        tl.debug_barrier()
-    if HOW == "same lanes":
-        tl.atomic_add(x + lanes, 1)
+    if HOW == "same lanes":  # apart, so that no version stores four of them at once
+        tl.store(x + 2 * lanes, 0)
+        tl.atomic_add(x + 2 * lanes, 1)
     else:
+        tl.store(x + lanes, 0)  # [zero]
+        if HOW == "barrier":
+            tl.debug_barrier()
         tl.atomic_add(x + BLOCK - 1 - lanes, 1)  # [add]
 
 
@@ -491,7 +492,8 @@ bad("a sum by halves in a while", halved, ROW, how(), "store")
 good("a sum by halves in a while, barriers on both sides", halved, ROW, how("barrier"))
 bad("zeroed, then added to by other lanes", zeroed_then_added, ROW, how(), ("zero", "add"))
 good("zeroed, a barrier, then added to by other lanes", zeroed_then_added, ROW, how("barrier"))
-good("zeroed, then added to by the same lanes", zeroed_then_added, ROW, how("same lanes"))
+APART = {"x": tensor(2 * LANES, dtype="i32")}
+good("zeroed, then added to by the same lanes", zeroed_then_added, APART, how("same lanes"))
 PLACED = {"p": holding([0]), "out": tensor(2 * LANES, dtype="i32")}
 bad("a place from a counter that goes on at once", placed_by_counter, PLACED, how(), "count")
 good("a place from a counter that all have read", placed_by_counter, PLACED, how("barrier"))

@@ -1,11 +1,14 @@
 """`kvtrace mcp`: judging, and questions to traces, as tools of the Model Context Protocol."""
 
 import asyncio
+import contextlib
 import json
+import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from inspect import isawaitable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from kvtrace.cli.parsing import Option
@@ -14,7 +17,9 @@ from kvtrace.schema.errors import KvtraceError
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-_MOST_ROWS: Final = 200
+_ROWS: Final = 200
+_MOST_ROWS: Final = 10_000
+_SECONDS: Final = 300.0
 _INSTRUCTIONS: Final = (
     "Judge Triton kernels without a GPU (judge), and look into traces that kvtrace recorded "
     "(sanitize, profile, diff, sql). Judge after each change of a kernel; go to the file and line "
@@ -29,6 +34,15 @@ class CannotServe(KvtraceError):
 
 
 def command(
+    root: Annotated[
+        list[str] | None,
+        Option(
+            "--root",
+            metavar="FOLDER",
+            help="Read what lies below it, as often as needed; also a store's address [default: .]",
+        ),
+    ] = None,
+    seconds: Annotated[float, Option("--seconds", help="Time for each answer", min=1)] = _SECONDS,
     unconfined: Annotated[
         bool, Option("--unconfined", help="Judge even if this system cannot confine files")
     ] = False,
@@ -36,19 +50,23 @@ def command(
     """Serve the Model Context Protocol on standard input and output.
 
     Tools: judge, sanitize, profile, diff and sql. An agent's client starts this command. It
-    needs pip install 'kvtrace[mcp]'.
+    needs pip install 'kvtrace[mcp]'. Files elsewhere than below the roots are not opened.
 
     Example:
-        kvtrace mcp     # standard input and output belong to the client
+        kvtrace mcp --root ~/traces --root .     # standard input and output belong to the client
 
     """
-    server(unconfined=unconfined).run("stdio")
+    server(root or ["."], seconds=seconds, unconfined=unconfined).run("stdio")
 
 
-def server(*, unconfined: bool = False) -> "MCPServer":
+def server(
+    roots: Sequence[str], *, seconds: float = _SECONDS, unconfined: bool = False
+) -> "MCPServer":
     """Return the server with its tools.
 
     Args:
+        roots: Folders, or addresses of object stores, below which files are opened.
+        seconds: Time for each answer.
         unconfined: Whether files are judged also where this system cannot confine what runs them;
             who asks the server has no say in it.
 
@@ -69,8 +87,8 @@ def server(*, unconfined: bool = False) -> "MCPServer":
     made = MCPServer(
         "kvtrace", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
     )
-    judge = judge_tool(["--unconfined"] if unconfined else [])
-    for tool in (judge, sanitize, profile, diff, sql):
+    tools = Tools(Roots(roots), seconds, ["--unconfined"] if unconfined else [])
+    for tool in (tools.judge, tools.sanitize, tools.profile, tools.diff, tools.sql):
         made.tool(structured_output=False)(_telling(tool))
     return made
 
@@ -82,19 +100,81 @@ def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(tool)
     async def told(**given: Any) -> Any:
         try:
-            found = tool(**given)
-            return await found if isawaitable(found) else found
+            return await tool(**given)
         except KvtraceError as error:
             raise ToolError(str(error)) from error
 
     return told
 
 
-def judge_tool(own: Sequence[str]) -> Callable[..., Any]:
-    """Return the tool that judges, with options that are not its caller's to choose."""
+class Roots:
+    """The folders and addresses below which the server opens files."""
+
+    def __init__(self, given: Iterable[str]) -> None:
+        """Resolve them now: a link that changes later changes nothing."""
+        listed = list(given)
+        self._addresses = [each for each in listed if "://" in each]
+        self._folders = [Path(each).expanduser().resolve() for each in listed if "://" not in each]
+
+    def path(self, text: str) -> str:
+        """Return what may be opened for a path of a client's: resolved, or a store's address.
+
+        Raises:
+            CannotServe: it is not below a root, or something in it is a link to elsewhere.
+
+        """
+        if ":/" in text:
+            return self._address(text)
+        path = Path(text).expanduser().resolve()
+        self._check(path, text)
+        for folder, folders, files in os.walk(path):
+            for name in (*folders, *files):
+                inside = Path(folder, name)
+                if inside.is_symlink():
+                    self._check(inside.resolve(), str(inside))
+        return str(path)
+
+    def side(self, text: str) -> str:
+        """Return the same of a side of a diff, which may be a commit or a run of the other side."""
+        is_name = "/" not in text and not Path(text).exists()
+        return text if is_name else self.path(text)
+
+    def _check(self, path: Path, text: str) -> None:
+        if not any(path == root or root in path.parents for root in self._folders):
+            raise CannotServe(
+                f"{text} is not below a folder that this server opens ({self}); start it with "
+                "kvtrace mcp --root FOLDER for another"
+            )
+
+    def _address(self, text: str) -> str:
+        """Return an address below one of the roots', with the options of the root's own."""
+        for root in self._addresses:
+            base, sign, options = root.partition("?")
+            below = text.removeprefix(base.rstrip("/"))
+            is_below = below != text and (not below or below[0] == "/")
+            if is_below and not {"..", "."} & set(below.split("/")) and not set(below) & set("?#%"):
+                return f"{text}{sign}{options}"
+        raise CannotServe(
+            f"{text} is not below an address that this server opens ({self}); start it with "
+            "kvtrace mcp --root s3://BUCKET/FOLDER to allow one"
+        )
+
+    def __str__(self) -> str:
+        """All of them, for messages."""
+        return ", ".join([*map(str, self._folders), *self._addresses])
+
+
+class Tools:
+    """The tools: each asks a separate process, which ends with its time."""
+
+    def __init__(self, roots: Roots, seconds: float, own: Sequence[str]) -> None:
+        """Keep what the server was started with; `own` are options of `kvtrace judge`."""
+        self._roots = roots
+        self._seconds = seconds
+        self._own = own
 
     async def judge(
-        kernel: str, reference: str | None = None, entry: str | None = None,
+        self, kernel: str, reference: str | None = None, entry: str | None = None,
         shapes: list[str] | None = None, at: str | None = None, target: str = "cuda:90",
         device: str | None = None, trust_host: bool = False,
     ) -> str:  # fmt: skip
@@ -112,94 +192,97 @@ def judge_tool(own: Sequence[str]) -> Callable[..., Any]:
             trust_host: Whether to believe what PyTorch computes after the last launch.
 
         """
+        if reference:
+            file, sign, name = reference.rpartition(":")
+            reference = f"{self._roots.path(file or name)}{sign}{name if file else ''}"
         options = {"--reference": reference, "--entry": entry, "--at": at, "--device": device}
         words = [word for name, value in options.items() if value for word in (name, value)]
         words += [word for each in shapes or () for word in ("--shapes", each)]
-        words += ["--target", target, *own, *(["--trust-host"] if trust_host else [])]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "kvtrace", "judge", *words, "--", kernel,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        try:
-            told, complaint = await process.communicate()
-        except BaseException:
-            process.kill()
-            raise
-        if told:
-            return told.decode()
-        raise CannotServe(
-            complaint.decode().strip() or f"kvtrace judge ended: {process.returncode}"
+        words += ["--target", target, *self._own, *(["--trust-host"] if trust_host else [])]
+        path = self._roots.path(kernel)
+        return await self._answer("kvtrace", ["judge", *words, "--", path])
+
+    async def sanitize(
+        self, trace: str, run: str | None = None, rules: list[str] | None = None
+    ) -> str:
+        """Judge every memory access of a recorded trace; findings with file, line, witness, hint.
+
+        Args:
+            trace: Trace directory.
+            run: Run id, its beginning, or @COMMIT; without it the newest group of runs.
+            rules: Rules by id, "default" or "all"; one that begins with "-" is left out.
+
+        """
+        return await self._ask("sanitize", trace=self._roots.path(trace), run=run, rules=rules)
+
+    async def profile(self, trace: str, run: str | None = None, device: str | None = None) -> str:
+        """Show where time, bytes and FLOPs of a recorded trace go, and what to try.
+
+        Args:
+            trace: Trace directory.
+            run: Run id, its beginning, or @COMMIT.
+            device: The device whose roofline to use, as "H100 PCIe".
+
+        """
+        return await self._ask("profile", trace=self._roots.path(trace), run=run, device=device)
+
+    async def diff(self, before: str, after: str) -> str:
+        """Compare two traces, runs or commits: source, IR, registers, bytes, time, findings.
+
+        Args:
+            before: Trace directory, DIRECTORY/@COMMIT or DIRECTORY/RUN.
+            after: The other side.
+
+        """
+        return await self._ask(
+            "diff", before=self._roots.path(before), after=self._roots.side(after)
         )
 
-    return judge
+    async def sql(
+        self, trace: str, statement: str, run: str | None = None, rows: int = _ROWS
+    ) -> str:
+        """Ask a trace's tables one statement of DuckDB's SQL that only reads.
 
+        Views: launched (a row a launch, with kernel and times), and the tables runs, kernels,
+        calls, launches, findings, ops, accesses and others.
 
-def sanitize(trace: str, run: str | None = None, rules: list[str] | None = None) -> str:
-    """Judge every memory access of a recorded trace; findings with file, line, witness and hint.
+        Args:
+            trace: Trace directory.
+            statement: The statement.
+            run: Run id, its beginning, or @COMMIT.
+            rows: How many rows to return at most, up to 10,000; `more` says whether there are
+                others.
 
-    Args:
-        trace: Trace directory.
-        run: Run id, its beginning, or @COMMIT; without it the newest group of runs.
-        rules: Rules by id, "default" or "all"; one that begins with "-" is left out.
+        """
+        most = min(max(rows, 0), _MOST_ROWS)
+        path = self._roots.path(trace)
+        return await self._ask("sql", trace=path, statement=statement, run=run, rows=most)
 
-    """
-    from kvtrace.analysis.traces import open as open_trace
+    async def _ask(self, question: str, **given: Any) -> str:
+        return await self._answer(
+            "kvtrace.addons.judge.trace_questions", [question], json.dumps(given).encode()
+        )
 
-    return _json(open_trace(trace, run=run).sanitize(*(rules or ())).to_json())
-
-
-def profile(trace: str, run: str | None = None, device: str | None = None) -> str:
-    """Show where time, bytes and FLOPs of a recorded trace go, and what to try.
-
-    Args:
-        trace: Trace directory.
-        run: Run id, its beginning, or @COMMIT.
-        device: The device whose roofline to use, as "H100 PCIe".
-
-    """
-    from kvtrace.analysis.traces import open as open_trace
-
-    opened = open_trace(trace, run=run)
-    if not len(opened.table("ops", ["call_id"])):
-        opened.replay()
-    return _json(opened.profile(device=device).to_json())
-
-
-def diff(before: str, after: str) -> str:
-    """Compare two traces, runs or commits: source, IR, registers, bytes, time, findings.
-
-    Args:
-        before: Trace directory, DIRECTORY/@COMMIT or DIRECTORY/RUN.
-        after: The other side.
-
-    """
-    from kvtrace.analysis.traces import diff as compare
-
-    return _json(compare(before, after).to_json())
-
-
-def sql(trace: str, statement: str, run: str | None = None, rows: int = _MOST_ROWS) -> str:
-    """Ask a trace's tables one statement of DuckDB's SQL that only reads.
-
-    Views: launched (a row a launch, with kernel and times), and the tables runs, kernels, calls,
-    launches, findings, ops, accesses and others.
-
-    Args:
-        trace: Trace directory.
-        statement: The statement.
-        run: Run id, its beginning, or @COMMIT.
-        rows: How many rows to return at most; `more` says whether there are others.
-
-    """
-    from kvtrace.analysis.traces import open as open_trace
-
-    most = max(rows, 0)
-    found = open_trace(trace, run=run).sql(statement, most + 1)
-    listed = [row for row, _ in zip(found, range(most), strict=False)]
-    more = len(found) > most
-    return _json({"columns": found.arrow.column_names, "rows": listed, "more": more})
-
-
-def _json(told: Any) -> str:
-    return json.dumps(told, default=str)
+    async def _answer(self, module: str, words: Sequence[str], given: bytes = b"") -> str:
+        """Run a module, which prints its answer, and end it with all that it started in time."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", module, *words, stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(self._seconds):
+                told, complaint = await process.communicate(given)
+        except TimeoutError:
+            raise CannotServe(
+                f"there was no answer within {self._seconds:g} s; ask for less, or start the "
+                "server with kvtrace mcp --seconds for more"
+            ) from None
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        if told:
+            return told.decode()
+        sentence = complaint.decode(errors="replace").strip()
+        raise CannotServe(sentence or f"{words[0]} ended without an answer: {process.returncode}")

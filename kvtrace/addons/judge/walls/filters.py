@@ -1,7 +1,8 @@
 """System calls that a confined process is refused, by a filter of seccomp.
 
-What is refused reaches the host or the kernel's rarely used parts, or takes memory that belongs to
-no process: https://docs.kernel.org/userspace-api/seccomp_filter.html.
+What is refused reaches the host or the kernel's rarely used parts, starts a process or a program,
+or takes memory that belongs to no process, as shared anonymous memory, locks and watches do:
+https://docs.kernel.org/userspace-api/seccomp_filter.html.
 """
 
 from __future__ import annotations
@@ -18,15 +19,20 @@ from kvtrace.addons.judge.walls import system_calls
 _SET_SECCOMP: Final = 22
 _FILTER: Final = 2
 _ARCHITECTURE: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
 _ALLOW: Final = 0x7FFF0000
 _REFUSE: Final = 0x00050000
 _KILL: Final = 0x80000000
 #: Numbers from here on are of x32, another way into the kernel.
 _X32: Final = 0x40000000
 _FIRST_ARGUMENT: Final = 16
-_NEW_NAMESPACES: Final = 0x7E020000
-_DEATH_SIGNAL: Final = 1
+_ALL_BITS: Final = 0xFFFFFFFF
+_THREAD: Final = 0x00010000  # of clone
+_SHARED, _ANONYMOUS, _KIND = 0x01, 0x20, 0x0F  # of mmap
+_DEATH_SIGNAL, _FILTERS = 1, 22  # of prctl
+#: Operations of fcntl: locks of ranges, leases, watches, sizes of pipes.
+_LOCKS: Final = (6, 7, 37, 38)
+_LEASE, _NOTIFY, _PIPE_SIZE = 1024, 1026, 1031
 _PUSH_INPUT, _COPY_SCREEN = 0x5412, 0x541C  # ioctls of a terminal: TIOCSTI, TIOCLINUX
 
 #: System calls → numbers on x86_64 and aarch64; None where there is none.
@@ -34,48 +40,55 @@ _NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = {
     "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280),
     "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112),
     "clone": (56, 220), "clone3": (435, 435), "delete_module": (176, 106),
-    "fanotify_init": (300, 262), "finit_module": (313, 273), "fsconfig": (431, 431),
+    "epoll_create": (213, None), "epoll_create1": (291, 20), "execve": (59, 221),
+    "execveat": (322, 281), "fanotify_init": (300, 262), "fcntl": (72, 25),
+    "finit_module": (313, 273), "fork": (57, None), "fsconfig": (431, 431),
     "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105),
+    "inotify_init": (253, None), "inotify_init1": (294, 26), "io_setup": (206, 0),
     "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425),
     "ioctl": (16, 29), "ioperm": (173, None), "iopl": (172, None), "kcmp": (312, 272),
     "kexec_file_load": (320, 294), "kexec_load": (246, 104), "keyctl": (250, 219),
-    "memfd_create": (319, 279), "memfd_secret": (447, 447), "mount": (165, 40),
+    "landlock_create_ruleset": (444, 444), "listmount": (458, 458), "memfd_create": (319, 279),
+    "memfd_secret": (447, 447), "mmap": (9, 222), "mount": (165, 40),
     "mount_setattr": (442, 442), "move_mount": (429, 429), "mq_open": (240, 180),
     "msgget": (68, 186), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
     "open_tree": (428, 428), "perf_event_open": (298, 241), "pidfd_getfd": (438, 438),
     "pivot_root": (155, 41), "prctl": (157, 167), "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271), "ptrace": (101, 117), "quotactl": (179, 60),
     "quotactl_fd": (443, 443), "reboot": (169, 142), "request_key": (249, 218),
-    "semget": (64, 190), "setdomainname": (171, 162), "sethostname": (170, 161),
-    "setns": (308, 268), "settimeofday": (164, 170), "shmget": (29, 194), "socket": (41, 198),
-    "swapoff": (168, 225), "swapon": (167, 224), "syslog": (103, 116), "umount2": (166, 39),
-    "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
+    "seccomp": (317, 277), "semget": (64, 190), "setdomainname": (171, 162),
+    "sethostname": (170, 161), "setns": (308, 268), "settimeofday": (164, 170),
+    "shmget": (29, 194), "socket": (41, 198), "socketpair": (53, 199), "splice": (275, 76),
+    "statmount": (457, 457),
+    "swapoff": (168, 225), "swapon": (167, 224), "syslog": (103, 116), "tee": (276, 77),
+    "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vfork": (58, None),
+    "vhangup": (153, 58), "vmsplice": (278, 75),
 }  # fmt: skip
 #: Those that a library asks for first, and has another way where the kernel does not know them.
 _UNKNOWN: Final = frozenset(
     ("clone3", "io_uring_enter", "io_uring_register", "io_uring_setup", "memfd_create")
 )
-_BY_ARGUMENT: Final = frozenset(("clone", "ioctl", "prctl"))
+_BY_ARGUMENT: Final = frozenset(("clone", "fcntl", "ioctl", "mmap", "prctl"))
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A system call that is refused: always, or where an argument has a value or any of some bits.
+    """A system call that is refused: always, or where some bits of an argument have a value.
 
     Attributes:
         call: its name.
         error: what it fails with.
-        argument: which one decides, from 0.
-        equal: the value of its lower 32 bits.
-        bits: any of them, in place of a value.
+        argument: which one decides, from 0; None: it is always refused.
+        equal: the value of the bits of `mask`, of its lower 32.
+        mask: the bits that decide.
 
     """
 
     call: str
     error: int = errno.EPERM
     argument: int | None = None
-    equal: int | None = None
-    bits: int = 0
+    equal: int = 0
+    mask: int = _ALL_BITS
 
 
 CONFINED: Final = (
@@ -84,10 +97,15 @@ CONFINED: Final = (
         for name in _NUMBERS
         if name not in _BY_ARGUMENT
     ),
-    Refused("clone", argument=0, bits=_NEW_NAMESPACES),
+    Refused("clone", argument=0, mask=_THREAD, equal=0),  # threads alone may be started
+    # Pages that stay when they are mapped nowhere, and count for nobody.
+    Refused("mmap", argument=3, mask=_KIND | _ANONYMOUS, equal=_SHARED | _ANONYMOUS),
+    *(Refused("fcntl", errno.ENOLCK, argument=1, equal=each) for each in _LOCKS),
+    *(Refused("fcntl", argument=1, equal=each) for each in (_LEASE, _NOTIFY, _PIPE_SIZE)),
     Refused("ioctl", argument=1, equal=_PUSH_INPUT),
     Refused("ioctl", argument=1, equal=_COPY_SCREEN),
     Refused("prctl", argument=0, equal=_DEATH_SIGNAL),  # it ends with its supervisor
+    Refused("prctl", argument=0, equal=_FILTERS),
 )
 
 
@@ -125,9 +143,10 @@ def _program(refused: Iterable[Refused]) -> Iterator[tuple[int, int, int, int]]:
             yield _EQUAL, 0, 1, number
             yield _RETURN, 0, 0, _REFUSE | each.error
             continue
-        yield _EQUAL, 0, 4, number
+        yield _EQUAL, 0, 5, number
         yield _LOAD, 0, 0, _FIRST_ARGUMENT + 8 * each.argument
-        yield (_EQUAL, 0, 1, each.equal) if each.equal is not None else (_HAS_BITS, 0, 1, each.bits)
+        yield _AND, 0, 0, each.mask
+        yield _EQUAL, 0, 1, each.equal
         yield _RETURN, 0, 0, _REFUSE | each.error
         yield _LOAD, 0, 0, 0
     yield _RETURN, 0, 0, _ALLOW

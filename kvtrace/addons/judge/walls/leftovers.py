@@ -45,7 +45,7 @@ def take_over(source: int, target: int, most_bytes: int, without: Collection[str
     try:
         while pending:
             left, made, level = pending.pop()
-            with _closing(left, made), os.scandir(left) as listed:
+            with closing(left, made), os.scandir(left) as listed:
                 for entry in listed:
                     if level == 0 and entry.name in without:
                         continue
@@ -67,20 +67,25 @@ def take_over(source: int, target: int, most_bytes: int, without: Collection[str
 
 def _copied(name: str, left: int, made: int, most: int) -> int:
     """Copy a file if it is a regular one, and return its size."""
-    with _closing(os.open(name, _READING, dir_fd=left)) as (source,):
+    with closing(os.open(name, _READING, dir_fd=left)) as (source,):
         facts = os.fstat(source)
         if not stat.S_ISREG(facts.st_mode):
             return 0
         if facts.st_size > most:
             raise TooMuch("it left larger files than it may take memory")
-        with _closing(os.open(name, _MAKING, 0o600, dir_fd=made)) as (target,):
-            done = 0
-            while done < facts.st_size:
-                part = os.sendfile(target, source, done, min(_AT_ONCE, facts.st_size - done))
-                if part == 0:
-                    break
-                done += part
-        return done
+        return copy_content(source, name, made, facts.st_size, 0o600)
+
+
+def copy_content(source: int, name: str, folder: int, size: int, mode: int) -> int:
+    """Copy an open file into a new one of an open folder; return its size, `size` at most."""
+    with closing(os.open(name, _MAKING, mode, dir_fd=folder)) as (target,):
+        done = 0
+        while done < size:
+            part = os.sendfile(target, source, done, min(_AT_ONCE, size - done))
+            if part == 0:
+                break
+            done += part
+    return done
 
 
 def remove(folder: Path) -> None:
@@ -89,7 +94,7 @@ def remove(folder: Path) -> None:
     What is in a folder of it moves up, until none holds another: so two are open at a time.
     """
     names = (f".{secrets.token_hex(8)}-{number}" for number in count())
-    with _closing(os.open(folder, _FOLDER)) as (top,):
+    with closing(os.open(folder, _FOLDER)) as (top,):
         while listed := os.listdir(top):  # noqa: PTH208 - by its descriptor
             for name in listed:
                 _remove_one(top, name, names)
@@ -100,7 +105,7 @@ def _remove_one(top: int, name: str, names: Iterator[str]) -> None:
     if not _is_folder(top, name):
         os.unlink(name, dir_fd=top)
         return
-    with _closing(os.open(name, _FOLDER, dir_fd=top)) as (inner,):
+    with closing(os.open(name, _FOLDER, dir_fd=top)) as (inner,):
         for each in os.listdir(inner):  # noqa: PTH208
             if _is_folder(inner, each):
                 os.rename(each, next(names), src_dir_fd=inner, dst_dir_fd=top)
@@ -118,7 +123,8 @@ def _is_folder(parent: int, name: str) -> bool:
 
 
 @contextlib.contextmanager
-def _closing(*descriptors: int) -> Iterator[tuple[int, ...]]:
+def closing(*descriptors: int) -> Iterator[tuple[int, ...]]:
+    """Close descriptors at the end of a block."""
     try:
         yield descriptors
     finally:

@@ -1,6 +1,7 @@
 """A root folder of a process's own: what it needs of the system, read-only, and a folder in memory.
 
-Nothing else of the host's files is there, so neither its sockets nor its devices are.
+Nothing else of the host's files is there, so neither its sockets nor its devices are; nor is /proc
+but one file, since it names the host's disks, its kernel's settings, and keys.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from kvtrace.addons.judge.walls import system_calls
+from kvtrace.addons.judge.walls import neighbors, system_calls
 
 _NEW_USER: Final = 0x10000000
 #: Mounts, host name, System V objects, processes, network.
 _NAMESPACES: Final = 0x00020000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000
-_READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
+_READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4
 _AGAIN, _BIND, _WHOLE_TREE, _PRIVATE = 0x20, 0x1000, 0x4000, 0x40000
-#: Programs and libraries, and the few files that finding them takes.
+#: Programs and libraries, the few files that finding them takes, and what torch asks of processors.
 _SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
     "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-    "/etc/localtime",
+    "/etc/localtime", "/proc/cpuinfo",
 )  # fmt: skip
-_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
-_INODES: Final = 65_536
+#: Not zero, of which memory can be had that counts for nobody.
+_DEVICES: Final = ("null", "full", "random", "urandom")
+_INODES: Final = 16_384
 
 
 def enter_namespaces() -> None:
@@ -46,29 +48,39 @@ def enter_namespaces() -> None:
     return None
 
 
-def change_root(folder: Path, reads: Iterable[Path], size: int) -> None:
+def change_root(
+    folder: Path, reads: Iterable[Path], size: int, code: Iterable[Path] = ()
+) -> list[str]:
     """Make a root of what may be read, with a folder in memory at the path of `folder`.
-
-    The host's /proc is there until `mount_processes` puts another one on top of it.
 
     Args:
         folder: What may be written to; it is empty then, and the host's is out of reach.
         reads: Files and folders that may be read besides Python's and the system's.
         size: Bytes that the folder may hold.
+        code: Python files, of which copies are there, and of what they can import beside them.
+
+    Returns:
+        What lies beside them and is not there, with reasons.
 
     Raises:
         OSError: this system does not allow it.
 
     """
     system_calls.mount("none", "/", None, _WHOLE_TREE | _PRIVATE)
-    shared = [*_system_paths(), *_python_paths(folder), *reads, Path("/proc")]
+    shared = _outermost([*_system_paths(), *_python_paths(folder), *reads])
     root = str(folder)  # any folder will do: it is the root soon
     flags = _NO_SETUID | _NO_DEVICES
-    system_calls.mount("tmpfs", root, "tmpfs", flags, "size=1m,nr_inodes=16384,mode=755")
-    for path in _outermost(shared):
+    size_of_root = neighbors.MOST_BYTES + (1 << 20)
+    options = f"size={size_of_root},nr_inodes={_INODES},mode=755"
+    system_calls.mount("tmpfs", root, "tmpfs", flags, options)
+    for path in shared:
         _bind(root, path)
     for name in _DEVICES:
         _bind(root, Path("/dev", name), device=True)
+    left_out = []
+    for file in code:
+        if not any(file.is_relative_to(path) for path in shared):
+            left_out += neighbors.copy(file, root)
     for name in (str(folder), "/tmp"):  # noqa: S108 - a folder of the new root
         os.makedirs(root + name, exist_ok=True)  # noqa: PTH103
     with contextlib.suppress(FileExistsError):  # then what is given lies there
@@ -77,33 +89,7 @@ def change_root(folder: Path, reads: Iterable[Path], size: int) -> None:
     system_calls.mount("tmpfs", root + str(folder), "tmpfs", flags, options)
     system_calls.leave_root_for(root)
     system_calls.mount("none", "/", None, _AGAIN | _READ_ONLY | flags)
-
-
-def mount_processes() -> None:
-    """Show the processes of this namespace in /proc, where nothing can be set.
-
-    A container whose own /proc is covered in part allows none: then nothing is in the folder.
-    """
-    flags = _READ_ONLY | _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS
-    try:
-        system_calls.mount("proc", "/proc", "proc", flags)
-    except PermissionError:
-        system_calls.unmount("/proc")  # the host's, which had to be seen until here
-
-
-def importable_beside(file: Path) -> list[Path]:
-    """Return a Python file, and what it can import of its folder: other files, and packages."""
-    with contextlib.suppress(OSError):  # a folder that cannot be listed has nothing to import
-        beside = sorted(file.parent.iterdir())
-        return [file, *(each for each in beside if each.suffix == ".py" or _is_package(each))]
-    return [file]
-
-
-def _is_package(path: Path) -> bool:
-    try:
-        return (path / "__init__.py").exists()
-    except PermissionError:
-        return False
+    return left_out
 
 
 def _system_paths() -> Iterator[Path]:
@@ -112,7 +98,7 @@ def _system_paths() -> Iterator[Path]:
 
 def _python_paths(folder: Path) -> Iterator[Path]:
     """Give where Python imports from, but no folder that holds what others are given."""
-    for each in {sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(None, sys.path)}:
+    for each in {sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isabs, sys.path)}:
         path = Path(os.path.abspath(each))  # noqa: PTH100 - links are bound as they are named
         for one in {path, path.resolve()}:
             if not folder.is_relative_to(one):

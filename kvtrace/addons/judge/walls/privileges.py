@@ -19,7 +19,8 @@ _CLEAR_AMBIENT: Final = 4
 _ROOT_IS_NOBODY: Final = 0b101111
 _MOST_CAPABILITIES: Final = 64
 _LARGEST_FILE: Final = 1 << 31
-_DESCRIPTORS: Final = 512
+_DESCRIPTORS: Final = 256  # also what pipes can hold
+_SIGNALS: Final = 256  # and timers
 _PROCESSES: Final = 512
 _PROCESSES_OF_USER: Final = 4096
 
@@ -54,7 +55,7 @@ def limit(memory: int, seconds: float, *, apart: bool) -> None:
     Args:
         memory: bytes of addresses that it may have.
         seconds: of the wall clock that it has; of processor time it has four times that.
-        apart: whether a namespace of users counts its processes, and not all of its user. Root's
+        apart: whether a namespace of users counts its threads, and not all of its user. Root's
             are never bounded so.
 
     """
@@ -65,6 +66,7 @@ def limit(memory: int, seconds: float, *, apart: bool) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, _DESCRIPTORS),
         (resource.RLIMIT_NPROC, _PROCESSES if apart else _PROCESSES_OF_USER),
+        (resource.RLIMIT_SIGPENDING, _SIGNALS),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
     ):

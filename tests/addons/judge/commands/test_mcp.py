@@ -3,24 +3,23 @@
 import asyncio
 import json
 import shutil
+import socket
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from mcp import Client, StdioServerParameters
 
-from kvtrace.addons.judge.commands.mcp import server
+from kvtrace.addons.judge.commands.mcp import Roots, server
 from tests.addons.judge.labelled import FOLDER, labelled
 from tests.cli.conftest import own_trace, sound_trace
 
 __all__ = ["own_trace", "sound_trace"]
 
 
-def asked(*calls, serving=None):
+def asked(*calls, serving):
     """Return what the server answers to some calls, and its tools."""
-    serving = serving or StdioServerParameters(
-        command=sys.executable, args=["-m", "kvtrace", "mcp"]
-    )
 
     async def ask():
         async with Client(serving) as client:
@@ -45,6 +44,9 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
     tools, (judged, counted) = asked(
         ("judge", {"kernel": kernel, "reference": reference}),
         ("sql", {"trace": trace, "statement": "SELECT count(*) AS n FROM launches"}),
+        serving=StdioServerParameters(
+            command=sys.executable, args=["-m", "kvtrace", "mcp", "--root", "/", "--root", "."]
+        ),
     )
 
     assert set(tools) == {"judge", "sanitize", "profile", "diff", "sql"}
@@ -59,13 +61,14 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
     assert answer["rows"][0]["n"] > 0
 
 
+@pytest.mark.process
 def test_tools_over_traces_give_what_the_commands_print(trace):
     _, (found, profiled, compared, rows) = asked(
         ("sanitize", {"trace": trace}),
         ("profile", {"trace": trace, "device": "A100 PCIe 80GB"}),
         ("diff", {"before": trace, "after": trace}),
         ("sql", {"trace": trace, "statement": "FROM launches", "rows": 1}),
-        serving=server(),
+        serving=server([trace]),
     )  # fmt: skip
     assert isinstance(json.loads(found.content[0].text), list)
     assert json.loads(profiled.content[0].text)["kernels"]
@@ -78,9 +81,91 @@ def test_what_cannot_be_done_is_an_error_with_its_sentence(tmp_path):
     _, (missing, unread) = asked(
         ("sanitize", {"trace": str(tmp_path / "nowhere")}),
         ("judge", {"kernel": str(tmp_path / "gone.py")}),
-        serving=server(),
+        serving=server([str(tmp_path)]),
     )
     assert missing.is_error
     assert "nowhere" in missing.content[0].text
     assert unread.is_error
     assert "gone.py cannot be read" in unread.content[0].text
+
+
+@pytest.fixture
+def listener():
+    """A port of this machine, and a list of what connected to it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0.2)
+        yield listening
+
+
+def test_no_request_leaves_for_an_address_that_no_root_allows(listener, tmp_path):
+    host = "{}:{}".format(*listener.getsockname())
+    addresses = [
+        f"s3://bucket/out?endpoint_override={host}&scheme=http",
+        f"s3:/bucket/out?endpoint_override={host}&scheme=http",
+        f"s3://mine/out/../../bucket?endpoint_override={host}",
+        f"s3://mine/out?endpoint_override={host}&scheme=http",
+        f"s3://mine/outside?endpoint_override={host}&scheme=http",
+        "gs://bucket/out",
+    ]
+    roots = [str(tmp_path), "s3://mine/out"]
+    began = time.monotonic()
+    _, answers = asked(
+        *(("sql", {"trace": each, "statement": "SELECT 1"}) for each in addresses),
+        *(("diff", {"before": str(tmp_path), "after": each}) for each in addresses),
+        serving=server(roots),
+    )
+
+    assert all(answer.is_error for answer in answers)
+    assert all("--root s3://BUCKET/FOLDER" in answer.content[0].text for answer in answers)
+    assert time.monotonic() - began < 5
+    with pytest.raises(TimeoutError):
+        listener.accept()
+
+
+def test_addresses_below_a_root_keep_its_options_alone():
+    roots = Roots(["s3://mine/out?region=eu"])
+    assert roots.path("s3://mine/out") == "s3://mine/out?region=eu"
+    assert roots.path("s3://mine/out/a") == "s3://mine/out/a?region=eu"
+
+
+def test_only_what_lies_below_a_root_is_opened(trace, tmp_path):
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link").symlink_to(trace)
+    shutil.copytree(trace, tmp_path / "inside" / "mixed")
+    (tmp_path / "inside" / "mixed" / "stacks" / "part").symlink_to("/etc/hostname")
+    (tmp_path / "inside" / "kernel.py").symlink_to(labelled("wrong")["add_no_mask"])
+    inside = tmp_path / "inside"
+    paths = [trace, "/", f"{inside}/../copy", str(inside / "link"), str(inside / "mixed")]
+
+    _, answers = asked(
+        *(("sql", {"trace": each, "statement": "SELECT 1"}) for each in paths),
+        ("judge", {"kernel": str(inside / "kernel.py")}),
+        ("judge", {"kernel": str(inside), "reference": f"{trace}/x.py:f"}),
+        ("diff", {"before": str(inside), "after": trace}),
+        serving=server([str(inside)]),
+    )
+
+    assert all(answer.is_error for answer in answers)
+    assert all("is not below a folder" in answer.content[0].text for answer in answers)
+
+
+@pytest.mark.process
+def test_an_answer_is_bounded_in_time_and_rows_and_size(trace):
+    endless = "SELECT count(*) FROM range(10000000000) a, range(10000000) b WHERE a.range % 7 = 3"
+    began = time.monotonic()
+    _, (late,) = asked(
+        ("sql", {"trace": trace, "statement": endless}), serving=server([trace], seconds=3)
+    )
+    assert late.is_error
+    assert "no answer within 3 s" in late.content[0].text
+    assert time.monotonic() - began < 10
+
+    _, (many, large) = asked(
+        ("sql", {"trace": trace, "statement": "FROM range(50000)", "rows": 10**9}),
+        ("sql", {"trace": trace, "statement": "SELECT repeat('x', 9000000)"}),
+        serving=server([trace]),
+    )
+    told = json.loads(many.content[0].text)
+    assert (len(told["rows"]), told["more"]) == (10_000, True)
+    assert large.is_error
+    assert "ask for less" in large.content[0].text

@@ -1,13 +1,15 @@
 """Has capabilities, or gets them by namespaces; calls what reaches other processes."""
 
 import ctypes
-from pathlib import Path
 
 libc = ctypes.CDLL(None, use_errno=True)
-for line in Path("/proc/self/status").read_text().splitlines():
-    name, _, value = line.partition(":")
-    if name.startswith("Cap") and int(value, 16):
-        print("ESCAPED:", line)
+header, held = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+libc.capget(header, held)
+if any(held):
+    print("ESCAPED: capabilities", *held)
+for number in range(41):
+    if libc.prctl(23, number, 0, 0, 0) == 1:  # the bound of capabilities
+        print("may get capability", number)
 for name, arguments in (
     ("unshare", (0x10000000,)),
     ("mount", (b"none", b"/tmp", b"tmpfs", 0, None)),

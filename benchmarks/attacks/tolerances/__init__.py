@@ -1,0 +1,25 @@
+"""Kernels that attack derived tolerances, beside a reference and without one."""
+
+from benchmarks.attacks.case import Case
+from benchmarks.attacks.tolerances import (
+    attention,
+    elements,
+    neighbors,
+    products,
+    scans,
+    self_granted,
+    sums,
+)
+from benchmarks.attacks.tolerances.attack import cases
+
+CASES: list[Case] = cases(
+    [
+        *self_granted.ATTACKS,
+        *sums.ATTACKS,
+        *scans.ATTACKS,
+        *attention.ATTACKS,
+        *products.ATTACKS,
+        *elements.ATTACKS,
+        *neighbors.ATTACKS,
+    ]
+)

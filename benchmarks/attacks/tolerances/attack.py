@@ -1,0 +1,187 @@
+"""An attack on derived tolerances: a kernel, its problem, and the truth about its results.
+
+The truth does not use derived tolerances. kvtrace's evaluator runs the kernel as a mere
+interpreter, and its result is compared with the reference in float64. Right is what is off by no
+more than a good float32 algorithm (the reference in float32, or `good`) is off on these inputs and
+on some that differ from them by a rounding, times 16, and the rounding to the result's type. Whole
+numbers may be off as far as the good algorithm's.
+"""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+import kvtrace
+import kvtrace.testing
+from benchmarks.attacks.case import Answer, Case
+from kvtrace.addons.tolerance.closeness import NotClose
+from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.evaluate.errors import Undecided
+
+DRAWS = 2
+"""How many sets of inputs each attack is asked about."""
+
+SLACK = 16
+"""How many times the error of a good float32 algorithm is still right."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The arguments of one launch by their names, in order."""
+
+    arguments: Mapping[str, Any]
+    grid: tuple[int, ...]
+    outputs: tuple[str, ...] = ("out",)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+Reference = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A kernel that is right or wrong, and how to ask about it."""
+
+    name: str
+    right: bool
+    why: str
+    kernel: Any
+    draw: Callable[[torch.Generator], Launch]
+    reference: Reference
+    good: Reference | None = None
+    """A good float32 algorithm, where the reference in float32 is none."""
+    unit: float = 2.0**-24
+    """The precision that types or grants allow: half a unit in the last place."""
+    grants: Mapping[str, Any] = field(default_factory=dict)
+    alone: bool = False
+    """Whether it is also asked without a reference."""
+
+    def launches(self) -> list[Launch]:
+        """Return the launches of all draws, the same each time."""
+        return [self.draw(torch.Generator().manual_seed(seed)) for seed in range(DRAWS)]
+
+    def beside(self) -> Answer:
+        """Ask `kvtrace.testing.against`."""
+
+        def one(launch: Launch) -> None:
+            checked = kvtrace.testing.against(self.reference, **self.grants)(self.kernel)
+            checked[launch.grid](*launch.arguments.values(), **launch.meta)
+
+        return worst_answer(one, self.launches())
+
+    def without(self) -> Answer:
+        """Ask `kvtrace.tolerance` and `kvtrace.assert_close`."""
+        grants = dict(self.grants)
+        meaning = grants.pop("meaning", True)
+
+        def one(launch: Launch) -> None:
+            values = launch.arguments.values()
+            derived = kvtrace.tolerance(
+                self.kernel, *values, grid=launch.grid, **grants, **launch.meta
+            )
+            interpret(self.kernel, launch)
+            for name in launch.outputs:
+                kvtrace.assert_close(launch.arguments[name], derived, name=name, meaning=meaning)
+
+        return worst_answer(one, self.launches())
+
+    def truth(self) -> bool:
+        """Return whether all draws' results are those of a good algorithm."""
+        return max(self.errors()) <= 1
+
+    def errors(self) -> list[float]:
+        """Return, for each draw, the largest error in multiples of what is right."""
+        return [self.error(launch) for launch in self.launches()]
+
+    def error(self, launch: Launch) -> float:
+        """Return the largest error of one launch in multiples of what is right."""
+        exact = self.expected(self.reference, launch, torch.float64, 0.0, None)
+        generator = torch.Generator().manual_seed(99)
+        good = self.good or self.reference
+        lost = {name: torch.zeros_like(value) for name, value in exact.items()}
+        whole = any(not launch.arguments[n].is_floating_point() for n in launch.outputs)
+        # Each draw decides a tie of whole numbers by chance.
+        for unit in (0.0, *(self.unit,) * (40 if whole else 7)):
+            near = self.expected(good, launch, torch.float32, unit, generator)
+            for name, value in near.items():
+                off = (value.double() - exact[name].double()).abs().nan_to_num(0.0, posinf=0.0)
+                lost[name] = torch.maximum(lost[name], off.to(lost[name].dtype))
+        interpret(self.kernel, launch)
+        return max(
+            beyond(launch.arguments[name], exact[name], lost[name]) for name in launch.outputs
+        )
+
+    def expected(
+        self,
+        function: Reference,
+        launch: Launch,
+        kind: torch.dtype,
+        unit: float,
+        generator: torch.Generator | None,
+    ) -> dict[str, torch.Tensor]:
+        """Return what a function gives for inputs of a type that are moved by up to a unit."""
+        code = function.__code__
+        wanted = code.co_varnames[: code.co_argcount]
+        given = {**launch.meta, **launch.arguments}
+        results = function(**{n: moved(given[n], kind, unit, generator) for n in wanted})
+        return results if isinstance(results, dict) else {launch.outputs[0]: results}
+
+
+def moved(value: Any, kind: torch.dtype, unit: float, generator: torch.Generator | None) -> Any:
+    """Return a tensor of floats in a type, each number moved by up to a unit of it."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    wide = value.to(kind)
+    if not unit:
+        return wide
+    noise = torch.rand(wide.shape, generator=generator, dtype=torch.float64) * 2 - 1
+    return (wide.double() * (1 + unit * noise)).to(kind)
+
+
+def beyond(actual: torch.Tensor, exact: torch.Tensor, lost: torch.Tensor) -> float:
+    """Return the largest error of an output in multiples of what is right."""
+    exact = exact.reshape(actual.shape)
+    if not actual.is_floating_point():
+        off = (actual.double() - exact.double()).abs()
+        return float("inf") if bool((off > lost.reshape(actual.shape).double()).any()) else 0.0
+    kind = torch.finfo(actual.dtype)
+    allowed = SLACK * lost.reshape(actual.shape).double() + 4 * 2.0**-24 * exact.abs()
+    allowed += exact.abs() * kind.eps / 2 * 1.01 + kind.smallest_normal * kind.eps
+    off = (actual.double() - exact.double()).abs() / allowed
+    same = (actual.double() == exact.to(actual.dtype).double()) | (actual.isnan() & exact.isnan())
+    return float(torch.where(same, 0.0, off.nan_to_num(float("inf"), posinf=float("inf"))).max())
+
+
+def interpret(kernel: Any, launch: Launch) -> None:
+    """Run a launch in kvtrace's evaluator, which writes to the launch's tensors."""
+    with tempfile.TemporaryDirectory() as folder, kvtrace.capture(folder):
+        kernel[launch.grid](*launch.arguments.values(), **launch.meta)
+
+
+def worst_answer(ask: Callable[[Launch], None], launches: list[Launch]) -> Answer:
+    """Return no where one draw fails, unknown where nothing is derived of one, or yes."""
+    answers = []
+    for launch in launches:
+        try:
+            ask(launch)
+            answers.append(Answer.YES)
+        except NotClose as failure:
+            certain = failure.differences or failure.refused
+            answers.append(Answer.NO if certain else Answer.UNKNOWN)
+        except (NotDerived, Undecided):
+            answers.append(Answer.UNKNOWN)
+    return next(answer for answer in (Answer.NO, Answer.UNKNOWN, Answer.YES) if answer in answers)
+
+
+def cases(attacks: list[Attack]) -> list[Case]:
+    """Return the cases of attacks: beside a reference, and without one where that is asked."""
+    found = []
+    for attack in attacks:
+        found.append(Case(attack.name, attack.right, attack.why, attack.beside, attack.truth))
+        if attack.alone:
+            name = f"{attack.name}, no reference"
+            found.append(Case(name, attack.right, attack.why, attack.without, None, "its twin's"))
+    return found

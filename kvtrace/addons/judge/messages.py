@@ -1,0 +1,66 @@
+"""Messages between the process that hands over calls and the one that runs the candidate.
+
+A message is the sizes of its two parts, a JSON object, and bytes. The reader bounds both: what the
+candidate's process sends may be anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from typing import Any, Final
+
+from kvtrace.addons.judge.request import CannotJudge
+
+SIZES: Final = struct.Struct("<IQ")
+_MOST_HEADER: Final = 1 << 20
+_AT_ONCE: Final = 1 << 20
+
+
+class Malformed(CannotJudge):
+    """A message that is not written as messages are."""
+
+
+def send(descriptor: int, header: dict[str, Any], content: bytes = b"") -> None:
+    """Write a message, whole."""
+    text = json.dumps(header).encode()
+    for part in (SIZES.pack(len(text), len(content)) + text, content):
+        left = memoryview(part)
+        while left:
+            left = left[os.write(descriptor, left[:_AT_ONCE]) :]
+
+
+def receive(descriptor: int, most: int) -> tuple[dict[str, Any], bytes] | None:
+    """Read a message whose bytes are at most so many; None: there is no further one.
+
+    Raises:
+        Malformed: it is none.
+
+    """
+    start = _read(descriptor, SIZES.size)
+    if not start:
+        return None
+    if len(start) < SIZES.size:
+        raise Malformed("a message ends in its first bytes")
+    header_size, size = SIZES.unpack(start)
+    if header_size > _MOST_HEADER or size > most:
+        raise Malformed(f"a message of {header_size + size:,} bytes")
+    text, content = _read(descriptor, header_size), _read(descriptor, size)
+    if len(text) < header_size or len(content) < size:
+        raise Malformed("a message that is cut off")
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"a message that is not JSON: {error}") from error
+    if not isinstance(header, dict):
+        raise Malformed("a message that is not an object")
+    return header, content
+
+
+def _read(descriptor: int, count: int) -> bytes:
+    parts, left = [], count
+    while left and (part := os.read(descriptor, min(left, _AT_ONCE))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)

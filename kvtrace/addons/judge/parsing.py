@@ -1,0 +1,192 @@
+"""What the text of a judged file says: its functions, which of them launch kernels, its sizes.
+
+The text alone decides what is called: code that runs could say anything. It is parsed in a confined
+process: a parser takes 200 bytes of memory for one of source, and nests as deep as the source does.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+from kvtrace.addons.judge.confining import EVENTS, EVENTS_FILE, run_confined
+from kvtrace.addons.judge.errors import CannotJudge
+from kvtrace.addons.judge.walls import leftovers, neighbors
+
+#: Functions that make inputs, by what files call them.
+INPUTS: Final = ("inputs", "get_inputs")
+#: Decorators that make kernels of functions.
+_KERNELS: Final = frozenset({"jit", "autotune", "heuristics"})
+_SMALLEST_BLOCK: Final = 8
+_LARGEST_BLOCK: Final = 2048
+_SECONDS: Final = 8.0
+_MEMORY_MB: Final = 768
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """What the text of a file says.
+
+    Attributes:
+        launching: public functions and classes that launch kernels, directly or through others.
+        outermost: those of them that no other one calls.
+        names: all functions and classes at the file's top.
+        parameters: of each of these, of a class those of its `forward`.
+        blocks: powers of two in it, which may be the sizes of blocks.
+        largest: the text of `LARGEST = "rows=…"`, sizes that the file says it is for.
+
+    """
+
+    path: Path
+    launching: tuple[str, ...]
+    outermost: tuple[str, ...]
+    names: frozenset[str]
+    parameters: Mapping[str, tuple[str, ...]]
+    blocks: tuple[int, ...]
+    largest: str | None
+
+
+def read_file(path: Path) -> FileText:
+    """Read a file that is to be judged, without running it.
+
+    Raises:
+        CannotJudge: it is not a regular file of at most 1 MiB, or not Python.
+
+    """
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are named
+    try:
+        content = neighbors.content(path)
+    except neighbors.NotTaken as problem:
+        raise CannotJudge(
+            f"{path} cannot be read: it is {problem}; give a regular file of at most 1 MiB, by its "
+            "own path"
+        ) from problem
+    except (OSError, ValueError) as error:
+        raise CannotJudge(f"{path} cannot be read: {error}") from error
+    told = _parsed_elsewhere(path, content)
+    if "refused" in told:
+        raise CannotJudge(f"{path} is not Python that can be compiled: {told['refused']}")
+    return FileText(
+        path, tuple(told["launching"]), tuple(told["outermost"]), frozenset(told["parameters"]),
+        {name: tuple(listed) for name, listed in told["parameters"].items()},
+        tuple(told["blocks"]), told["largest"],
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def _parsed_elsewhere(path: Path, content: bytes) -> dict[str, Any]:
+    """Parse a file in a confined process, or in one with limits alone: it runs nothing of it."""
+    scratch = Path(tempfile.mkdtemp())
+    folder = scratch / "parsed"
+    try:
+        ended = run_confined(
+            partial(_tell, content, str(path)), folder, seconds=_SECONDS, memory_mb=_MEMORY_MB,
+            unconfined=True,
+        )  # fmt: skip
+        if ended.how != "whole":
+            raise CannotJudge(
+                f"{path} cannot be parsed: the process that does {ended.in_words}; "
+                "give a smaller file"
+            )
+        told: dict[str, Any] = json.loads((folder / EVENTS_FILE).read_bytes())
+    finally:
+        leftovers.remove(scratch)
+    return told
+
+
+def _tell(content: bytes, name: str) -> None:
+    try:
+        told = _parsed(content.decode("utf-8"), name)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        told = {"refused": str(error) or type(error).__name__}
+    line = json.dumps(told).encode()
+    while line:
+        line = line[os.write(EVENTS, line) :]
+
+
+def _parsed(text: str, name: str) -> dict[str, Any]:
+    tree = ast.parse(text, name)
+    defined = {
+        node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+    calling = {name: node for name, node in defined.items() if not _is_kernel(node)}
+    used = {name: frozenset(_names(node)) for name, node in calling.items()}
+    launching = {name for name, node in calling.items() if _launches(node)}
+    while more := {
+        name for name in calling if name not in launching and launching & used[name]
+    }:  # fmt: skip
+        launching |= more
+    public = [n for n in calling if n in launching and not n.startswith("_") and n not in INPUTS]
+    inner = {name for name in public for other in public if other != name and name in used[other]}
+    return {
+        "launching": public,
+        "outermost": [name for name in public if name not in inner],
+        "parameters": {name: _parameters(node) for name, node in defined.items()},
+        "blocks": _blocks(tree),
+        "largest": _largest(tree),
+    }
+
+
+def _parameters(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
+    if isinstance(node, ast.FunctionDef):
+        return [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+    for each in node.body:
+        if isinstance(each, ast.FunctionDef) and each.name == "forward":
+            return [argument.arg for argument in each.args.args[1:]]
+    return []
+
+
+def _is_kernel(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    return any(_KERNELS & set(_names(decorator)) for decorator in node.decorator_list)
+
+
+def _launches(node: ast.AST) -> bool:
+    """Whether something is subscripted and then called: `kernel[grid](…)`."""
+    return any(
+        isinstance(each, ast.Call)
+        and (
+            isinstance(each.func, ast.Subscript)
+            or (isinstance(each.func, ast.Attribute) and each.func.attr == "run")
+        )
+        for each in ast.walk(node)
+    )
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name):
+            yield each.id
+        elif isinstance(each, ast.Attribute):
+            yield each.attr
+
+
+def _blocks(tree: ast.AST) -> tuple[int, ...]:
+    numbers = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and type(node.value) is int
+        and _SMALLEST_BLOCK <= node.value <= _LARGEST_BLOCK
+        and node.value & (node.value - 1) == 0
+    }
+    return tuple(sorted(numbers))
+
+
+def _largest(tree: ast.Module) -> str | None:
+    for node in tree.body:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id == "LARGEST"
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            return node.value.value
+    return None

@@ -1,0 +1,176 @@
+"""What lies beside a judged file and can be imported: regular files, and nothing that they link to.
+
+Whoever wrote the file has written its folder, too: a link in it may lead to a private key. So no
+link is followed, no folder is left, and what is large or many is left out, and reported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from kvtrace.addons.judge.walls.leftovers import closing, copy_content
+
+MOST_BYTES_OF_FILE: Final = 1 << 20
+MOST_BYTES: Final = 16 << 20
+_MOST_FILES: Final = 2000
+_MOST_LEVELS: Final = 8
+_MOST_TOLD: Final = 20
+_PACKAGE: Final = "__init__.py"
+_READING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FOLDER: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+_KINDS: Final = {
+    stat.S_IFLNK: "a link", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device", stat.S_IFCHR: "a device", stat.S_IFDIR: "a folder",
+}  # fmt: skip
+
+
+class NotTaken(Exception):
+    """Why a file is not read; as text, what it is."""
+
+
+def opened(name: str, folder: int | None = None) -> int:
+    """Open a regular file of bounded size for reading, without following a link or waiting.
+
+    Raises:
+        NotTaken: it is none.
+        OSError: it cannot be opened.
+
+    """
+    _check(os.stat(name, dir_fd=folder, follow_symlinks=False))  # opening a device may do things
+    descriptor = os.open(name, _READING, dir_fd=folder)
+    try:
+        _check(os.fstat(descriptor))
+    except NotTaken:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def content(file: Path) -> bytes:
+    """Return what is in a regular file of bounded size.
+
+    Raises:
+        NotTaken: it is none.
+        OSError: it cannot be read.
+
+    """
+    with os.fdopen(opened(str(file)), "rb") as opened_file:
+        read = opened_file.read(MOST_BYTES_OF_FILE + 1)
+    if len(read) > MOST_BYTES_OF_FILE:
+        raise NotTaken("larger than 1 MiB")  # it has grown
+    return read
+
+
+def copy(file: Path, root: str) -> list[str]:
+    """Copy a Python file and what it can import of its folder to the same paths below a root.
+
+    Other Python files are copied, and folders with `__init__.py`, with all regular files in them,
+    but none that have other names elsewhere (hard links).
+
+    Returns:
+        What is left out, with reasons: `key.py (a link)`.
+
+    """
+    return _Copy(file, root).left_out
+
+
+class _Copy:
+    """Copies by descriptors of folders, so that no path is resolved twice."""
+
+    def __init__(self, file: Path, root: str) -> None:
+        self.left_out: list[str] = []
+        self._files, self._bytes = _MOST_FILES, MOST_BYTES
+        target = root + str(file.parent)
+        os.makedirs(target, exist_ok=True)  # noqa: PTH103
+        # The folder's own path may have links: it is the user's.
+        folder = os.open(file.parent, _FOLDER & ~os.O_NOFOLLOW)
+        with closing(folder, os.open(target, _FOLDER)) as (_, made):
+            self._file(file.name, file.name, folder, made, judged=True)
+            self._beside(file.name, folder, made)
+        if len(self.left_out) > _MOST_TOLD:
+            more = len(self.left_out) - _MOST_TOLD
+            self.left_out[_MOST_TOLD:] = [f"and {more} more"]
+
+    def _beside(self, judged: str, source: int, made: int) -> None:
+        for name, mode in _listed(source):
+            if name == judged:
+                continue
+            if name.endswith(".py") or (name.isidentifier() and stat.S_ISLNK(mode)):
+                self._file(name, name, source, made)
+            elif stat.S_ISDIR(mode) and _is_package(name, source):
+                self._folder(name, name, source, made, 1)
+
+    def _folder(self, name: str, path: str, source: int, made: int, level: int) -> None:
+        """Copy a folder of a package."""
+        if level > _MOST_LEVELS:
+            self._leave_out(path, f"more than {_MOST_LEVELS} folders deep")
+            return
+        try:
+            inner = os.open(name, _FOLDER, dir_fd=source)
+        except OSError as error:
+            self._leave_out(path, str(error.strerror))
+            return
+        os.mkdir(name, 0o755, dir_fd=made)
+        with closing(inner, os.open(name, _FOLDER, dir_fd=made)) as (_, target):
+            for each, mode in _listed(inner):
+                if self._files < 0:
+                    return
+                if each == "__pycache__" or each.startswith("."):
+                    continue
+                if stat.S_ISDIR(mode):
+                    self._folder(each, f"{path}/{each}", inner, target, level + 1)
+                else:
+                    self._file(each, f"{path}/{each}", inner, target)
+
+    def _file(self, name: str, path: str, source: int, made: int, *, judged: bool = False) -> None:
+        self._files -= 1
+        if self._files < 0:
+            self._leave_out("others", f"there are more than {_MOST_FILES:,} files")
+            return
+        try:
+            descriptor = opened(name, source)
+        except (NotTaken, OSError) as problem:
+            self._leave_out(path, getattr(problem, "strerror", None) or str(problem))
+            return
+        with closing(descriptor):
+            facts = os.fstat(descriptor)
+            if facts.st_nlink > 1 and not judged:
+                self._leave_out(path, "it has another name, by a hard link")
+            elif facts.st_size > self._bytes:
+                self._leave_out(path, f"together they are larger than {MOST_BYTES >> 20} MiB")
+            else:
+                self._bytes -= copy_content(descriptor, name, made, facts.st_size, 0o644)
+
+    def _leave_out(self, path: str, reason: str) -> None:
+        self.left_out.append(f"{ascii(path)[1:-1]} ({reason})")
+
+
+def _check(facts: os.stat_result) -> None:
+    if not stat.S_ISREG(facts.st_mode):
+        raise NotTaken(_KINDS.get(stat.S_IFMT(facts.st_mode), "no regular file"))
+    if facts.st_size > MOST_BYTES_OF_FILE:
+        raise NotTaken(f"larger than {MOST_BYTES_OF_FILE >> 20} MiB")
+
+
+def _listed(folder: int) -> Iterator[tuple[str, int]]:
+    """Give the names in an open folder and their modes, in order."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return  # a folder that cannot be listed has nothing to import
+    for name in names:
+        with contextlib.suppress(OSError):  # it has just gone
+            yield name, os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+
+
+def _is_package(name: str, folder: int) -> bool:
+    try:
+        with closing(os.open(name, _FOLDER, dir_fd=folder)) as (inner,):
+            return stat.S_ISREG(os.stat(_PACKAGE, dir_fd=inner, follow_symlinks=False).st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,299 @@
+/* The spool: what the journal does not have yet, in two files that outlive the process. Included by
+ * _hot.c alone.
+ *
+ * A thread without Python writes them, every TICK_NS: so launches are there soon after they were
+ * made, whatever holds the interpreter's lock and whatever ends the process, and a slow disk holds
+ * up nobody else. The program's threads hand over bytes, and launches where they lie already. A
+ * round of the journal begins by switching to the other file, and empties the former one when all
+ * that was handed over before is in the journal. See kvtrace/schema/spool.py for what is in them.
+ */
+#ifndef KVTRACE_HOT_SPOOL_H
+#define KVTRACE_HOT_SPOOL_H
+
+#include "_hot_signal.h"
+#include "_hot_tables.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { TICK_NS = 20000000, SPOOL_WAITS = 250, SPOOL_MOST = 256 << 20 };
+enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 };
+
+struct frame {
+  uint32_t magic, kind;
+  uint64_t bytes, sum; /* of what follows, which is filled up to 64-bit words with zeros */
+};
+
+struct spool {
+  pthread_mutex_t lock; /* for all below, and for the recorder's chunks */
+  pthread_cond_t turn;
+  recorder *owner; /* NULL: it has let go */
+  pid_t process;   /* that has the thread; a forked child does not */
+  struct {
+    char *bytes; /* wait to be written */
+    size_t used, size;
+    int empty; /* first, what is in the file goes */
+  } files[2];
+  int current;
+  int64_t launches; /* so many were taken from the recorder */
+  char ending, ended, failed, holders;
+  char folder[];
+};
+
+static void spool_lock(recorder *self) {
+  if (self->spool) pthread_mutex_lock(&self->spool->lock);
+}
+
+static void spool_unlock(recorder *self) {
+  if (self->spool) pthread_mutex_unlock(&self->spool->lock);
+}
+
+static uint64_t frame_sum(const char *bytes, size_t count) {
+  uint64_t sum = 0, word;
+  for (size_t i = 0; i < count; i += sizeof word) {
+    memcpy(&word, bytes + i, sizeof word);
+    sum = (sum ^ word) * 0x9E3779B97F4A7C15ull;
+    sum ^= sum >> 32;
+  }
+  return sum;
+}
+
+/* Makes room for a frame in the current file; NULL: nothing more is taken. Holds the lock. */
+static char *spool_room(struct spool *spool, size_t bytes) {
+  size_t whole = sizeof(struct frame) + (bytes + 7) / 8 * 8;
+  size_t used = spool->files[spool->current].used, size = spool->files[spool->current].size;
+  char *room = spool->files[spool->current].bytes;
+  if (spool->failed) return NULL;
+  if (used + whole > SPOOL_MOST) goto full; /* the disk does not answer */
+  if (used + whole > size) {
+    size = (used + whole) * 2;
+    room = realloc(room, size);
+    if (!room) goto full;
+    spool->files[spool->current].bytes = room;
+    spool->files[spool->current].size = size;
+  }
+  memset(room + used + whole - 8, 0, 8);
+  spool->files[spool->current].used = used + whole;
+  return room + used + sizeof(struct frame);
+full:
+  spool->failed = 1; /* what comes later may refer to what is missing */
+  return NULL;
+}
+
+static void frame_end(char *content, uint32_t kind, size_t bytes) {
+  struct frame head = {FRAME_MAGIC, kind, bytes, frame_sum(content, (bytes + 7) / 8 * 8)};
+  memcpy(content - sizeof head, &head, sizeof head);
+}
+
+/* Takes the launches that have not been taken yet. Holds the lock. */
+static void spool_take(recorder *self) {
+  struct spool *spool = self->spool;
+  struct row *end = __atomic_load_n(&self->row, __ATOMIC_ACQUIRE);
+  int64_t waiting = self->pending + (self->last ? end - self->last->rows : 0);
+  int64_t fresh = self->drained + waiting - spool->launches, skip = waiting - fresh;
+  if (fresh <= 0 || spool->failed) return;
+  size_t bytes = sizeof spool->launches + (size_t)fresh * sizeof *end;
+  char *content = spool_room(spool, bytes);
+  if (!content) return;
+  memcpy(content, &spool->launches, sizeof spool->launches);
+  char *to = content + sizeof spool->launches;
+  for (struct chunk *chunk = self->first; chunk; chunk = chunk->next) {
+    int64_t rows = chunk == self->last ? end - chunk->rows : ROWS_IN_CHUNK;
+    int64_t known = skip < rows ? skip : rows;
+    memcpy(to, chunk->rows + known, (size_t)(rows - known) * sizeof *end);
+    to += (rows - known) * (int64_t)sizeof *end;
+    skip -= known;
+  }
+  frame_end(content, FRAME_LAUNCHES, bytes);
+  spool->launches += fresh;
+}
+
+/* Unlocks it; the last one of owner and thread frees it. */
+static void spool_release(struct spool *spool) {
+  int holders = --spool->holders;
+  pthread_mutex_unlock(&spool->lock);
+  if (!holders) free(spool);
+}
+
+/* ---- its thread ------------------------------------------------------------------------------- */
+
+static int make_folders(char *path) {
+  for (char *end = path + 1; *end; end++) {
+    if (*end != '/') continue;
+    *end = 0;
+    int failed = mkdir(path, 0777) && errno != EEXIST && errno != EROFS && errno != EACCES;
+    *end = '/';
+    if (failed) return -1;
+  }
+  struct stat facts;
+  char *last = strrchr(path, '/');
+  *last = 0;
+  int is_link = lstat(path, &facts) || S_ISLNK(facts.st_mode); /* nothing is written through one */
+  *last = '/';
+  return is_link ? -1 : mkdir(path, 0777);
+}
+
+static int open_file(const char *folder, int number) {
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s/%d", folder, number) >= (int)sizeof path) return -1;
+  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+}
+
+static int write_whole(int file, const char *bytes, size_t count) {
+  while (count) {
+    ssize_t done = write(file, bytes, count);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return -1;
+    bytes += done;
+    count -= (size_t)done;
+  }
+  return 0;
+}
+
+/* Waits a tick, or for the other's turn. Holds the lock. */
+static void spool_wait(struct spool *spool) {
+  struct timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_nsec += TICK_NS;
+  end.tv_sec += end.tv_nsec / 1000000000;
+  end.tv_nsec %= 1000000000;
+  pthread_cond_timedwait(&spool->turn, &spool->lock, &end);
+}
+
+static void *spool_work(void *given) {
+  struct spool *spool = given;
+  int files[2] = {-1, -1}, failed = make_folders(spool->folder);
+  for (int i = 0; i < 2 && !failed; i++)
+    failed = (files[i] = open_file(spool->folder, i)) < 0;
+  pthread_mutex_lock(&spool->lock);
+  for (;;) {
+    char *bytes[2];
+    size_t used[2];
+    int empty[2], older = !spool->current, ending = spool->ending;
+    spool->failed |= failed != 0;
+    if (spool->owner) spool_take(spool->owner);
+    for (int i = 0; i < 2; i++) {
+      bytes[i] = spool->files[i].bytes;
+      used[i] = spool->files[i].used;
+      empty[i] = spool->files[i].empty;
+      memset(&spool->files[i], 0, sizeof spool->files[i]);
+    }
+    pthread_mutex_unlock(&spool->lock);
+    for (int i = 0; i < 2; i++) {
+      int file = i ? !older : older;
+      if (!failed && empty[file]) failed = ftruncate(files[file], 0);
+      if (!failed && used[file]) failed = write_whole(files[file], bytes[file], used[file]);
+      free(bytes[file]);
+    }
+    pthread_mutex_lock(&spool->lock);
+    if (ending) break;
+    if (!spool->ending) spool_wait(spool);
+  }
+  pthread_mutex_unlock(&spool->lock);
+  for (int i = 0; i < 2; i++)
+    if (files[i] >= 0) close(files[i]);
+  pthread_mutex_lock(&spool->lock);
+  spool->ended = 1;
+  pthread_cond_broadcast(&spool->turn);
+  spool_release(spool);
+  return NULL;
+}
+
+/* ---- the recorder's part ---------------------------------------------------------------------- */
+
+static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
+  recorder *self = (recorder *)object;
+  const char *folder;
+  Py_ssize_t length;
+  if (!PyArg_ParseTuple(args, "y#:spool_begin", &folder, &length)) return NULL;
+  if (self->spool || memchr(folder, 0, (size_t)length)) Py_RETURN_FALSE;
+  struct spool *spool = calloc(1, sizeof *spool + (size_t)length + 1);
+  if (!spool) return PyErr_NoMemory();
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_mutex_init(&spool->lock, NULL);
+  pthread_cond_init(&spool->turn, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  memcpy(spool->folder, folder, (size_t)length);
+  spool->owner = self;
+  spool->process = getpid();
+  spool->holders = 2;
+  self->drained = 0;
+  self->spool = spool;
+  if (start_thread(spool_work, spool)) {
+    self->spool = NULL;
+    free(spool);
+    Py_RETURN_FALSE;
+  }
+  Py_RETURN_TRUE;
+}
+
+static PyObject *recorder_spool_add(PyObject *object, PyObject *content) {
+  recorder *self = (recorder *)object;
+  char *bytes;
+  Py_ssize_t count;
+  if (PyBytes_AsStringAndSize(content, &bytes, &count)) return NULL;
+  if (!self->spool) Py_RETURN_NONE;
+  pthread_mutex_lock(&self->spool->lock);
+  char *room = spool_room(self->spool, (size_t)count);
+  if (room) {
+    memcpy(room, bytes, (size_t)count);
+    frame_end(room, FRAME_JSON, (size_t)count);
+  }
+  pthread_mutex_unlock(&self->spool->lock);
+  Py_RETURN_NONE;
+}
+
+static PyObject *recorder_spool_switch(PyObject *object, PyObject *unused) {
+  (void)unused;
+  recorder *self = (recorder *)object;
+  if (!self->spool) Py_RETURN_NONE;
+  pthread_mutex_lock(&self->spool->lock);
+  spool_take(self);
+  self->spool->current = !self->spool->current;
+  pthread_mutex_unlock(&self->spool->lock);
+  Py_RETURN_NONE;
+}
+
+static PyObject *recorder_spool_empty(PyObject *object, PyObject *unused) {
+  (void)unused;
+  recorder *self = (recorder *)object;
+  if (!self->spool) Py_RETURN_NONE;
+  pthread_mutex_lock(&self->spool->lock);
+  int former = !self->spool->current;
+  self->spool->files[former].used = 0;
+  self->spool->files[former].empty = 1;
+  pthread_mutex_unlock(&self->spool->lock);
+  Py_RETURN_NONE;
+}
+
+/* Lets go of the spool; `wait`s until all is written, for a while, without the interpreter's lock. */
+static void spool_end(recorder *self, int wait) {
+  struct spool *spool = self->spool;
+  if (!spool) return;
+  if (spool->process != getpid()) {
+    self->spool = NULL;
+    return;
+  }
+  pthread_mutex_lock(&spool->lock);
+  spool_take(self);
+  spool->ending = 1;
+  spool->owner = NULL;
+  self->spool = NULL;
+  pthread_cond_broadcast(&spool->turn);
+  PyThreadState *state = wait ? PyEval_SaveThread() : NULL;
+  for (int i = 0; wait && !spool->ended && i < SPOOL_WAITS; i++) spool_wait(spool);
+  spool_release(spool);
+  if (state) PyEval_RestoreThread(state);
+}
+
+static PyObject *recorder_spool_end(PyObject *object, PyObject *unused) {
+  (void)unused;
+  spool_end((recorder *)object, 1);
+  Py_RETURN_NONE;
+}
+
+#endif

@@ -1,0 +1,294 @@
+"""Spools that dead processes left: what their journals do not have is taken in."""
+
+import json
+import time
+from base64 import b64decode
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from struct import Struct
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.schema.columns import batch_of_columns, batch_of_rows
+from kvtrace.schema.content import artifact_row, stack_row
+from kvtrace.schema.errors import SchemaMismatch
+from kvtrace.schema.journal import SegmentWriter
+from kvtrace.schema.layout import (
+    journal_folder,
+    make_folder,
+    part_numbers,
+    refuse_irregular,
+    run_folder,
+    segment_path,
+    segments,
+)
+from kvtrace.schema.parts import read_part
+from kvtrace.schema.reading import captured_rows, quietly, segment_rows
+from kvtrace.schema.spool import ARGUMENT_FIELDS, GRAPH_SHIFT, PHASES, ROW, spool_folder
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.versions import captured_facts
+
+_FRAME: Final = Struct("=IIQQ")
+_MAGIC: Final = 0x70534B8B
+_JSON, _LAUNCHES = 1, 2
+#: A file has fewer bytes than this, and so has each frame.
+_MOST_BYTES: Final = 512 << 20
+_NUMBER: Final = Struct("=q")
+#: Launches that are turned into columns at once.
+_PIECE: Final = 100_000
+#: 64-bit fields in a row, 32-bit fields in a row, and where the last two are.
+_WIDE, _NARROW, _DEVICE, _PHASE = 7, 14, 12, 13
+_MIXER: Final = 0x9E3779B97F4A7C15
+_WORD: Final = (1 << 64) - 1
+
+
+@dataclass(slots=True)
+class Spooled:
+    """What a spool holds: by table and key what is known of rows, and launches as `ROW`."""
+
+    rows: dict[str, dict[Any, dict[str, Any]]] = field(default_factory=dict)
+    launches: list[tuple[int, bytes]] = field(default_factory=list)
+
+    @property
+    def run(self) -> dict[str, Any] | None:
+        """The run's own row, if it is still there."""
+        return next(iter(self.rows.get("runs", {}).values()), None)
+
+
+_KEYS: Final = {
+    "runs": "run_id",
+    "artifacts": "sha256",
+    "kernels": "kernel_id",
+    "calls": "call_id",
+}
+
+
+def read_spool(out: Path, run_id: str) -> Spooled:
+    """Return what a run's spool holds, up to what was being written when the process ended."""
+    found = Spooled()
+    for number in (0, 1):
+        for kind, content in _frames(spool_folder(out, run_id) / str(number)):
+            if kind == _LAUNCHES and len(content) % ROW.size == _NUMBER.size:
+                (first,) = _NUMBER.unpack_from(content)
+                found.launches.append((first, content[_NUMBER.size :]))
+            elif kind == _JSON:
+                _add_row(found, content)
+    found.launches.sort(key=lambda each: each[0])
+    return found
+
+
+def _frames(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The whole frames of a file: kind and payload."""
+    try:
+        refuse_irregular(path)
+    except FileNotFoundError:
+        return
+    with path.open("rb") as file:
+        while len(head := file.read(_FRAME.size)) == _FRAME.size:
+            magic, kind, size, checksum = _FRAME.unpack(head)
+            if magic != _MAGIC or size > _MOST_BYTES:
+                return
+            content = file.read(-(-size // 8) * 8)
+            if len(content) < size or len(content) % 8 or _sum(content) != checksum:
+                return
+            yield kind, content[:size]
+
+
+def _sum(content: bytes) -> int:
+    """The checksum of `_hot_spool.h`."""
+    total = 0
+    for word in memoryview(content).cast("Q"):
+        total = ((total ^ word) * _MIXER) & _WORD
+        total ^= total >> 32
+    return total
+
+
+def _add_row(found: Spooled, content: bytes) -> None:
+    try:
+        table, row = json.loads(content)
+        identity = row[_KEYS[table]]
+        known = found.rows.setdefault(table, {}).setdefault(identity, {})
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return  # not ours; what it would have been known by is missing
+    known |= {name: value for name, value in row.items() if value is not None}
+
+
+def take_in(out: Path, run_id: str) -> str | None:
+    """Bring what a dead process's spool has, and its journal has not, into the journal.
+
+    Returns a sentence about it, or None if there was nothing. Calling it again changes nothing.
+
+    Raises:
+        OSError: there is no room.
+        DamagedFile, NewerFormat, OlderFormat: the journal cannot be read.
+
+    """
+    spooled = read_spool(out, run_id)
+    taken = _TakenIn(out, run_id)
+    if taken.known("runs", "run_id") == set() and spooled.run is not None:
+        taken.add("runs", [spooled.run])
+    taken.add_artifacts(spooled.rows.get("artifacts", {}))
+    partial = taken.add_kernels(spooled.rows.get("kernels", {}))
+    taken.add_calls(spooled.rows.get("calls", {}))
+    count = taken.add_launches(spooled.launches)
+    if not count:
+        return None
+    text = f"{count:,} launches came from what the process left beside its journal"
+    if partial:
+        text += f"; of {partial} kernels that they are of, only the name was recorded, and no IR"
+    message = {"time": time.time_ns(), "level": "info", "code": "spooled", "text": text, "count": 1}
+    taken.add("messages", [message])
+    return text
+
+
+class _TakenIn:
+    """Writes new segments of a dead run's journal, each row once."""
+
+    def __init__(self, out: Path, run_id: str) -> None:
+        self._out, self._run_id = out, run_id
+        self._artifacts = self.known("artifacts", "sha256")
+        self._kernels = self.known("kernels", "kernel_id")
+        self._calls = self.known("calls", "call_id")
+        self._stacks = self.known("stacks", "stack_id")
+
+    def known(self, table: str, column: str) -> set[Any]:
+        """What the journal has in a column of a table."""
+        rows = captured_rows(self._out, TABLES[table], self._run_id, [column], quietly)
+        return set(rows.column(column).to_pylist())
+
+    def add(self, table: str, rows: list[dict[str, Any]]) -> None:
+        """Write those rows that fit their table."""
+        batches = []
+        for row in rows:
+            try:
+                batches.append(batch_of_rows(TABLES[table], [row]))
+            except SchemaMismatch:
+                continue  # no recording wrote it
+        self._write(table, batches)
+
+    def add_artifacts(self, found: dict[str, dict[str, Any]]) -> None:
+        """Write artifacts, whose content the spool has."""
+        rows = []
+        for sha256, row in found.items():
+            try:
+                made = artifact_row(str(row["kind"]), b64decode(row["content"], validate=True))
+            except (ValueError, TypeError, KeyError):
+                continue
+            if made["sha256"] == sha256 and sha256 not in self._artifacts:
+                rows.append(made)
+                self._artifacts.add(sha256)
+        self.add("artifacts", rows)
+
+    def add_kernels(self, found: dict[int, dict[str, Any]]) -> int:
+        """Write kernels; return of how many there is no IR."""
+        rows = [row for identity, row in found.items() if identity not in self._kernels]
+        rows = [row for row in rows if _artifacts_of(row) <= self._artifacts]
+        self.add("kernels", rows)
+        self._kernels = self.known("kernels", "kernel_id")
+        return sum(not row.get("stages") for row in rows)
+
+    def add_calls(self, found: dict[int, dict[str, Any]]) -> None:
+        """Write calls of kernels that are known, and their stacks."""
+        calls, stacks = [], {}
+        for identity, row in found.items():
+            if identity in self._calls or row.get("kernel_id") not in self._kernels:
+                continue
+            try:
+                x, y, z = row["grid"]
+                args = [dict(zip(ARGUMENT_FIELDS, each, strict=True)) for each in row["args"]]
+                stack = stack_row([tuple(frame) for frame in row["frames"]])
+            except (ValueError, TypeError, KeyError):
+                continue
+            call = {"call_id": identity, "kernel_id": row["kernel_id"], "args": args}
+            call |= {"grid_x": x, "grid_y": y, "grid_z": z}
+            if stack["frames"]:
+                call["stack_id"] = stack["stack_id"]
+                if stack["stack_id"] not in self._stacks:
+                    stacks[stack["stack_id"]] = stack
+            calls.append(call)
+        self.add("stacks", list(stacks.values()))
+        self.add("calls", calls)
+        self._calls = self.known("calls", "call_id")
+
+    def add_launches(self, found: list[tuple[int, bytes]]) -> int:
+        """Write launches of calls that are known, after those of the journal; return how many."""
+        last, batches, count = self._last_launch(), [], 0
+        for first, content in found:
+            skip = min(max(0, last + 1 - first), len(content) // ROW.size)
+            for at in range(skip, len(content) // ROW.size, _PIECE):
+                piece = content[at * ROW.size : (at + _PIECE) * ROW.size]
+                batch = _launch_batch(piece, first + at, self._calls)
+                if batch.num_rows:
+                    batches.append(batch)
+                    count += batch.num_rows
+            last = max(last, first + len(content) // ROW.size - 1)
+        self._write("launches", batches)
+        return count
+
+    def _last_launch(self) -> int:
+        """The number of the last launch that the journal has, or a part; -1: none."""
+        table = TABLES["launches"]
+        waiting = segments(self._out, self._run_id).get("launches", {})
+        parts = part_numbers(run_folder(self._out, "launches", self._run_id))
+        for number in sorted({*waiting, *parts}, reverse=True):
+            if number in parts:
+                rows = read_part(parts[number], table, ["seq"])
+            else:
+                rows = segment_rows(waiting[number], table, ["seq"], quietly)
+            if rows.num_rows:
+                return int(max(rows.column("seq").to_pylist()))
+        return -1
+
+    def _write(self, table: str, batches: list[pa.RecordBatch]) -> None:
+        if not batches:
+            return
+        make_folder(journal_folder(self._out, self._run_id))
+        numbers = {
+            *segments(self._out, self._run_id).get(table, {}),
+            *part_numbers(run_folder(self._out, table, self._run_id)),
+        }
+        path = segment_path(self._out, self._run_id, table, max(numbers, default=-1) + 1)
+        segment = SegmentWriter(path, TABLES[table], captured_facts(table, self._run_id))
+        try:
+            for batch in batches:
+                segment.append(batch)
+            segment.flush()
+        finally:
+            segment.close()
+
+
+def _artifacts_of(kernel: dict[str, Any]) -> set[Any]:
+    """The artifacts that a kernel's row refers to."""
+    listed = [*kernel.get("files", ()), *kernel.get("stages", ())]
+    named = [kernel.get("source_artifact"), *(each.get("artifact") for each in listed)]
+    return {name for name in named if name is not None}
+
+
+def _launch_batch(content: bytes, first: int, calls: set[int]) -> pa.RecordBatch:
+    """Rows of `ROW` as a batch of the table `launches`; those of unknown calls are left out."""
+    wide, narrow = memoryview(content).cast("q"), memoryview(content).cast("i")
+    fields = [wide[place::_WIDE].tolist() for place in range(5)]
+    numbered = enumerate(
+        zip(*fields, narrow[_DEVICE::_NARROW], narrow[_PHASE::_NARROW], strict=True)
+    )
+    mask = (1 << GRAPH_SHIFT) - 1
+    names = ["seq", "enter", "exit", "call_id", "thread", "device", "stream", "phase", "graph_id"]
+    rows = [
+        (
+            first + number,
+            enter,
+            max(enter, leave),
+            call,
+            thread,
+            None if device < 0 else device,
+            None if device < 0 else stream,
+            PHASES[phase & mask],
+            phase >> GRAPH_SHIFT or None,
+        )
+        for number, (enter, leave, call, stream, thread, device, phase) in numbered
+        if call in calls and 0 <= phase & mask < len(PHASES)
+    ]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+    return batch_of_columns(TABLES["launches"], dict(zip(names, map(list, columns), strict=True)))

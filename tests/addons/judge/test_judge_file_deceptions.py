@@ -1,0 +1,56 @@
+"""Candidates that grant themselves errors, forge, ignore what is one or zero, or remember."""
+
+import pytest
+
+from kvtrace.addons.judge.judge_file import judge_file
+from tests.addons.judge.labelled import deceptions
+from tests.support.thorough import usually
+
+ALL = deceptions()
+RIGHT = {name: request for name, request in ALL.items() if name.startswith("right.")}
+WRONG = {name: request for name, request in ALL.items() if name not in RIGHT}
+#: Judged at every change, with a rule that tells each.
+TELLING = {
+    "forges.what_the_log_tells_from_a_frame": "returned-otherwise",
+    "forges.an_answer_of_its_own": "nondeterministic",
+    "forges.what_the_log_tells": "reaches",
+    "forges.the_whole_log": "cannot-judge",
+    "grants_itself.by_a_huge_constant": "wrong-result",
+    "ignores.weight_and_bias": "wrong-result",
+    "ignores.Normed": "wrong-result",
+    "ignores.a_factor": "wrong-result",
+    "ignores.what_is_large": "wrong-result",
+    "in_eight_bits.without_signs": "wrong-result",
+    "remembers.zeroed_by_a_thread": "result-changed",
+    "remembers.zeroed_by_a_timer": "result-changed",
+    "remembers.wrong_from_call_61": "nondeterministic",
+    "remembers.one_buffer": "result-changed",
+    "remembers.cached_by_address": "nondeterministic",
+    "remembers.a_sum_that_lies": "result-kind",
+    "remembers.an_attribute_that_lies": "result-kind",
+    "remembers.zeros_at_random": "nondeterministic",
+}
+EACH = usually(4, thorough=1)
+NAMES = sorted({*list(TELLING)[:: usually(2, thorough=1)], *list(WRONG)[::EACH]})
+
+
+def test_there_are_at_least_twenty_eight():
+    assert len(WRONG) >= 28
+    assert WRONG.keys() >= TELLING.keys()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", NAMES)
+def test_none_is_right(name):
+    judgement = judge_file(WRONG[name])
+
+    assert judgement.verdict != "right"
+    rules = {each["rule"] for each in judgement.object["findings"] if each["severity"] != "note"}
+    assert TELLING.get(name, next(iter(rules))) in rules, judgement.object["findings"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_one_for_the_same_reference_is_right(name):
+    judgement = judge_file(RIGHT[name])
+    assert judgement.verdict == "right", judgement.object["findings"]

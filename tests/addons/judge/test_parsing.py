@@ -1,0 +1,102 @@
+"""Files that are to be judged: read up to a bound, parsed by another process, never run."""
+
+import os
+import time
+
+import pytest
+
+from kvtrace.addons.judge.confining import clean_environment
+from kvtrace.addons.judge.parsing import read_file
+from kvtrace.addons.judge.request import CannotJudge
+from kvtrace.cli import main
+
+SOURCE = """
+LARGEST = "rows=70_000"
+
+@triton.jit
+def kernel(x, BLOCK):
+    pass
+
+def inner(x, n):
+    kernel[(1,)](x, BLOCK=64)
+
+def outer(x, /, scale):
+    inner(x, 3)
+
+def _private(x):
+    kernel[(1,)](x, BLOCK=4096)
+
+class Model:
+    def forward(self, rows, columns):
+        return outer(rows, columns)
+"""
+
+
+def test_what_the_text_says(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text(SOURCE)
+    read = read_file(path)
+    assert read.launching == ("inner", "outer", "Model")
+    assert read.outermost == ("Model",)
+    assert read.names == {"kernel", "inner", "outer", "_private", "Model"}
+    assert read.parameters["outer"] == ("x", "scale")
+    assert read.parameters["Model"] == ("rows", "columns")
+    assert (read.blocks, read.largest) == ((64,), "rows=70_000")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (b"x = 1\n" * 7_000_000, "larger than 1 MiB"),
+        (b"x = \xff", "is not Python that can be compiled: 'utf-8' codec"),
+        (b"x = 1\0", "is not Python that can be compiled: source code string cannot contain null"),
+        (b"x = " + b"(" * 1_000_000, "is not Python that can be compiled: too many nested"),
+        (b"x = " + b"-" * 1_000_000 + b"1", "is not Python|cannot be parsed"),
+        (b"x = " + b"1+" * 400_000 + b"1", "is not Python|cannot be parsed"),
+    ],
+)
+def test_what_is_no_python_is_one_sentence(tmp_path, capsys, source, said):
+    path = tmp_path / "odd.py"
+    path.write_bytes(source)
+    begun = time.monotonic()
+    with pytest.raises(CannotJudge, match=said) as raised:
+        read_file(path)
+    assert time.monotonic() - begun < 10
+    assert len(str(raised.value)) < 500
+    assert main(["judge", str(path)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("reference", [False, True])
+@pytest.mark.parametrize("kind", ["fifo", "zero", "link", "folder"])
+def test_what_is_no_file_is_refused_at_once(tmp_path, capsys, kind, reference):
+    path = tmp_path / "odd.py"
+    {
+        "fifo": lambda: os.mkfifo(path),
+        "zero": lambda: path.symlink_to("/dev/zero"),
+        "link": lambda: path.symlink_to(tmp_path / "key"),
+        "folder": path.mkdir,
+    }[kind]()
+    (tmp_path / "key").write_text("the private key")
+    (tmp_path / "file.py").write_text(SOURCE)
+    begun = time.monotonic()
+    words = [str(tmp_path / "file.py"), "--reference", f"{path}:f"] if reference else [str(path)]
+    assert main(["judge", *words]) == 2
+    told = capsys.readouterr().err
+    assert "give a regular file of at most 1 MiB, by its own path" in told
+    assert "private key" not in told
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (":/absolute", "/absolute"),
+        ("/absolute:", "/absolute"),
+        (".:relative:/absolute::/other", "/absolute:/other"),
+        ("", ""),
+    ],
+)
+def test_the_folder_that_it_is_started_in_is_not_imported_from(monkeypatch, given, kept):
+    monkeypatch.setenv("PYTHONPATH", given)
+    assert clean_environment()["PYTHONPATH"] == kept

@@ -1,0 +1,121 @@
+"""Imports of hostile and enormous files: bounded memory and time, one sentence, nothing left."""
+
+import gzip
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.importers.importing import import_files
+from kvtrace.converters.importers.registry import BadSource
+from kvtrace.schema.trace import open_trace
+from tests.support.foreign_traces import write_kineto
+
+HEAD = b'{"deviceProperties": [], "traceEvents": ['
+EVENT = b'{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {}},\n'
+LAST = EVENT.rstrip(b",\n") + b"]}"
+
+
+def written(path, count):
+    """Write a trace of so many kernels."""
+    later = EVENT.replace(b'"ts": 1', b'"ts": %d')
+    path.write_bytes(HEAD + b"".join(later % (7 * n % 999_983) for n in range(count)) + LAST)
+    return path
+
+
+def run(*words, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "kvtrace", "import", *map(str, words)],
+        stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def test_a_packed_file_that_is_far_larger_unpacked_is_refused_early(tmp_path, capsys):
+    """Members of gzip can be repeated: some MB unpack to 2 GB here."""
+    member = gzip.compress(EVENT * 200_000)
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(HEAD) + member * 150 + gzip.compress(LAST))
+    began = time.monotonic()
+
+    assert main(["import", str(path), "-o", str(tmp_path / "out")]) == 2
+
+    assert "unpacks to more than 50 times its size" in capsys.readouterr().err
+    assert time.monotonic() - began < 30
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_gigabytes_of_space_are_refused_early(tmp_path):
+    path = tmp_path / "blank.json"
+    path.write_bytes(b'{"traceEvents":')
+    with path.open("ab") as file:
+        for _ in range(16):
+            file.write(b" " * (8 << 20))
+        file.write(b"[]}")
+
+    with pytest.raises(BadSource, match="more than 64 MB of space"):
+        import_files([path], tmp_path / "out", "kineto")
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds what a process writes to")
+def test_a_file_that_takes_more_memory_than_is_allowed_is_refused_with_the_option(tmp_path):
+    path = written(tmp_path / "large.json", 600_000)
+    small = run(path, "-o", tmp_path / "out", "--memory", 100)
+    most = 0
+    while small.poll() is None:
+        status = Path(f"/proc/{small.pid}/status").read_text()
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)  # not getrusage: it has the parent's, too
+        most = max(most, int(found[1]) if found else 0)
+        time.sleep(0.01)
+    complaint = small.communicate()[1]
+
+    assert small.returncode == 2, complaint
+    assert complaint.count("\n") == 1
+    assert "takes more than 100 MB of memory, and nothing was imported" in complaint
+    assert "--memory 200" in complaint
+    assert not (tmp_path / "out").exists()
+    assert 0 < most < 400_000
+    assert run(path, "-o", tmp_path / "out").wait(120) == 0
+    assert open_trace(tmp_path / "out").table("gpu_kernels").num_rows == 600_001
+
+
+@pytest.mark.process
+def test_ctrl_c_ends_an_import_at_once_with_one_sentence(tmp_path):
+    path = written(tmp_path / "large.json", 2_000_000)
+    process = run(path, "-o", tmp_path / "out")
+    while not list(tmp_path.glob(".out.*.tmp")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    complaint = process.communicate(timeout=60)[1]
+
+    assert time.monotonic() - began < 2
+    assert process.returncode == 130
+    assert complaint == f"kvtrace: interrupted; nothing of {path} was imported\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_progress_goes_to_the_end_of_the_file(packed, tmp_path):
+    path = write_kineto(tmp_path, packed=packed)
+    places = []
+
+    import_files([path], tmp_path / "out", shown=lambda *place: places.append(place))
+
+    size = path.stat().st_size
+    assert places[-1] == (size, size)
+    assert places == sorted(places)
+
+
+def test_a_pipe_is_refused(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["import", str(tmp_path / "pipe"), "-o", str(tmp_path / "out")]) == 2
+    assert "is not a file" in capsys.readouterr().err

@@ -1,0 +1,170 @@
+"""Spools: what a process that was killed had not brought to its journal is taken in, once."""
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvtrace.schema.errors import EmptyTrace, KvtraceError
+from kvtrace.schema.layout import spooled_runs
+from kvtrace.schema.recovery import recover
+from kvtrace.schema.spool import spool_folder
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+
+pytestmark = pytest.mark.process
+pytest.importorskip("kvtrace.capture._hot", reason="without it there is no spool")
+
+ROOT = Path(__file__).parents[2]
+
+#: Ends by a signal while no other thread of Python could run since its first launch.
+PROGRAM = """
+import os, signal, sys, time
+import kvtrace
+from tests.capture.killed_program import arguments, kernel, stack
+
+sys.setswitchinterval(1000)
+session = kvtrace.start(sys.argv[1])
+
+def launch(count):
+    call = session.add_call(session.add_kernel(lambda: kernel(0), "kernel_0"), (1, 2, 3), arguments(0), stack(0))
+    for _ in range(count):
+        now = time.time_ns()
+        session.add_launch(call, now, now + 1, 0, 7)
+
+def die():
+    end = time.monotonic() + 0.1
+    while time.monotonic() < end:
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)
+
+launch(5000)
+"""  # noqa: E501
+
+
+def run(out, then="die()"):
+    return subprocess.run(
+        [sys.executable, "-c", f"{PROGRAM}{then}", out], cwd=ROOT, capture_output=True, text=True,
+        timeout=120,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory):
+    """What a killed program left, which had no journal yet."""
+    out = tmp_path_factory.mktemp("spooled") / "out"
+    assert run(out).returncode == -signal.SIGKILL
+    return out
+
+
+@pytest.fixture
+def copy(left, tmp_path):
+    return shutil.copytree(left, tmp_path / "copy")
+
+
+def test_launches_calls_stacks_and_the_kernels_name_are_taken_in(copy):
+    with pytest.raises(EmptyTrace, match=r"kvtrace trace recover"):
+        open_trace(copy)
+
+    done = recover(copy)
+    trace = open_trace(copy)
+
+    assert len(done.sealed) == 1
+    assert "5,000 launches" in done.notes[0]
+    assert "only the name was recorded" in done.notes[0]
+    launches = trace.table("launches").to_pylist()
+    assert [row["seq"] for row in launches] == list(range(5000))
+    assert {(row["device"], row["stream"], row["phase"]) for row in launches} == {(0, 7, "run")}
+    (call,) = trace.table("calls").to_pylist()
+    assert (call["grid_x"], call["grid_y"], call["grid_z"]) == (1, 2, 3)
+    assert [each["name"] for each in call["args"]] == ["x", "y", "size"]
+    assert trace.table("stacks").num_rows == 1
+    assert trace.table("kernels").column("name").to_pylist() == ["kernel_0"]
+    (row,) = trace.runs
+    assert (row.ending, row.sealed) == ("killed", True)
+    assert validate(copy) == []
+    assert spooled_runs(copy) == ()
+    assert recover(copy).sealed == ()
+
+
+def test_what_the_journal_has_is_not_taken_in_again(tmp_path):
+    out = tmp_path / "out"
+    done = run(out, "session.flush(); launch(9); session.flush(); launch(100); die()")
+    assert done.returncode == -signal.SIGKILL
+
+    recover(out)
+
+    numbers = open_trace(out).table("launches", columns=["seq"]).column("seq").to_pylist()
+    assert numbers == list(range(5109))
+    assert open_trace(out).table("kernels").num_rows == 3
+    assert validate(out) == []
+
+
+def test_a_recovery_that_was_itself_killed_is_finished(copy, monkeypatch):
+    monkeypatch.setattr("kvtrace.schema.recovery._seal_segments", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        recover(copy)  # after the spool was taken in, and before anything was sealed
+    monkeypatch.undo()
+
+    recover(copy)
+
+    assert open_trace(copy).table("launches").num_rows == 5000
+    assert validate(copy) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_damaged_spool_costs_what_is_damaged_and_nothing_else(seed, copy):
+    chance = random.Random(seed)
+    (run_id,) = spooled_runs(copy)
+    for path in spool_folder(copy, run_id).iterdir():
+        content = bytearray(path.read_bytes())
+        for _ in range(chance.randrange(1, 4) if content else 0):
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        path.write_bytes(content[: chance.randrange(len(content) + 1) if seed % 2 else None])
+
+    try:
+        recover(copy, force=True)
+        assert validate(copy) == []
+    except KvtraceError as error:
+        assert isinstance(error, EmptyTrace)  # noqa: PT017 - nothing of it is left
+
+
+def test_a_run_that_ends_leaves_no_spool(tmp_path):
+    assert run(tmp_path / "out", "kvtrace.stop()").returncode == 0
+    assert not any((tmp_path / "out" / ".journal").iterdir())
+    assert open_trace(tmp_path / "out").table("launches").num_rows == 5000
+
+
+def test_a_forked_child_spools_into_a_run_of_its_own(tmp_path):
+    out = tmp_path / "out"
+    then = """
+child = os.fork()
+if child == 0:
+    launch(70)
+    die()
+os.waitpid(child, 0)
+die()
+"""
+    assert run(out, then).returncode == -signal.SIGKILL
+
+    assert len(recover(out).sealed) == 2
+
+    trace = open_trace(out)
+    counts = [trace.table("launches", [one]).num_rows for one in trace.runs]
+    assert counts == [5000, 70]
+    assert validate(out) == []
+
+
+def test_nothing_is_spooled_through_a_link(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out" / ".journal").symlink_to(tmp_path / "elsewhere")
+
+    done = run(tmp_path / "out", "time.sleep(0.1); kvtrace.stop()")
+
+    assert done.returncode == 0
+    assert not any((tmp_path / "elsewhere").iterdir())
