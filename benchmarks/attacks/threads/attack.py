@@ -127,9 +127,10 @@ def one_program(lanes: int, *steps: "Step") -> bool:
             phase += 1
             continue
         kind, address = step
-        for lane in range(lanes):
-            if (place := address(lane)) is not None:
-                touches.append(Touch(phase, thread(lane), kind, place))
+        places = ((lane, address(lane)) for lane in range(lanes))
+        touches += [
+            Touch(phase, thread(lane), kind, place) for lane, place in places if place is not None
+        ]
     return clash_free(touches)
 
 

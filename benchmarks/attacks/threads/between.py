@@ -17,7 +17,7 @@ def disjoint(stores, programs, kind="w"):
 def last_reduces(
     *, lanes=2, barrier=True, releases=True, late=False, last=2, scalar=False, start=0
 ):
-    """Return a truth: two lanes of three programs store, thread 0 counts, and the last one adds up."""
+    """Return a truth: two lanes of three programs store, thread 0 counts, the last one adds up."""
 
     def made(program, lane):
         def body():

@@ -1,0 +1,341 @@
+"""Programs whose loops count past the ends of 32 bits, or have no trip for another reason."""
+
+import torch
+import triton
+import triton.language as tl
+
+from benchmarks.attacks.threads.attack import one_program, within
+
+B = 512
+
+
+def after(lane):
+    return (lane + 1) % B
+
+
+def itself(lane):
+    return lane
+
+
+def trips(count, *end):
+    return lambda: one_program(B, *[("r", after), "|", ("w", itself), *end] * count)
+
+
+def counters(first, end, step):
+    """Return the counters of a loop, which wrap around at 32 bits."""
+    while first < end:
+        yield first
+        first = (first + step + 2**31) % 2**32 - 2**31
+
+
+def counted_trips(*bounds):
+    return trips(sum(1 for _ in counters(*bounds)))
+
+
+def bounds(*numbers):
+    return lambda: (torch.arange(512.0), *numbers)
+
+
+WRAPS = (2**30 - 4, 2**30, 3 * 2**29)
+
+
+@within(
+    "counter that wraps",
+    False,
+    "2^30 - 4 is followed by two trips",
+    bounds(*WRAPS),
+    counted_trips(*WRAPS),
+)
+@within("counter that ends", True, "there is one trip", bounds(0, 7, 7), counted_trips(0, 7, 7))
+@within(
+    "counter from above",
+    True,
+    "7 < 0 is false: there is no trip",
+    bounds(7, 0, -1),
+    counted_trips(7, 0, -1),
+)
+@triton.jit
+def counted_shift(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    for _ in range(first, end, step):
+        values = tl.load(x + (lanes + 1) % BLOCK)
+        tl.debug_barrier()
+        tl.store(x + lanes, values)
+
+
+def held(*numbers):
+    waits = ["|" for _ in counters(*numbers)]
+    return lambda: one_program(B, ("r", after), *waits, ("w", itself))
+
+
+@within(
+    "barrier in steps down", False, "7 < 0 is false: no barrier", bounds(7, 0, -1), held(7, 0, -1)
+)
+@within("barrier in steps up", True, "there is one trip", bounds(0, 7, 7), held(0, 7, 7))
+@triton.jit
+def counted_barrier(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + (lanes + 1) % BLOCK)
+    for _ in range(first, end, step):
+        tl.debug_barrier()
+    tl.store(x + lanes, values)
+
+
+def waits_while_positive(*numbers):
+    steps = (
+        step
+        for k in counters(*numbers)
+        for step in (("r", after), "|", ("w", itself), *(["|"] if k >= 0 else []))
+    )
+    return lambda: one_program(B, *steps)
+
+
+@within(
+    "barrier behind a counter that is positive",
+    True,
+    "no counter of three is negative",
+    bounds(0, 3, 1),
+    waits_while_positive(0, 3, 1),
+)
+@within(
+    "barrier behind a counter that wraps",
+    False,
+    "the second counter is negative, so that the third trip does not wait",
+    bounds(*WRAPS),
+    waits_while_positive(*WRAPS),
+)
+@triton.jit
+def guarded_shift(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        values = tl.load(x + (lanes + 1) % BLOCK)
+        tl.debug_barrier()
+        tl.store(x + lanes, values)
+        if k >= 0:
+            tl.debug_barrier()
+
+
+def remainder(number, divisor):
+    return number - int(number / divisor) * divisor
+
+
+def by_remainder(*numbers):
+    steps = (
+        step
+        for k in counters(*numbers)
+        for step in (
+            ("r", lambda lane, k=k: (4 + remainder(k, 3)) * B + after(lane)),
+            ("w", lambda lane: 3 * B + lane),
+        )
+    )
+    return lambda: one_program(B, *steps)
+
+
+def rows(*numbers):
+    return lambda: (torch.arange(8.0 * B), *numbers)
+
+
+@within(
+    "slot by a remainder",
+    True,
+    "remainders of positive numbers are 0 to 2",
+    rows(2**30 - 4, 2**30 + 2, 2),
+    by_remainder(2**30 - 4, 2**30 + 2, 2),
+)
+@within(
+    "slot by a remainder of what wraps",
+    False,
+    "a counter that wraps around has the remainder -1",
+    rows(*WRAPS),
+    by_remainder(*WRAPS),
+)
+@triton.jit
+def slot_by_remainder(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        values = tl.load(x + (4 + k % 3) * BLOCK + (lanes + 1) % BLOCK)
+        tl.store(x + 3 * BLOCK + lanes, values)
+
+
+def by_product(count):
+    steps = (
+        ("w", lambda lane, k=k: (k * 2**30 + 2**31) % 2**32 // 2**30 * B + (lane + k) % B)
+        for k in range(count)
+    )
+    return lambda: one_program(B, *steps)
+
+
+@within(
+    "row by a product", True, "4 rows at -2 to 1 are all different", rows(4, False), by_product(4)
+)
+@within(
+    "row by a product that wraps",
+    False,
+    "4 * 2^30 is 0, so that trips 0 and 4 store to one row",
+    rows(5, False),
+    by_product(5),
+)
+@within(
+    "row by a product of 64 bits",
+    True,
+    "64 bits hold 4 * 2^30",
+    rows(5, True),
+    lambda: one_program(B, *(("w", lambda lane, k=k: k * B + (lane + k) % B) for k in range(5))),
+)
+@triton.jit
+def row_by_product(x, trips, WIDE: tl.constexpr, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    for k in range(trips):
+        number = k.to(tl.int64) if WIDE else k
+        row = (number * 1073741824) >> 30
+        tl.store(x + (row + 2) * BLOCK + (lanes + k) % BLOCK, lanes + k * 1.0)
+
+
+def doubled(first, end, step):
+    """Return the counters of a loop that goes on while they are positive."""
+    while 0 < first < end:
+        yield first
+        first = (first + step + 2**31) % 2**32 - 2**31
+
+
+@within(
+    "while a counter is positive",
+    True,
+    "2^31 - 2 and 2 more is negative: there is one trip",
+    bounds(2**31 - 2, 2**31 - 1, 2),
+    lambda: trips(len([*doubled(2**31 - 2, 2**31 - 1, 2)]))(),
+)
+@within(
+    "while a counter is positive, twice",
+    False,
+    "there are two trips before the counter is negative",
+    bounds(2**31 - 3, 2**31 - 1, 1),
+    lambda: trips(len([*doubled(2**31 - 3, 2**31 - 1, 1)]))(),
+)
+@triton.jit
+def while_positive(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    k = first
+    while (k > 0) & (k < end):
+        values = tl.load(x + (lanes + 1) % BLOCK)
+        tl.debug_barrier()
+        tl.store(x + lanes, values)
+        k += step
+
+
+@within(
+    "blocks of a size",
+    True,
+    "(512 + 511) // 512 is one trip",
+    bounds(512),
+    lambda: one_program(B, ("r", after), "|", ("w", itself)),
+)
+@within(
+    "blocks of a size that wraps",
+    False,
+    "2^31 - 1 and 511 more is negative: no trip",
+    bounds(2**31 - 1),
+    lambda: one_program(B, ("r", after), ("w", itself)),
+)
+@triton.jit
+def blocks_of_size(x, size, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + (lanes + 1) % BLOCK)
+    for _ in range(tl.cdiv(size, BLOCK)):
+        tl.debug_barrier()
+    tl.store(x + lanes, values)
+
+
+def across(first, end, bits):
+    wrap = 2 ** (bits - 1)
+    count = len(range((first + wrap) % (2 * wrap) - wrap, (end + wrap) % (2 * wrap) - wrap))
+    waits = ["|"] * count
+    return lambda: one_program(B, ("r", after), *waits, ("w", itself))
+
+
+@within(
+    "counter of 64 bits",
+    True,
+    "two trips pass 2^31",
+    bounds(2**31 - 1, 2**31 + 1, True),
+    across(2**31 - 1, 2**31 + 1, 64),
+)
+@within(
+    "counter of 64 bits as one of 32",
+    False,
+    "2^31 - 1 to -2^31 + 1 is no trip",
+    bounds(2**31 - 1, 2**31 + 1, False),
+    across(2**31 - 1, 2**31 + 1, 32),
+)
+@triton.jit
+def across_widths(x, first, end, WIDE: tl.constexpr, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + (lanes + 1) % BLOCK)
+    begin, stop = first.to(tl.int64), end
+    if not WIDE:
+        begin, stop = begin.to(tl.int32), stop.to(tl.int32)
+    for _ in range(begin, stop):
+        tl.debug_barrier()
+    tl.store(x + lanes, values)
+
+
+@within(
+    "counter without a sign",
+    False,
+    "Triton compares counters with a sign: 2^31 - 1 to -2^31 + 1 is no trip",
+    bounds(2**31 - 1, -(2**31) + 1),
+    lambda: one_program(B, ("r", after), ("w", itself)),
+)
+@within(
+    "counter without a sign, three trips",
+    True,
+    "Triton compares counters with a sign: -1 to 2 is three trips",
+    bounds(-1, 2),
+    lambda: one_program(B, ("r", after), *"|||", ("w", itself)),
+)
+@triton.jit
+def without_sign(x, first, end, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + (lanes + 1) % BLOCK)
+    for _ in range(first.to(tl.uint32, bitcast=True), end.to(tl.uint32, bitcast=True)):
+        tl.debug_barrier()
+    tl.store(x + lanes, values)
+
+
+def outer_wraps(*numbers):
+    steps = (
+        step
+        for k in counters(*numbers)
+        for step in (
+            ("r", after),
+            *["|" for _ in range(min(max(k >> 29, 0), 3))],
+            ("w", itself),
+            "|",
+        )
+    )
+    return lambda: one_program(B, *steps)
+
+
+@within(
+    "barriers by the outer counter",
+    True,
+    "2^30 - 4 >> 29 is 1",
+    bounds(2**30 - 4, 2**30, 4),
+    outer_wraps(2**30 - 4, 2**30, 4),
+)
+@within(
+    "barriers by an outer counter that wraps",
+    False,
+    "a negative counter has no inner trip",
+    bounds(*WRAPS),
+    outer_wraps(*WRAPS),
+)
+@triton.jit
+def barriers_by_counter(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        values = tl.load(x + (lanes + 1) % BLOCK)
+        for _ in range(tl.minimum(k >> 29, 3)):
+            tl.debug_barrier()
+        tl.store(x + lanes, values)
+        tl.debug_barrier()
