@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.attacks.threads.attack import one_program, within
+from benchmarks.attacks.threads.attack import Touch, between, clash_free, one_program, within
 
 B = 512
 
@@ -339,3 +339,223 @@ def barriers_by_counter(x, first, end, step, BLOCK: tl.constexpr = 512):
             tl.debug_barrier()
         tl.store(x + lanes, values)
         tl.debug_barrier()
+
+
+def quadruples(*numbers):
+    steps = (
+        ("w", lambda lane, k=k: (k * 4 + 2**31) % 2**32 - 2**31 + lane) for k in counters(*numbers)
+    )
+    return lambda: one_program(B, *steps)
+
+
+PAST = (2**30, 2**30 + 1, 2**30 + 1)
+
+
+@within(
+    "four times a counter",
+    True,
+    "there is one trip",
+    rows(0, 1, 2**30 + 1),
+    quadruples(0, 1, 2**30 + 1),
+)
+@within(
+    "four times a counter that wraps",
+    False,
+    "four times 2^30, -2^31 + 1, -2^30 + 2 and 3 is 0, 4, 8 and 12",
+    rows(*PAST),
+    quadruples(*PAST),
+)
+@triton.jit
+def quadruple(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        tl.store(x + k * 4 + lanes, lanes + k * 1.0)
+
+
+def low_bits(*numbers):
+    steps = (
+        step
+        for k in counters(*numbers)
+        for step in (
+            ("r", lambda lane, k=k: (k % 2 + 1) * B + after(lane)),
+            ("w", lambda lane: 2 * B + lane),
+        )
+    )
+    return lambda: one_program(B, *steps)
+
+
+@within("slot by a low bit", True, "the only counter is even", rows(4, 5, 2), low_bits(4, 5, 2))
+@within(
+    "slot by a low bit of what wraps",
+    False,
+    "2^30 is even, -2^31 + 1 is odd: the second trip loads what the first one stores",
+    rows(*PAST),
+    low_bits(*PAST),
+)
+@triton.jit
+def slot_by_bit(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        values = tl.load(x + ((k & 1) + 1) * BLOCK + (lanes + 1) % BLOCK)
+        tl.store(x + 2 * BLOCK + lanes, values)
+
+
+def one_trip_more(*numbers):
+    count = sum(1 for _ in counters(*numbers))
+    return lambda: one_program(B, ("r", after), *(["|"] if count == 1 else []), ("w", itself))
+
+
+@within(
+    "barrier after one trip",
+    True,
+    "a number that is carried is 1 after one trip",
+    bounds(0, 7, 7),
+    one_trip_more(0, 7, 7),
+)
+@within(
+    "barrier after more trips",
+    False,
+    "the counter wraps around: a number that is carried is 3 after three trips",
+    bounds(*WRAPS),
+    one_trip_more(*WRAPS),
+)
+@triton.jit
+def barrier_after_trips(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + (lanes + 1) % BLOCK)
+    trips = 0
+    for _ in range(first, end, step):
+        trips += 1
+    if trips == 1:
+        tl.debug_barrier()
+    tl.store(x + lanes, values)
+
+
+def carried_row(*numbers):
+    count = sum(1 for _ in counters(*numbers))
+    return lambda: one_program(
+        B, ("w", lambda lane: (count + 1) * B + lane), ("r", lambda lane: 2 * B + 4 + lane)
+    )
+
+
+@within(
+    "row after no trip",
+    True,
+    "what is loaded begins behind what is stored",
+    rows(7, 0, 7),
+    carried_row(7, 0, 7),
+)
+@within(
+    "row after a trip of a step down",
+    True,
+    "a step down from 7 to 0 is no trip",
+    rows(7, 0, -7),
+    carried_row(7, 0, -7),
+)
+@within(
+    "row after a trip",
+    False,
+    "one trip moves what is stored to what is loaded",
+    rows(0, 7, 7),
+    carried_row(0, 7, 7),
+)
+@triton.jit
+def row_after_trips(x, first, end, step, BLOCK: tl.constexpr = 512):
+    lanes = tl.arange(0, BLOCK)
+    row = x + BLOCK
+    for _ in range(first, end, step):
+        row += BLOCK
+    tl.store(row + lanes, lanes + 1.0)
+    tl.store(x + 4 * BLOCK + lanes, tl.load(x + 2 * BLOCK + 4 + lanes))
+
+
+def carried(*numbers):
+    count = sum(1 for _ in counters(*numbers))
+    return lambda: one_program(
+        B, *(("w", lambda lane, trip=trip: 4 * trip + lane) for trip in range(count))
+    )
+
+
+@within("place that is carried", True, "there is one trip", rows(0, 7, 7), carried(0, 7, 7))
+@within(
+    "place that is carried by a counter that wraps",
+    False,
+    "three trips store four elements apart, without a barrier",
+    rows(*WRAPS),
+    carried(*WRAPS),
+)
+@triton.jit
+def carried_place(x, first, end, step, BLOCK: tl.constexpr = 512):
+    place = x + tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        tl.store(place, tl.arange(0, BLOCK) + k * 1.0)
+        place += 4
+
+
+def carried_rows(*numbers):
+    count = sum(1 for _ in counters(*numbers))
+    return lambda: clash_free(
+        Touch(0, p, "w", p + trip, p) for p in range(4) for trip in range(count)
+    )
+
+
+@between(
+    "rows that are carried",
+    True,
+    "each program stores a row in its one trip",
+    rows(0, 7, 7),
+    carried_rows(0, 7, 7),
+    grid=(4,),
+)
+@between(
+    "rows that are carried by a counter that wraps",
+    False,
+    "each program stores three rows, its own and those of the next ones",
+    rows(*WRAPS),
+    carried_rows(*WRAPS),
+    grid=(4,),
+)
+@triton.jit
+def carried_row_of(x, first, end, step, BLOCK: tl.constexpr = 512):
+    pid = tl.program_id(0)
+    place = x + pid * BLOCK + tl.arange(0, BLOCK)
+    for _ in range(first, end, step):
+        tl.store(place, pid + 0.5)
+        place += BLOCK
+
+
+def after_rows(*numbers):
+    count = sum(1 for _ in counters(*numbers))
+    return lambda: clash_free(
+        [
+            *(Touch(0, p, "w", count + p, p) for p in range(4)),
+            *(Touch(0, p, "r", 7) for p in range(4)),
+        ]
+    )
+
+
+@between(
+    "rows behind a loop",
+    True,
+    "no program stores row 7",
+    rows(0, 7, 7),
+    after_rows(0, 7, 7),
+    grid=(4,),
+)
+@between(
+    "rows behind a loop that wraps",
+    False,
+    "after four trips programs store rows 4 to 7",
+    rows(2**30 - 4, 2**30, 5 * 2**28),
+    after_rows(2**30 - 4, 2**30, 5 * 2**28),
+    grid=(4,),
+)
+@triton.jit
+def rows_behind_loop(x, first, end, step, BLOCK: tl.constexpr = 512):
+    pid = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    row = x + pid * BLOCK
+    for _ in range(first, end, step):
+        row += BLOCK
+    last = tl.load(x + 7 * BLOCK + lanes)
+    tl.store(row + lanes, last + pid)
