@@ -255,6 +255,96 @@ def test_a_loop_that_surely_runs_has_its_barrier(n, answer):
     assert worst(replace(sample, arguments={**sample.arguments, "n": n}).call()) == answer
 
 
+@triton.jit
+def turned_in_trips(x, first, end, step, BLOCK: tl.constexpr):
+    """Trips turn a block around; each has a barrier, and there is none between trips."""
+    lanes = tl.arange(0, BLOCK)
+    for _ in range(first, end, step):
+        values = tl.load(x + BLOCK - 1 - lanes)
+        tl.debug_barrier()
+        tl.store(x + lanes, values)
+
+
+@triton.jit
+def turned_behind_a_loop(x, first, end, step, BLOCK: tl.constexpr):
+    """A block is turned around; the barrier is in a loop."""
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + BLOCK - 1 - lanes)
+    for _ in range(first, end, step):
+        tl.debug_barrier()
+    tl.store(x + lanes, values)
+
+
+@triton.jit
+def turned_where_a_loop_led(x, first, end, step, BLOCK: tl.constexpr):
+    """A loop moves the place of a store; without a trip it stores what is loaded next."""
+    lanes = tl.arange(0, BLOCK)
+    place = x + lanes
+    for _ in range(first, end, step):
+        place += BLOCK
+    tl.store(place, lanes + 1.0)
+    tl.store(x + 2 * BLOCK + lanes, tl.load(x + BLOCK - 1 - lanes))
+
+
+@triton.jit
+def turned_while_positive(x, first, end, step, BLOCK: tl.constexpr):
+    """Trips turn a block around; the barrier between them depends on the counter."""
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        values = tl.load(x + BLOCK - 1 - lanes)
+        tl.debug_barrier()
+        tl.store(x + lanes, values)
+        if k >= 0:
+            tl.debug_barrier()
+
+
+@triton.jit
+def turned_behind_counted_barriers(x, first, end, step, BLOCK: tl.constexpr):
+    """Trips turn a block around; how many barriers there are depends on the counter."""
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        values = tl.load(x + BLOCK - 1 - lanes)
+        for _ in range(tl.minimum(k >> 29, 3)):
+            tl.debug_barrier()
+        tl.store(x + lanes, values)
+        tl.debug_barrier()
+
+
+@triton.jit
+def stored_at_a_counter(x, first, end, step, BLOCK: tl.constexpr):
+    """Trips store as far apart as their counters, without a barrier."""
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        tl.store(x + k * 4 + lanes, lanes + k * 1.0)
+
+
+WRAPS = (2**30 - 4, 2**30, 3 * 2**29)  # 2**30 - 4, 2**30 - 2**31 - 4, -4
+PAST = (2**30, 2**30 + 1, 2**30 + 1)  # four times these, modulo 2**32, are 0, 4, 8 and 12
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bounds", "answer"),
+    [
+        (turned_in_trips, (0, 7, 7), "proven"),
+        (turned_in_trips, WRAPS, "violation"),  # by ideal numbers there is one trip
+        (turned_behind_a_loop, (0, 7, 7), "proven"),
+        (turned_behind_a_loop, (7, 0, -1), "violation"),  # 7 < 0 is false before the first trip
+        (turned_where_a_loop_led, (0, 7, 7), "proven"),
+        (turned_where_a_loop_led, (1, 0, -1), "violation"),
+        (turned_while_positive, (0, 3, 1), "proven"),
+        (turned_while_positive, WRAPS, "violation"),
+        (turned_behind_counted_barriers, (2**30 - 4, 2**30, 4), "proven"),
+        (turned_behind_counted_barriers, WRAPS, "violation"),
+        (stored_at_a_counter, (0, 1, 2**30 + 1), "proven"),
+        (stored_at_a_counter, PAST, "violation"),
+    ],
+)
+def test_loops_take_the_trips_that_a_device_takes(kernel, bounds, answer):
+    names = ("first", "end", "step")
+    made = call(kernel, (1,), x=tensor(1536), BLOCK=512, **dict(zip(names, bounds, strict=True)))
+    assert worst(made) == answer
+
+
 # -- with recorded contents ------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.decide import Method
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.verdicts.ideal_trips import has_ideal_trips
 from kvtrace.verdicts.races.data_behind import data_behind
 from kvtrace.verdicts.races.digits import Common
 from kvtrace.verdicts.races.same_values import store_the_same
@@ -273,7 +274,9 @@ class Pairs:
         return tuple(loop.trip for loop in _common(one, other) if self._turns(loop))
 
     def _turns(self, loop: Loop) -> bool:
-        return self._bound.ranges.of(loop.trip)[1] > 0
+        """Whether a loop may take a second trip."""
+        several = self._bound.ranges.of(loop.trip)[1] > 0
+        return several or not has_ideal_trips(self._bound, loop.op)
 
     def _cases(self, one: Sharer, other: Sharer) -> list[_Case]:
         """Return the orders in which the two can come with no barrier between."""
@@ -331,7 +334,9 @@ class Pairs:
         atoms = frozenset[Atom]().union(
             *(s.access.offset.atoms() | s.access.active.atoms() for s in (one, other))
         )
-        ends = None if trip is None or trip not in atoms else trip.term
+        # Of a loop that takes more trips than by its formula, all are as the first.
+        is_ordered = trip is not None and trip in atoms and self._bound.ranges.of(trip)[1] > 0
+        ends = trip.term if trip is not None and is_ordered else None
         places = lanes.places if _are_of(lanes.places, atoms) else None
 
         def asked(parts: int) -> Apart | Meeting | Open:
