@@ -3,7 +3,17 @@
 `ATTACKS[name].launch("cuda")` runs a case on a GPU and returns its tensors.
 """
 
-from benchmarks.attacks.threads import barriers, between, compiled, lanes, loops, wraps
+from benchmarks.attacks.threads import barriers, between, compiled, elements, lanes, loops, wraps
 from benchmarks.attacks.threads.attack import ATTACKS, CASES
 
-__all__ = ["ATTACKS", "CASES", "barriers", "between", "compiled", "lanes", "loops", "wraps"]
+__all__ = [
+    "ATTACKS",
+    "CASES",
+    "barriers",
+    "between",
+    "compiled",
+    "elements",
+    "lanes",
+    "loops",
+    "wraps",
+]

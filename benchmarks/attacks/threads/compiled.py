@@ -221,33 +221,6 @@ def atomic_between(x, out, counter, USED: tl.constexpr, BLOCK: tl.constexpr = 51
     tl.store(out + lanes, values)
 
 
-def scalar(place):
-    return lambda: clash_free(
-        [*(Touch(0, thread(lane), "w", lane) for lane in range(B)), Touch(0, 0, "r", place)]
-    )
-
-
-@within(
-    "element of thread 0",
-    True,
-    "thread 0 has stored element 3, and loads it",
-    lambda: (torch.zeros(512), torch.zeros(1), 3),
-    scalar(3),
-)
-@within(
-    "element of thread 1",
-    False,
-    "thread 1 stores element 4, thread 0 loads it",
-    lambda: (torch.zeros(512), torch.zeros(1), 4),
-    scalar(4),
-)
-@triton.jit
-def one_element(x, out, place, BLOCK: tl.constexpr = 512):
-    lanes = tl.arange(0, BLOCK)
-    tl.store(x + lanes, lanes + 1.0)
-    tl.store(out, tl.load(x + place))
-
-
 def layouts():
     stores = [Touch(0, thread(lane, each=1), "w", lane) for lane in range(B)]
     return clash_free([*stores, *(Touch(0, thread(lane), "r", lane) for lane in range(B))])
