@@ -92,6 +92,29 @@ def test_layouts_and_barriers_of_the_compiled_code_decide(name, warps, answer):
     assert worst(compiled(SAMPLES[name], warps)) == answer
 
 
+@triton.jit
+def put_back(x, loaded, stored, BLOCK: tl.constexpr):
+    """A block is stored; then an element of it is loaded, for a number that is stored to it."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + lanes, lanes + 1.0)
+    tl.store(x + stored, tl.load(x + loaded) + 1000)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "stored", "answer"),
+    [
+        (3, 3, "proven"),  # by the layout the first thread has elements 0 to 3 of each 512
+        (4, 3, "unknown"),  # of the second thread
+        (128, 3, "violation"),  # of the second warp
+        (3, 128, "violation"),
+    ],
+)
+def test_a_number_that_only_a_store_uses_is_of_its_thread_alone(loaded, stored, answer):
+    arguments = {"x": described(512), "loaded": loaded, "stored": stored}
+    sample = Sample("put back", put_back, arguments, {"BLOCK": 512}, (1,))
+    assert worst(compiled(sample, 4)) == answer
+
+
 BEHIND_BARRIERS = (
     "a block flipped in place, all loaded first",
     "a store, a barrier, then a load by other lanes",

@@ -26,7 +26,7 @@ from kvtrace.verdicts.within.lane_orders import Side
 from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.within.pipelined import may_be_pipelined, trips_started_early
 from kvtrace.verdicts.within.race_replay import Witness, raced
-from kvtrace.verdicts.within.threads import Doing, Threads, same_threads, stays_in_lane
+from kvtrace.verdicts.within.threads import Doing, Threads, same_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -230,17 +230,15 @@ class Pairs:
 
     def _one_thread(self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]) -> str | None:
         """Say why one thread does both where only the same lanes meet; None: it may not."""
-        loads = [
-            (sharer, each) for sharer, each in zip((one, other), doing, strict=True) if each.by_all
-        ]
-        if any(not stays_in_lane(s.access.op, self._bound.call, each) for s, each in loads):
+        if any(each.by_all for each in doing):
             return None
+        is_own = any(each.is_own for each in doing)
         if self._threads.compiled:
             known = all(each.is_known for each in doing) and self._in_turn(one, other)
             if not known or not same_threads(*doing):
                 return None
-            return _OWN if loads else _THREAD
-        return _OWN if loads else _LANE
+            return _OWN if is_own else _THREAD
+        return _OWN if is_own else _LANE
 
     def _in_turn(self, one: Sharer, other: Sharer) -> bool:
         """Whether a thread that does both does them in the kernel's order.

@@ -7,7 +7,7 @@ stored by the first one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -44,12 +44,14 @@ class Doing:
     """Who does a memory op: `layout` is None of scalars, and where it is not known.
 
     `by_all`: every thread does it, or (of a layout) several threads do what one lane says.
+    `is_own`: they do, but only what the first one loads is used, for what it stores itself.
     """
 
     op: Op
     shape: tuple[int, ...]
     layout: BlockedLayout | None
     by_all: bool
+    is_own: bool = False
 
     @property
     def is_scalar(self) -> bool:
@@ -117,7 +119,9 @@ class Threads:
             layout = None
         loads = access.kind == "load"
         several = prod(access.shape) == 1 if layout is None else layout.is_repeated(access.shape)
-        return Doing(access.op, access.shape, layout, loads and several)
+        doing = Doing(access.op, access.shape, layout, loads and several)
+        is_own = doing.by_all and stays_in_lane(access.op, self._call, doing)
+        return replace(doing, by_all=False, is_own=True) if is_own else doing
 
     def relation(self, one: Doing, at: Lane, other: Doing, other_at: Lane) -> Relation:
         """Return what is known of the threads of two lanes, one of each op."""
