@@ -3,7 +3,16 @@
 `ATTACKS[name].launch("cuda")` runs a case on a GPU and returns its tensors.
 """
 
-from benchmarks.attacks.threads import barriers, between, compiled, elements, lanes, loops, wraps
+from benchmarks.attacks.threads import (
+    barriers,
+    between,
+    compiled,
+    ctas,
+    elements,
+    lanes,
+    loops,
+    wraps,
+)
 from benchmarks.attacks.threads.attack import ATTACKS, CASES
 
 __all__ = [
@@ -12,6 +21,7 @@ __all__ = [
     "barriers",
     "between",
     "compiled",
+    "ctas",
     "elements",
     "lanes",
     "loops",
