@@ -16,6 +16,7 @@ from kvtrace.evaluate import parsed
 from kvtrace.ir.ops import MEMORY, effect_of
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
 from kvtrace.recorded_calls.compiled_code import compiled_code
+from kvtrace.recorded_calls.compiled_layouts import cta_splits
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.within.order import Order
 from tests.kernels.defects import within
@@ -42,8 +43,8 @@ def worst(judged):
     return next(a for a in ("violation", "unknown", "proven") if a in found)
 
 
-def compiled(sample, warps, ctas=1):
-    """The call of a sample with the code that Triton makes of it for Hopper."""
+def assembled(sample, warps, ctas=1):
+    """What Triton makes of a sample for Hopper."""
     names = list(sample.kernel.arg_names)
     types = dict.fromkeys(sample.constexprs, "constexpr")
     types |= {name: sample._type(name) for name in sample.arguments}
@@ -56,7 +57,12 @@ def compiled(sample, warps, ctas=1):
     )
     target = GPUTarget("cuda", 90, 32)
     options = {"num_warps": warps, "num_ctas": ctas}
-    made = triton.compile(source, target=target, options=options)
+    return triton.compile(source, target=target, options=options)
+
+
+def compiled(sample, warps, ctas=1):
+    """The call of a sample with the code that Triton makes of it for Hopper."""
+    made = assembled(sample, warps, ctas)
     module = parsed(generic.generic_ttir(made.asm["ttir"]))
     code = compiled_code(
         module, made.asm["ttgir"], made.asm["ptx"], ctas, triton=triton.__version__
@@ -125,10 +131,73 @@ BEHIND_BARRIERS = (
 @pytest.mark.parametrize("name", BEHIND_BARRIERS)
 def test_a_barrier_holds_the_threads_of_one_cta(name):
     """Of two CTAs each goes on when its own threads are there: `bar.sync` is not of a cluster."""
-    for judged in (compiled(SAMPLES[name], 4, ctas=2), replace(SAMPLES[name].call(), ctas=2)):
-        verdicts = [v for v in judge(judged, [RULE]) if v.verdict != "proven"]
-        assert verdicts
-        assert all("one of them only" in verdict.reason for verdict in verdicts)
+    judged = replace(SAMPLES[name].call(), ctas=2)
+    verdicts = [v for v in judge(judged, [RULE]) if v.verdict != "proven"]
+    assert verdicts
+    assert all("one of them only" in verdict.reason for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"), [*zip(BEHIND_BARRIERS, ("violation", "violation", "unknown"), strict=True)]
+)
+def test_lanes_of_different_ctas_are_held_by_no_barrier_of_one(name, answer):
+    """Of a number, which the last one carries, it is not known which CTA stores it."""
+    verdicts = [v for v in judge(compiled(SAMPLES[name], 4, ctas=2), [RULE]) if v.op is not None]
+    shown = [v for v in verdicts if v.verdict == "violation"]
+    assert bool(shown) is (answer == "violation")
+    assert all("different CTAs of the program" in v.message for v in shown)
+    assert all("one of them only" in v.reason for v in verdicts if v.verdict == "unknown")
+
+
+@triton.jit
+def exchanged(x, by, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + (lanes ^ by))
+    tl.debug_barrier()
+    tl.store(x + lanes, values)
+
+
+@pytest.mark.parametrize(
+    ("by", "ctas", "warps", "answer"),
+    [
+        (256, 1, 4, "proven"),
+        (256, 2, 4, "violation"),
+        (256, 2, 1, "violation"),
+        (128, 2, 4, "unknown"),  # within a CTA, where its barrier would do
+        (128, 4, 4, "violation"),
+        (64, 4, 4, "unknown"),
+    ],
+)
+def test_lanes_of_one_cta_are_not_shown_to_race_behind_its_barrier(by, ctas, warps, answer):
+    arguments = {"x": described(512), "by": by}
+    sample = Sample("exchanged", exchanged, arguments, {"BLOCK": 512}, (1,))
+    assert worst(compiled(sample, warps, ctas=ctas)) == answer
+
+
+CTAS = re.compile(
+    r"CGALayout = \[\[1\]\]|CTAsPerCGA = \[2\], CTASplitNum = \[2\], CTAOrder = \[0\]"
+)
+
+
+@pytest.mark.parametrize(
+    ("layout", "line", "split"),
+    [
+        ("CGALayout = [[1]]", "", {(2,)}),
+        ("CTAsPerCGA = [2], CTASplitNum = [2], CTAOrder = [0]", "", {(2,)}),  # until Triton 3.5
+        ("CGALayout = [[0]]", "", set()),  # both have all lanes
+        ("CTAsPerCGA = [2], CTASplitNum = [1], CTAOrder = [0]", "", set()),
+        ("CGALayout = [[1]]", "barrier.cluster.arrive;", set()),  # one may wait for the other
+        ("CGALayout = [[1]]", "mapa.shared::cluster.u32 %r1, %r2, 0;", set()),
+    ],
+)
+def test_lanes_are_told_apart_by_cta_where_layouts_split_them(layout, line, split):
+    made = assembled(SAMPLES["a block flipped in place, all loaded first"], 4, ctas=2)
+    ttgir, count = CTAS.subn(layout, made.asm["ttgir"])
+    assert count > 0
+    module = parsed(generic.generic_ttir(made.asm["ttir"]))
+    ptx = made.asm["ptx"].replace("bar.sync", f"{line}\n\tbar.sync")
+    splits = cta_splits(module, ttgir, ptx, triton=triton.__version__)
+    assert set(splits.values()) == split
 
 
 def test_layouts_over_several_ctas_are_not_taken_for_those_of_one():

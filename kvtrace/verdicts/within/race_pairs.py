@@ -81,13 +81,15 @@ class Free:
 class Shown:
     """They race: `witness` was run in two orders, to two results.
 
-    `is_pipelined`: one thread does both, a load of a later trip first.
+    `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: they are of
+    different CTAs of a program.
     """
 
     witness: Witness
     method: Method | Literal["evaluated"]
     solver_ns: int = 0
     is_pipelined: bool = False
+    is_across: bool = False
 
 
 Outcome = Free | Shown | Open
@@ -376,6 +378,11 @@ class Pairs:
                 return met
         if one.access.calls or other.access.calls:
             return Open(_CALLED, evaluating=False, solver_ns=solver_ns)
+        meetings = [met for _, met in left if isinstance(met, Meeting)]
+        for met in meetings if self._barriers.several_blocks else ():
+            across = self._run_across((one, other), doing, met.program, met.byte)
+            if isinstance(across, Witness):
+                return Shown(across, met.method, solver_ns, is_across=True)
         if self._threads.one_warp:
             return Open(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
         sure = [met for case, met in left if not case.doubtful and isinstance(met, Meeting)]
@@ -400,10 +407,16 @@ class Pairs:
             byte: from the start of the storage that both go to.
 
         """
-        sure = any(not case.doubtful for case in self._cases(one, other))
-        if not sure or self._threads.one_warp or one.access.calls or other.access.calls:
+        if one.access.calls or other.access.calls:
             return None
         doing = self._threads.doing(one.access), self._threads.doing(other.access)
+        if self._barriers.several_blocks:
+            across = self._run_across((one, other), doing, program, byte)
+            if isinstance(across, Witness):
+                return Shown(across, "evaluated", is_across=True)
+        sure = any(not case.doubtful for case in self._cases(one, other))
+        if not sure or self._threads.one_warp:
+            return None
         shown = self._run((one, other), doing, program, byte)
         return Shown(shown, "evaluated") if isinstance(shown, Witness) else None
 
@@ -435,6 +448,24 @@ class Pairs:
             self._bound, ops, met.program, storage, met.byte, differ, lambda *_: (False, False)
         )
         return shown if isinstance(shown, Witness) else None
+
+    def _run_across(
+        self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], program: int, byte: int
+    ) -> Witness | str:
+        """Run lanes of different CTAs, which no barrier of a CTA holds, in two orders."""
+        by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
+
+        def differ(one: Side, other: Side) -> bool:
+            sides = (by_op[one.touch.op], one.lane), (by_op[other.touch.op], other.lane)
+            return self._threads.in_other_ctas(*sides[0], *sides[1])
+
+        storage = pair[0].storage
+        assert storage is not None
+        ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
+        return raced(
+            self._bound, ops, program, storage, byte, differ, lambda *_: (False, False),
+            barriers_hold=False,
+        )  # fmt: skip
 
     def _run(
         self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], program: int, byte: int

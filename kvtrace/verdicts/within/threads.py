@@ -136,6 +136,22 @@ class Threads:
             return "one thread"
         return "one warp" if places[0][0] == places[1][0] else "apart"
 
+    def in_other_ctas(self, one: Doing, at: Lane, other: Doing, other_at: Lane) -> bool:
+        """Tell whether two lanes, one of each op, are surely of different CTAs of a program."""
+        found = self._cta(one, at), self._cta(other, other_at)
+        return None not in found and found[0] != found[1]
+
+    def _cta(self, doing: Doing, at: Lane) -> Lane | None:
+        """Return the place of a lane's CTA among those of its program; None: not known."""
+        compiled = self._call.compiled
+        split = None if compiled is None else compiled.splits.get(doing.op.index)
+        if split is None or len(split) != len(doing.shape):
+            return None
+        if any(extent % count for extent, count in zip(doing.shape, split, strict=True)):
+            return None  # CTAs share what is too small to be split
+        numbers = zip(at, doing.shape, split, strict=True)
+        return tuple(index * count // extent for index, extent, count in numbers)
+
     @staticmethod
     def _in_one_warp(one: Doing, other: Doing) -> bool:
         """Whether one warp holds all lanes of a block of which all threads load an element."""
