@@ -32,6 +32,11 @@ _BASES = re.compile(r"CGALayout = \[(\[.*?\])\]")
 _BASIS = re.compile(r"\[([\d, ]+)\]")
 _CLUSTER = re.compile(r"\.cluster\b|::cluster\b|\bmapa\b|\bmbarrier\b")
 """What PTX has where CTAs wait for each other, or reach each other's shared memory."""
+_LEAVING = re.compile(
+    r"barrier\.cluster\.arrive[\w.]*;\s*barrier\.cluster\.wait[\w.]*;"
+    r"(?:\s|//.*|\.loc\s.*|\$L\w+:)*(?=ret;)"
+)
+"""Where CTAs wait for each other before they end, as Triton 3.9 has them do."""
 _ACCESS = re.compile(
     rf"(?:{'|'.join(map(re.escape, sorted(POINTED)))})\s"
     r".*?tensor<(?:\d+x)+!tt\.ptr<[^>]*>, "
@@ -81,7 +86,7 @@ def cta_splits(
 
     By op index. It is empty where the PTX has CTAs that reach each other: one may wait for another.
     """
-    if not ptx or _CLUSTER.search(ptx):
+    if not ptx or _CLUSTER.search(_LEAVING.sub("", ptx)):
         return {}
     splits = {name: _split(body) for name, body in _LAYOUT.findall(ttgir)}
 

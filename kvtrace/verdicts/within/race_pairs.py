@@ -390,10 +390,13 @@ class Pairs:
             doubt = _ONE_CTA if self._barriers.several_blocks else _DOUBTFUL
             return Open(doubt, evaluating=False, solver_ns=solver_ns)
         reason = ""
+        last = self._bound.programs - 1
         for met in sure:
-            shown = self._run((one, other), doing, met.program, met.byte)
-            if isinstance(shown, Witness):
-                return Shown(shown, met.method, solver_ns)
+            # Of a branch that is open, a barrier in it may hold but this one.
+            for program in dict.fromkeys((met.program, 0, min(1, last), last)):
+                shown = self._run((one, other), doing, program, met.byte)
+                if isinstance(shown, Witness):
+                    return Shown(shown, met.method, solver_ns)
             reason = _ATOMIC if "atomic" in (one.part.kind, other.part.kind) else shown
         return Open(reason, evaluating=False, solver_ns=solver_ns)
 
