@@ -177,7 +177,7 @@ assembly("mov.b32 $0, $1; // bar.sync 0;")(lambda values: values)
 @within(
     "membar in asm",
     False,
-    "a fence of memory is no barrier",
+    "a fence of memory holds no thread",
     numbers("membar.gl; mov.b32 $0, $1;"),
     mirrored(),
 )

@@ -47,7 +47,7 @@ def numbers(*more):
 @within(
     "exchange within CTAs",
     True,
-    "lanes exchange with others of their own CTA, behind a barrier",
+    "lanes exchange with others of the same CTA, behind a barrier",
     numbers(128, True),
     one_program(2, ("r", exchanged(128)), "|", ("w", itself)),
     num_ctas=2,
@@ -79,7 +79,7 @@ def numbers(*more):
 @within(
     "exchange within four CTAs",
     True,
-    "lanes exchange with others of their own CTA of four",
+    "lanes exchange with others of the same CTA of four",
     numbers(64, True),
     one_program(4, ("r", exchanged(64)), "|", ("w", itself)),
     num_ctas=4,

@@ -73,7 +73,7 @@ def singled(place, told=False):
     put_back(200),
 )
 @within(
-    "element of thread 0, told to all",
+    "element of thread 0, used by all",
     False,
     "all threads load element 3, and use it",
     singled(3, told=True),

@@ -192,7 +192,7 @@ def row_by_product(x, trips, WIDE: tl.constexpr, BLOCK: tl.constexpr = 512):
 
 
 def doubled(first, end, step):
-    """Return the counters of a loop that goes on while they are positive."""
+    """Return the counters of a loop that continues while they are positive."""
     while 0 < first < end:
         yield first
         first = (first + step + 2**31) % 2**32 - 2**31
@@ -263,7 +263,7 @@ def across(first, end, bits):
 @within(
     "counter of 64 bits as one of 32",
     False,
-    "2^31 - 1 to -2^31 + 1 is no trip",
+    "from 2^31 - 1 to -2^31 + 1 there is no trip",
     bounds(2**31 - 1, 2**31 + 1, False),
     across(2**31 - 1, 2**31 + 1, 32),
 )
@@ -282,7 +282,7 @@ def across_widths(x, first, end, WIDE: tl.constexpr, BLOCK: tl.constexpr = 512):
 @within(
     "counter without a sign",
     False,
-    "Triton compares counters with a sign: 2^31 - 1 to -2^31 + 1 is no trip",
+    "Triton compares with a sign: from 2^31 - 1 to -2^31 + 1 there is no trip",
     bounds(2**31 - 1, -(2**31) + 1),
     lambda: one_program(B, ("r", after), ("w", itself)),
 )
@@ -448,7 +448,7 @@ def carried_row(*numbers):
 @within(
     "row after a trip of a step down",
     True,
-    "a step down from 7 to 0 is no trip",
+    "there is no trip in steps down from 7 to 0",
     rows(7, 0, -7),
     carried_row(7, 0, -7),
 )

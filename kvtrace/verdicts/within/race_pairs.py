@@ -392,12 +392,14 @@ class Pairs:
         reason = ""
         last = self._bound.programs - 1
         for met in sure:
-            # Of a branch that is open, a barrier in it may hold but this one.
+            # A barrier in a branch may hold this program and not another one.
             for program in dict.fromkeys((met.program, 0, min(1, last), last)):
                 shown = self._run((one, other), doing, program, met.byte)
                 if isinstance(shown, Witness):
                     return Shown(shown, met.method, solver_ns)
-            reason = _ATOMIC if "atomic" in (one.part.kind, other.part.kind) else shown
+                if program == met.program:
+                    atomic = "atomic" in (one.part.kind, other.part.kind)
+                    reason = _ATOMIC if atomic else shown
         return Open(reason, evaluating=False, solver_ns=solver_ns)
 
     def shown_at(self, one: Sharer, other: Sharer, program: int, byte: int) -> Shown | None:
