@@ -54,8 +54,8 @@ def main(words: list[str]) -> int:
     """Run one attack."""
     names = sorted(
         path.stem
-        for path in Path(__file__).parent.glob("*.py")
-        if path.stem not in ("__init__", "__main__", "case")
+        for path in Path(__file__).parent.iterdir()
+        if path.stem not in ("__init__", "__main__", "case", "__pycache__")
     )
     parser = argparse.ArgumentParser("benchmarks.attacks", description=__doc__.split("\n")[0])
     parser.add_argument("rule", choices=names)
