@@ -103,7 +103,7 @@ def persistent(n: int) -> Launch:
 
 def persistent_tiles_model(v: Evaluation) -> None:
     tiles = int(v.i32(v["n"] + LANES - 1)) // LANES
-    for program in range(v["grid_x"]):
+    for program in v.few("grid_x"):
         for tile in v.trips(program, tiles, v["grid_x"]):
             i = v.i32(int(v.i32(tile * LANES)) + v.i32([0, 1, 255]))
             v.access("x", i, i < v["n"])
@@ -144,7 +144,7 @@ def grid_stride(x, y, n, BLOCK: tl.constexpr):
 
 
 def grid_stride_model(v: Evaluation) -> None:
-    for program in range(v["grid_x"]):
+    for program in v.few("grid_x"):
         for first in v.trips(program * LANES, v["n"], v["grid_x"] * LANES):
             i = v.i32(first + v.i32([0, 1, 255]))
             v.access("x", i, i < v["n"])

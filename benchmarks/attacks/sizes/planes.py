@@ -30,7 +30,7 @@ def add_row_model(v: Evaluation) -> None:
     start = v.i32(v.programs() * v["columns"])
     for first in v.trips(0, v["columns"], 128):
         i = v.i32(first + v.i32([0, 1, 126, 127]))
-        v.access("x", v.i32(start + i * (i < v["columns"])), i < v["columns"])
+        v.access("x", start + i, i < v["columns"])  # two additions to a pointer, of 64 bits
 
 
 def rows_of(rows: int) -> Launch:
@@ -43,14 +43,14 @@ def columns_of(columns: int) -> Launch:
     return Launch((7,), {"x": t, "y": t, "columns": columns}, {"BLOCK": 128})
 
 
-# 300 * rows: the last row's first element is below 2^31 up to 7,158,278 rows and 248 elements
+# 300 * (rows - 1) fits up to 7,158,279 rows, 6 * columns up to 357,913,941 columns
 CASES.append(
     case(
         "rows-below-int32",
         True,
         "row * 300 fits",
         add_row,
-        ("x.shape[0]", 1, 7_158_278),
+        ("x.shape[0]", 1, 7_158_279),
         (5, 9),
         rows_of,
         add_row_model,
@@ -72,9 +72,9 @@ CASES.append(
     case(
         "columns-below-int32",
         True,
-        "6 * columns + columns fits",
+        "6 * columns fits",
         add_row,
-        ("columns", 0, 306_783_378),
+        ("columns", 0, 357_913_941),
         (300, 250),
         columns_of,
         add_row_model,
@@ -84,7 +84,7 @@ CASES.append(
     case(
         "columns-above-int32",
         False,
-        "6 * columns + columns wraps",
+        "6 * columns wraps",
         add_row,
         ("columns", 0, 357_913_942),
         (300, 250),
@@ -253,11 +253,12 @@ def product_model(v: Evaluation) -> None:
     lanes = np.arange(16)
     am, bn = np.fmod(v.i32(row * 16 + lanes), m), np.fmod(v.i32(column * 16 + lanes), n)
     for step in v.trips(0, int(v.i32(inner + 15)) // 16, 1):
-        for lane in (0, 7, 15):
+        for lane in range(16):
             k = int(v.i32(step * 16 + lane))
-            v.access("a", v.i32(v.i32(am * inner) + k), k < inner)
-            v.access("b", v.i32(int(v.i32(k * n)) + bn) if k < inner else 0, k < inner)
-    v.access("c", v.i32(row * 16 * n) + n - 1, False)
+            v.access("a", v.i32(am * inner) + k, k < inner)
+            v.access("b", int(v.i32(k * n)) + bn if k < inner else 0, k < inner)
+    last = np.minimum(row * 16 + lanes, m - 1)
+    v.access("c", v.i32(v.i32(v.i32(row * 16 + lanes) * n) + n - 1) * 0 + last * n)
 
 
 def product_of(m: int, n: int, k: int) -> Launch:
@@ -282,7 +283,7 @@ CASES.append(
         True,
         "the order of the grid covers each block once",
         product,
-        ("M", 1, 2000),
+        ("M", 1, 300),
         (70, 38),
         lambda m: product_of(m, 40, 24),
         product_model,
@@ -318,7 +319,7 @@ def product_whole_model(v: Evaluation) -> None:
     for step in v.trips(0, cdiv(v["K"], 16), 1):
         for lane in (0, 15):
             k = step * 16 + lane
-            v.access("a", m * v["K"] + k, m < v["M"])
+            v.access("a", v.i32(m * v["K"]) + k, m < v["M"])
             v.access("b", k)
 
 
@@ -364,8 +365,8 @@ def split_inner(x, y, n, splits, BLOCK: tl.constexpr):
 
 
 def split_inner_model(v: Evaluation) -> None:
-    part = cdiv(v["n"], v["splits"])
-    for program in some(v["grid_x"]).tolist():
+    part = int(v.i32(int(v.i32(v["n"] + v["splits"])) - 1)) // v["splits"]
+    for program in v.few("grid_x"):
         first = int(v.i32(program * part))
         end = min(int(v.i32(first + part)), v["n"])
         for k in v.trips(first, end, 32):
@@ -421,8 +422,8 @@ def split_without_end(x, y, n, splits, BLOCK: tl.constexpr):
 
 
 def split_without_end_model(v: Evaluation) -> None:
-    part = cdiv(v["n"], v["splits"])
-    for program in some(v["grid_x"]).tolist():
+    part = int(v.i32(int(v.i32(v["n"] + v["splits"])) - 1)) // v["splits"]
+    for program in v.few("grid_x"):
         for k in v.trips(program * part, program * part + part, 32):
             i = v.i32(k + np.arange(32))
             v.access("x", i, i < program * part + part)
@@ -453,7 +454,7 @@ def window(x, y, N, W, BM: tl.constexpr, BN: tl.constexpr):
 
 
 def window_model(v: Evaluation) -> None:
-    for program in some(v["grid_x"]).tolist():
+    for program in v.few("grid_x"):
         low = program * 32 - v["W"]
         v.i32(low)
         first = int(np.fix(low / 16)) * 16
@@ -512,10 +513,11 @@ def causal(q, k, y, N, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
 
 
 def causal_model(v: Evaluation) -> None:
-    for batch in range(v["grid_y"]):
-        for program in some(v["grid_x"]).tolist():
+    for batch in v.few("grid_y"):
+        for program in v.few("grid_x"):
             for start in v.trips(0, (program + 1) * 32, 16):
-                v.access("k", (batch * v["N"] + start + np.arange(16)) * 16 + 15)
+                key = v.i32(v.i32(start + np.arange(16)) * 16)
+                v.access("k", int(v.i32(v.i32(batch * v["N"]) * 16)) + key + 15)
 
 
 def causal_of(n: int) -> Launch:
@@ -556,9 +558,9 @@ def half_dim(x, y, size, BLOCK: tl.constexpr):
 
 
 def half_dim_model(v: Evaluation) -> None:
-    half = (v["size"] + 1) // 2
+    half = int(v.i32(v["size"] + 1)) // 2
     i = np.arange(64)
-    v.access("x", v.programs() * v["size"] + half + i, i < half)
+    v.access("x", v.i32(v.programs() * v["size"]) + half + i, i < half)
 
 
 def half_of(size: int) -> Launch:
@@ -592,7 +594,7 @@ def half_dim_masked(x, y, size, BLOCK: tl.constexpr):
 def half_dim_masked_model(v: Evaluation) -> None:
     half = v["size"] // 2
     i = np.arange(64)
-    v.access("x", v.programs() * v["size"] + half + i, i < half)
+    v.access("x", v.i32(v.programs() * v["size"]) + half + i, i < half)
 
 
 CASES.append(
@@ -625,7 +627,7 @@ def blocks_checked(x, y, rows, columns, BLOCK: tl.constexpr):
 
 def blocks_checked_model(v: Evaluation) -> None:
     i = v.programs() * 16 + np.arange(16)
-    for trip in v.trips(0, cdiv(v["columns"], 16), 1):
+    for trip in v.trips(0, int(v.i32(v["columns"] + 15)) // 16, 1):
         for lane in (0, 15):
             j = trip * 16 + lane
             v.access("x", i * v["columns"] + j, (i < v["rows"]) & (j < v["columns"]))
@@ -667,7 +669,7 @@ def blocks_half_checked(x, y, rows, columns, BLOCK: tl.constexpr):
 
 def blocks_half_checked_model(v: Evaluation) -> None:
     i = v.programs() * 16 + np.arange(16)
-    for trip in v.trips(0, cdiv(v["columns"], 16), 1):
+    for trip in v.trips(0, int(v.i32(v["columns"] + 15)) // 16, 1):
         for lane in (0, 15):
             v.access("x", i * v["columns"] + trip * 16 + lane, i < v["rows"])
 
@@ -796,7 +798,8 @@ def pages_model(v: Evaluation) -> None:
     if not v["count"]:
         return
     v.access("table", v.programs() * v["count"] + v["count"] - 1)
-    v.access("y", (v.programs() * v["count"] + v["count"]) * 16 - 1)
+    last = v.i32(v.i32(v.programs() * v["count"]) + v["count"] - 1)
+    v.access("y", v.i32(v.i32(last * 16) + 15))
 
 
 def pages_of(count: int) -> Launch:
@@ -956,11 +959,11 @@ def columns_grid_model(v: Evaluation) -> None:
     if v["grid_y"] > 65_535:
         v.reasons.add("grid")
     row = v.i32(v.programs("grid_y") * 16 + np.arange(16)).reshape(-1, 1)
-    for program in some(v["grid_x"]).tolist():
+    for program in v.few("grid_x"):
         column = program * 16 + np.arange(16)
         inside = (row < v["rows"]) & (column < v["columns"])
-        v.access("x", v.i32(v.i32(row * v["columns"]) + column), inside)
-        v.access("y", v.i32(v.i32(column * v["rows"]) + row), inside)
+        v.access("x", v.i32(row * v["columns"]) + column, inside)
+        v.access("y", v.i32(column * v["rows"]) + row, inside)
 
 
 def transposed_of(rows: int) -> Launch:
@@ -998,7 +1001,7 @@ def chunk_state(x, h, T, BT: tl.constexpr, KV: tl.constexpr):
 
 def chunk_state_model(v: Evaluation) -> None:
     chunks = int(v.i32(v["T"] + 31)) // 32
-    for batch in range(v["grid_y"]):
+    for batch in v.few("grid_y"):
         chunk = some(v["grid_x"])
         ends = np.minimum(v.i32(v.i32(chunk * 32) + 32), v["T"])
         v.access("x", v.i32(int(v.i32(batch * v["T"])) + ends - 1) * 1024 + 1023)
@@ -1113,6 +1116,9 @@ def shifted_power(x, y, level):
 
 
 def shifted_power_model(v: Evaluation) -> None:
+    if not 0 <= v["level"] < 32:
+        v.reasons.add("shift")
+        return
     size = int(v.i32(1 << v["level"]))
     v.access("x", (size + v.programs()) // 2 * 2 - size // 2)
 
