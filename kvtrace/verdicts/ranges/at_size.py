@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.ranges.envelope import limit_of
@@ -53,4 +54,22 @@ def at_size(relations: Relations, wanted: Mapping[str, int], rules: Sequence[str
     if limit is not None and limit[0] in ("grid", "argument"):
         return AtSize(grown.along, limit[1])
     verdicts = judge(grown.call, rules, _BUDGET)
-    return AtSize(grown.along, None if limit is None else limit[1], tuple(verdicts))
+    respecialized = _respecialized(relations, grown.numbers)
+    verdicts = [v for v in verdicts if v.rule != "wrong-hint" or v.arg not in respecialized]
+    ends = ([] if limit is None else [limit[1]]) + list(respecialized.values())
+    return AtSize(grown.along, ", and ".join(ends) or None, tuple(verdicts))
+
+
+def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[str, str]:
+    """Return scalars that are no multiples of what this variant's are, and what that means."""
+    found = {}
+    for hint in summarise(relations.call.module).hints:
+        if hint.position is None or hint.argument is not None or hint.what != "divisibility":
+            continue
+        value, divisor = numbers.get(("scalar", hint.position, 0)), hint.numbers[0]
+        if value is not None and divisor > 0 and value % divisor:
+            name = relations.call.arguments[hint.position].name
+            found[name] = (
+                f"{name} is {value:,}, no multiple of {divisor}: the kernel is compiled again"
+            )
+    return found

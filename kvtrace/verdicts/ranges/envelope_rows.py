@@ -65,8 +65,10 @@ class Row:
         basis: how many recorded launches that is assumed by.
         reason: why it is unknown, or why no value is promised to be fine.
         fine: both ends of the contract's values.
-        last_bad: the greatest bad value below them; None where there is none, or it is unknown.
+        last_bad: the greatest value below them that is bad, or, by constants, no longer this
+            variant's; None where there is none, or it is unknown.
         below: what happens there, or why it is unknown what is below.
+        below_kind: what ends the range there, as `kind` does above.
 
     """
 
@@ -84,6 +86,7 @@ class Row:
     fine: Interval | None = None
     last_bad: int | None = None
     below: str = ""
+    below_kind: Kind = "none"
 
 
 @dataclass(frozen=True)
@@ -379,8 +382,9 @@ class Subject:
         value = found.low - 1
         shown = None if found.spent else self._shown(found.lowest, value)
         if shown is None:
-            return {"below": f"{found.lowest.what} is not decided at {value:,}"}
-        return {"last_bad": value, "below": shown[0]}
+            reason = f"{found.lowest.what} is not decided at {value:,}"
+            return {"below": reason, "below_kind": "unknown"}
+        return {"last_bad": value, "below": shown[0], "below_kind": found.lowest.group}
 
     def _rows(self, found: Searched) -> list[Row]:
         if found.broken:

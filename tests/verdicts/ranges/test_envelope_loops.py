@@ -79,12 +79,12 @@ def broken_promises(kernel: Kernel, one, counts):
             counts["launches in ranges"] += 1
             if seen.outside or seen.wraps:
                 yield row.quantity, value, row.contract, seen
-        for value, kind in ((row.first_bad, row.kind), (row.last_bad, "below")):
-            if value is None or kind not in ("overflow", "tensor", "below"):
+        for value, kind in ((row.first_bad, row.kind), (row.last_bad, row.below_kind)):
+            if value is None or kind not in ("overflow", "tensor"):
                 continue
             counts["bad values"] += 1
             seen = followed(kernel, relations.grown({quantity: value}).call)
-            if not (seen.outside or seen.wraps or seen.cut) and "mask-always" not in row.below:
+            if not (seen.outside or seen.wraps or seen.cut):
                 yield row.quantity, value, f"bad: {row.what} {row.below}", seen
 
 
