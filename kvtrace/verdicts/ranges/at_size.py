@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from kvtrace.symbolic.decide import Proven
 from kvtrace.symbolic.walk import summarise
-from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.ranges.envelope import limit_of
 from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
 from kvtrace.verdicts.ranges.launch_numbers import Number
+from kvtrace.verdicts.ranges.sized_claims import shifts_of
 from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.recorded_calls.recorded import Call
 
 #: Nothing is evaluated over a whole grid: a size that is served has too many programs.
 _BUDGET = Budget(lanes=0, replay_lanes=0)
@@ -57,11 +63,22 @@ def at_size(relations: Relations, wanted: Mapping[str, int], rules: Sequence[str
     respecialized = _respecialized(relations, grown.numbers)
     verdicts = [v for v in verdicts if v.rule != "wrong-hint" or v.arg not in respecialized]
     ends = ([] if limit is None else [limit[1]]) + list(respecialized.values())
+    verdicts += _undefined_shifts(grown.call)
     return AtSize(grown.along, ", and ".join(ends) or None, tuple(verdicts))
 
 
+def _undefined_shifts(call: Call) -> Iterator[Verdict]:
+    """Return that accesses are unknown which a shift decides that may be undefined."""
+    bound = BoundCall(call, (), _BUDGET)
+    for access, wanted in shifts_of(call.module):
+        if not isinstance(bound.decide(wanted, bound.given_of([])), Proven):
+            reason = "an integer may be shifted by less than 0, or by its width or more"
+            text = f"{access.kind} could not be decided: {reason}"
+            yield Verdict("out-of-bounds", "unknown", access.op, text, reason=reason)
+
+
 def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[str, str]:
-    """Return scalars that are no multiples of what this variant's are, and what that means."""
+    """Return scalars that this variant's divisor does not divide, and what that means."""
     found = {}
     for hint in summarise(relations.call.module).hints:
         if hint.position is None or hint.argument is not None or hint.what != "divisibility":

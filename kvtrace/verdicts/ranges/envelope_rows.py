@@ -459,6 +459,8 @@ class Subject:
         return self._seen[key]
 
     def _show(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
+        if claim.group == "rule" and not claim.rules:
+            return None  # undefined, which no rule reports
         call, supposed = self.launch(value)
         if claim.use is not None:
             program = refuted(call, supposed, claim.use)

@@ -12,10 +12,12 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.symbolic.conditions import Condition, at_least, conjunction
+from kvtrace.symbolic.bits import Bitwise
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
 from kvtrace.symbolic.decide import prove
 from kvtrace.symbolic.expressions import operation_expression
-from kvtrace.symbolic.terms import Substitution, Symbol, Term
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.generic.condition import AccessCondition, conditions_of, extent
@@ -61,8 +63,9 @@ def rules_of_sizes() -> list[str]:
 def claims_of(call: Call) -> list[Claim]:
     """Return all claims of a kernel, those first that mostly end a range; `call`: as recorded."""
     return [
-        *_of_widths(call.module), *_of_bounds(call), *_of_reach(call.module),
-        *_of_rules(call.module), *_of_other_rules(call.module), *_of_races(call),
+        *_of_widths(call.module), *_of_shifts(call.module), *_of_bounds(call),
+        *_of_reach(call.module), *_of_rules(call.module), *_of_other_rules(call.module),
+        *_of_races(call),
     ]  # fmt: skip
 
 
@@ -104,6 +107,34 @@ def _fits(use: Use, bound: SizedCall) -> bool:
 
 def _does_not_wrap(number: int, bound: SizedCall) -> bool:
     return bound.may_wrap(bound.summary.accesses[number]) is None
+
+
+# -- shifts ---------------------------------------------------------------------------------------
+
+
+def shifts_of(module: Module) -> Iterator[tuple[Access, Condition]]:
+    """Return accesses that shifts decide, and that these are by 0 to the width - 1.
+
+    Other shifts are undefined, whatever a device makes of them. Constants are the variant's own.
+    """
+    for access in summarise(module).accesses:
+        shifts = [_is_defined(a) for a in access.offset.atoms() | access.active.atoms()]
+        wanted = conjunction(sorted(filter(None, shifts), key=repr))
+        if wanted is not TRUE:
+            yield access, wanted
+
+
+def _of_shifts(module: Module) -> Iterator[Claim]:
+    for access, wanted in shifts_of(module):
+        what = f"whether integers of the {access.kind} are shifted by 0 to their width - 1"
+        yield Claim("rule", (), access.op, what, partial(_always, wanted))
+
+
+def _is_defined(atom: Atom) -> Condition | None:
+    if not isinstance(atom, Bitwise) or atom.operator not in ("shl", "shr"):
+        return None
+    by = atom.arguments[1]
+    return conjunction((at_least(by), at_least(atom.bits - 1 - by)))
 
 
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
