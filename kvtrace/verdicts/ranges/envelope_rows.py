@@ -384,6 +384,9 @@ class Subject:
         if shown is None:
             reason = f"{found.lowest.what} is not decided at {value:,}"
             return {"below": reason, "below_kind": "unknown"}
+        doubt = self.doubt(found.lowest)
+        if doubt is not None:
+            return {"below": doubt, "below_kind": "unknown"}
         return {"last_bad": value, "below": shown[0], "below_kind": found.lowest.group}
 
     def _rows(self, found: Searched) -> list[Row]:
