@@ -219,6 +219,17 @@ class _Search:
             return low
         if self._by_solver(claim, low, self._last):
             return low
+        good = self._down(claim, good, bad)
+        if self._is_bad(claim, good - 1):
+            return good
+        self._solving = True
+        try:
+            return self._down(claim, good, bad)
+        finally:
+            self._solving = False
+
+    def _down(self, claim: Claim, good: int, bad: int) -> int:
+        """Return the lowest value by bisection; the claim is proven from `good`, not from `bad`."""
         if not self._holds(claim, good - 1, self._last):
             return good
         good -= 1

@@ -151,6 +151,14 @@ def test_a_size_that_is_compiled_again_is_no_violation():
     assert at_size(Relations(one), {"n": 1040}, rules_of_sizes()).limit is None
 
 
+def test_a_lower_end_that_only_a_solver_proves():
+    """The mask keeps lanes 10 to 15 off, of which linear reasoning sees too many."""
+    row = rows(call(kernels.either_way, (1,), x=tensor(100), y=tensor(16), s=2))["s", "tensor"]
+
+    assert (row.fine, row.first_bad) == ((-5, 5), 6)
+    assert (row.last_bad, row.below, row.below_kind) == (-6, "the load leaves x", "tensor")
+
+
 # -- which numbers grow together ------------------------------------------------------------------
 
 
