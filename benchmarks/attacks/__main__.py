@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from benchmarks.attacks.case import Answer, Case
 
@@ -52,11 +53,8 @@ def table(cases: Sequence[Case]) -> int:
 
 def main(words: list[str]) -> int:
     """Run one attack."""
-    names = sorted(
-        path.stem
-        for path in Path(__file__).parent.iterdir()
-        if path.stem not in ("__init__", "__main__", "case", "__pycache__")
-    )
+    modules = {module.name for module in iter_modules([str(Path(__file__).parent)])}
+    names = sorted(modules - {"__main__", "case"})
     parser = argparse.ArgumentParser("benchmarks.attacks", description=__doc__.split("\n")[0])
     parser.add_argument("rule", choices=names)
     parser.add_argument("--truth", action="store_true", help="check the truth, without kvtrace")

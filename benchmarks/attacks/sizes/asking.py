@@ -1,7 +1,8 @@
 """Sizes of a launch as a case states them, what is true of them, and what kvtrace says of them.
 
-A model is the kernel's address arithmetic once more in NumPy, with integers that wrap at 32 bits. It
-gets numbers alone (scalars, extents, the grid), so that it is evaluated at sizes that no tensor has.
+A model is the kernel's address arithmetic once more in NumPy, with integers that wrap at 32 bits.
+It gets numbers alone (scalars, extents, the grid), so that it is evaluated at sizes that no tensor
+has.
 """
 
 import contextlib
@@ -46,7 +47,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch at one size: grid and arguments by name; constants are the kernel's `tl.constexpr`."""
+    """A launch at one size: grid, arguments by name, and the kernel's `tl.constexpr`."""
 
     grid: tuple[int, ...]
     arguments: Mapping[str, "int | Tensor | float"]
@@ -190,7 +191,8 @@ class Question:
                 for row in variant["envelope"]
                 if row["quantity"] == self.quantity
             ]
-            if any([self._contradicted(row) for row in asked]):
+            contradicted = [self._contradicted(row) for row in asked]  # all are printed
+            if any(contradicted):
                 return Answer.NO if self.right() else Answer.YES
             answers = [self._of_row(row) for row in asked]
             for size in {self.low, self.high}:
@@ -210,7 +212,7 @@ class Question:
             name, _, text = equation.partition(" = ")
             if name not in numbers:
                 continue
-            value = evaluated(text, changed)
+            value = evaluated(text, numbers | changed)
             if value is None:
                 return None
             changed[name] = value
@@ -227,9 +229,8 @@ class Question:
         if any(self.low <= size <= self.high for size in _bad(row)):
             return Answer.NO
         if row["low"] is None or not row["low"] <= self.low <= self.high <= row["high"]:
-            print(
-                f"  unknown: {row['kind']} {row['low']} {row['high']} {row['reason']} {row['what']} {row['below']}"
-            )
+            known = ("kind", "low", "high", "reason", "what", "below")
+            print("  unknown:", *(row[each] for each in known))
             return Answer.UNKNOWN
         return Answer.YES
 
@@ -276,7 +277,7 @@ def evaluated(text: str, values: Mapping[str, int]) -> int | None:
     for name in names:
         text = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w\[])", f"({values[name]})", text)
     with contextlib.suppress(NameError, SyntaxError, AttributeError, ZeroDivisionError):
-        return int(eval(text, {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}))  # noqa: S307
+        return int(eval(text, {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}))
     return None
 
 
@@ -293,7 +294,7 @@ def case(
     name: str,
     right: bool,
     why: str,
-    kernel: Any,  # noqa: ANN401 a kernel of @triton.jit
+    kernel: Any,  # of @triton.jit
     asked: tuple[str, int, int],
     recorded: Sequence[int],
     launch: Callable[[int], Launch],
