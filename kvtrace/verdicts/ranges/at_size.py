@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvtrace.symbolic.decide import Proven
+from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.ranges.envelope import limit_of
 from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
 from kvtrace.verdicts.ranges.launch_numbers import Number
-from kvtrace.verdicts.ranges.sized_claims import shifts_of
+from kvtrace.verdicts.ranges.sized_claims import is_defined, shifts_of
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ def at_size(relations: Relations, wanted: Mapping[str, int], rules: Sequence[str
 
 
 def _undefined_shifts(call: Call) -> Iterator[Verdict]:
-    """Return that accesses are unknown which a shift decides that may be undefined."""
+    """Return that what shifts decide is unknown where these may be undefined."""
     bound = BoundCall(call, (), _BUDGET)
-    for access, wanted in shifts_of(call.module):
-        if not isinstance(bound.decide(wanted, bound.given_of([])), Proven):
-            reason = "an integer may be shifted by less than 0, or by its width or more"
-            text = f"{access.kind} could not be decided: {reason}"
-            yield Verdict("out-of-bounds", "unknown", access.op, text, reason=reason)
+    for op, place, wanted in shifts_of(call.module):
+        if not is_defined(place, wanted, bound):
+            text = operation_expression(op, summarise(call.module))
+            reason = f"{text} may shift by less than 0, or by the width or more"
+            yield Verdict("out-of-bounds", "unknown", op, f"undefined: {reason}", reason=reason)
 
 
 def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[str, str]:

@@ -12,14 +12,17 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.symbolic.bits import Bitwise
-from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
-from kvtrace.symbolic.decide import prove
+from kvtrace.ir.ops import operator_of
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, conjunction
+from kvtrace.symbolic.decide import Proven, prove
 from kvtrace.symbolic.expressions import operation_expression
-from kvtrace.symbolic.summary import Access
-from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.symbolic.summary import Place
+from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.generic.condition import AccessCondition, conditions_of, extent
 from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.ranges.sized import SizedCall
@@ -112,29 +115,38 @@ def _does_not_wrap(number: int, bound: SizedCall) -> bool:
 # -- shifts ---------------------------------------------------------------------------------------
 
 
-def shifts_of(module: Module) -> Iterator[tuple[Access, Condition]]:
-    """Return accesses that shifts decide, and that these are by 0 to the width - 1.
+def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
+    """Return the shifts that decide an access, where, and that they are by 0 to the width - 1.
 
-    Other shifts are undefined, whatever a device makes of them. Constants are the variant's own.
+    Other shifts are undefined, whatever a device makes of them, and even where what it makes of
+    them does not matter. Without a place, or a formula, nothing is known of one.
     """
-    for access in summarise(module).accesses:
-        shifts = [_is_defined(a) for a in access.offset.atoms() | access.active.atoms()]
-        wanted = conjunction(sorted(filter(None, shifts), key=repr))
+    summary = summarise(module)
+    deciding = {index for access in summary.accesses for index in feeding(access.op, module)}
+    for op in (module.ops[index] for index in sorted(deciding)):
+        if operator_of(op) not in ("<<", ">>"):
+            continue
+        by, bits = summary.values.get(op.operand("right").id), integer_bits(op.results[0].type)
+        place = None if op.block is None else summary.places.get(op.block)
+        wanted: Condition = FALSE
+        if isinstance(by, Term) and bits is not None:
+            wanted = conjunction((at_least(by), at_least(bits - 1 - by)))
         if wanted is not TRUE:
-            yield access, wanted
+            yield op, place, wanted
 
 
 def _of_shifts(module: Module) -> Iterator[Claim]:
-    for access, wanted in shifts_of(module):
-        what = f"whether integers of the {access.kind} are shifted by 0 to their width - 1"
-        yield Claim("rule", (), access.op, what, partial(_always, wanted))
+    for op, place, wanted in shifts_of(module):
+        what = f"whether {operation_expression(op, summarise(module))} shifts by 0 to the width - 1"
+        yield Claim("rule", (), op, what, partial(is_defined, place, wanted))
 
 
-def _is_defined(atom: Atom) -> Condition | None:
-    if not isinstance(atom, Bitwise) or atom.operator not in ("shl", "shr"):
-        return None
-    by = atom.arguments[1]
-    return conjunction((at_least(by), at_least(atom.bits - 1 - by)))
+def is_defined(place: Place | None, wanted: Condition, bound: BoundCall) -> bool:
+    """Tell whether a shift is proven to be defined wherever it is reached."""
+    if place is None:
+        return False
+    given = bound.given(place)
+    return given.is_impossible or isinstance(bound.decide(wanted, given), Proven)
 
 
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
