@@ -267,10 +267,67 @@ def columns_by_rows(batch: Batch) -> Outputs:
     return y
 
 
+@triton.jit
+def _rows_by_columns(x, y, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    mask = (at < N) & (row < N)
+    value = tl.load(x + row * N + at, mask=mask, other=0.0)
+    tl.store(y + row * N + at, value / tl.sum(tl.abs(value)), mask=mask)
+
+
 @case(right=False, why="rows are masked by the number of columns: row 20 is never stored")
 def rows_by_columns(batch: Batch) -> Outputs:
     x, y = batch.floats(N), batch.result(N)
-    _masked_by[(batch.size,)](x, y, N, N, N, BLOCK=32)
+    _rows_by_columns[(batch.size,)](x, y, N, BLOCK=32)
+    return y
+
+
+@triton.jit
+def _first_rows(x, y, M, N, LIMIT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    at = tl.arange(0, BLOCK)[None, :]
+    mask = (rows < M) & (at < N)
+    value = tl.load(x + rows * N + at, mask=mask, other=0.0)
+    tl.store(y + rows * N + at, value * 0.5, mask=mask & (rows < LIMIT))
+
+
+@case(right=False, why="rows from 24 on are not stored")
+def first_rows_only(batch: Batch) -> Outputs:
+    x, y = batch.floats(N), batch.result(N)
+    _first_rows[(triton.cdiv(batch.size, 4),)](x, y, batch.size, N, 24, ROWS=4, BLOCK=32)
+    return y
+
+
+@triton.jit
+def _whole_tiles(x, y, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    at = tl.arange(0, BLOCK)[None, :]
+    mask = (tl.program_id(0) < M // ROWS) & (at < N)
+    value = tl.load(x + rows * N + at, mask=mask, other=0.0)
+    tl.store(y + rows * N + at, value * 0.5, mask=mask)
+
+
+@case(right=False, why="tiles are counted by a quotient that is cut", recorded=(4, 8, 12))
+def whole_tiles_only(batch: Batch) -> Outputs:
+    x, y = batch.floats(N), batch.result(N)
+    _whole_tiles[(triton.cdiv(batch.size, 4),)](x, y, batch.size, N, ROWS=4, BLOCK=32)
+    return y
+
+
+@triton.jit
+def _tiles_of(x, y, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    if tl.program_id(0) < tl.cdiv(M, ROWS):
+        rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+        at = tl.arange(0, BLOCK)[None, :]
+        value = tl.load(x + rows * N + at, mask=(rows < M) & (at < N), other=0.0)
+        tl.store(y + rows * N + at, value * 0.5, mask=(rows < M) & (at < N))
+
+
+@case(right=True, why="tiles are counted by a quotient that is rounded up", recorded=(4, 8, 12))
+def all_tiles(batch: Batch) -> Outputs:
+    x, y = batch.floats(N), batch.result(N)
+    _tiles_of[(triton.cdiv(batch.size, 4) + 1,)](x, y, batch.size, N, ROWS=4, BLOCK=32)
     return y
 
 

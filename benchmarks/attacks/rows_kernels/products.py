@@ -356,6 +356,54 @@ def packed_sum_even(batch: Batch) -> Outputs:
 
 
 @triton.jit
+def _packed_beyond(x, begins, y, size, BEFORE: tl.constexpr, BLOCK: tl.constexpr):
+    sequence = tl.program_id(0)
+    begin = tl.load(begins + sequence)
+    at = begin + tl.arange(0, BLOCK) - BEFORE
+    inside = (at >= 0) & (at < size)
+    tl.store(y + sequence, tl.sum(tl.load(x + at, mask=inside, other=0.0)))
+
+
+def _packed_around(batch: Batch, before: int) -> Outputs:
+    lengths = batch.integers(4, 30, tag=5).tolist()
+    data = batch.floats(30)
+    x = torch.zeros(4000, device="cuda")
+    x[: sum(lengths)] = torch.cat([data[row, : lengths[row]] for row in range(batch.size)])
+    begins = torch.tensor([0, *lengths], device="cuda").cumsum(0).to(torch.int32)
+    y = batch.result()
+    _packed_beyond[(batch.size,)](x, begins, y, len(x), before, BLOCK=32 if not before else 4)
+    return y
+
+
+@case(right=False, why="32 tokens of a packed sequence, however long it is")
+def packed_past_end(batch: Batch) -> Outputs:
+    return _packed_around(batch, 0)
+
+
+@case(right=False, why="the token before a packed sequence counts")
+def packed_token_before(batch: Batch) -> Outputs:
+    return _packed_around(batch, 1)
+
+
+@triton.jit
+def _three_begins(begins, y):
+    sequence = tl.program_id(0) + 1
+    before = tl.load(begins + sequence - 1)
+    begin = tl.load(begins + sequence)
+    end = tl.load(begins + sequence + 1)
+    tl.store(y + sequence - 1, (end - begin) * 1000 + begin - before)
+
+
+@case(right=False, why="the length of the sequence before counts")
+def packed_two_lengths(batch: Batch) -> Outputs:
+    lengths = batch.integers(4, 30, tag=5).tolist()
+    begins = torch.tensor([0, *lengths, 3], device="cuda").cumsum(0).to(torch.int32)
+    y = batch.result(dtype=torch.int32)
+    _three_begins[(batch.size,)](begins, y)
+    return y
+
+
+@triton.jit
 def _padded_count(tokens, lengths, y, longest, STRIDE, BLOCK: tl.constexpr):
     sequence = tl.program_id(0)
     length = tl.load(lengths + sequence)

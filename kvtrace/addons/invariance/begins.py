@@ -50,7 +50,7 @@ def begins_moving(
     """
     places = [node.detail[1] for node in nodes if node.what == "element" and node.detail[1]]
     moving = {
-        atom: kind for place in (*places, store) for atom, kind in _places_in(place, rows).items()
+        atom: kind for place in (*places, store) for atom, kind in places_in(place, rows).items()
     }
     begins = {atom for atom, kind in moving.items() if kind == "begin"}
     tensors = {_tensor(atom) for atom in begins} | _offset_tensors(nodes, guards, rows)
@@ -73,7 +73,7 @@ def begins_moving(
     return found, frozenset() if found else frozenset(tensors)
 
 
-def _places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
+def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
     """Return integers in memory that say where an element is, apart from the row's number.
 
     A begin is a place along an axis along which the address steps on; else it is an item's number.

@@ -206,7 +206,8 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
     unsplit = output
     best = _judged(access, output, tree, kernel, 1)
     divisor = _divisor(tree, output.axes[0].coordinate, kernel)
-    if divisor is not None and any(reason.cause == "row" for reason in best.reasons):
+    splits = divisor is not None and _has_whole_parts(divisor, access, output, kernel)
+    if divisor is not None and splits and any(reason.cause == "row" for reason in best.reasons):
         output = split_axis(output, divisor, kernel.bound.ranges.interval(divisor)[1])
         tree = kernel.tree(access, output)
         best = _judged(access, output, tree, kernel, 1)
@@ -235,6 +236,13 @@ def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
     return max(found, key=lambda each: found[each], default=None)
 
 
+def _has_whole_parts(divisor: Term, access: Access, output: Output, kernel: Kernel) -> bool:
+    """Whether the rows of the recorded call are whole sequences of so many."""
+    count = kernel.rows(access.argument, output.axes[:1])
+    low, high = kernel.bound.ranges.interval(divisor)
+    return count is None or low != high or low <= 0 or count % low == 0
+
+
 def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: int) -> RowVerdict:
     """Judge with the first so many axes of an output as the rows."""
     assert access.argument is not None
@@ -248,7 +256,7 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     )  # fmt: skip
     located = output.located(simplifier.active)
     own = _numbering(rows, simplifier, access)
-    guards = _guards(located, own, output, simplifier, sizes)
+    guards = _guards(located, own, output, simplifier, sizes, kernel, rows)
     found = Follower(batch, kernel.summary).follow(tree, guards, simplifier.term(access.offset))
     scalars = tuple(dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel))))
     reasons = (
@@ -270,6 +278,8 @@ def _guards(
     output: Output,
     simplifier: Simplifier,
     sizes: Set[Symbol],
+    kernel: Kernel,
+    rows: Sequence[Axis],
 ) -> list[Condition]:
     """Return the formulas that decide which elements of a row are stored.
 
@@ -286,8 +296,40 @@ def _guards(
         for each in parts
         if is_followed(each) and each not in walking
         for part in _without_minimum(each)
-        if not _is_bound(part, own) and not _is_end(part, output) and prove(part, known) is None
+        if (
+            not _is_bound(part, own)
+            or _leaves_out_rows(part, rows, output, simplifier.active, kernel)
+        )
+        and not _is_end(part, output)
+        and prove(part, known) is None
     ]
+
+
+def _leaves_out_rows(
+    part: Condition, rows: Sequence[Axis], output: Output, active: Condition, kernel: Kernel
+) -> bool:
+    """Whether a bound of the rows may leave out some of them at a size that was not recorded.
+
+    The number of rows itself must admit each of them: `4 * tile + 4 <= M` loses those of a tile
+    that is not full. A number that ends an inner axis is no number of rows, nor is a constant.
+    """
+    count = kernel.rows(output.access.argument, rows)
+    if len(rows) > 1 or rows[0].is_own or count is None:
+        return False
+    row, ranges = rows[0].coordinate, kernel.bound.ranges
+    atoms = without_contents(part)
+    if any(isinstance(atom, Symbol) and atom.kind in ("content", "programs") for atom in atoms):
+        return False
+    scalars = [atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "scalar"]
+    if not scalars:
+        return (
+            prove(part, Given((at_least(row.term), less(row.term, count + 1)), ranges)) is not None
+        )
+    counting = [each for each in scalars if ranges.of(each) == (count, count)]
+    if counting:
+        below = ((at_least(row.term), less(row.term, each.term)) for each in counting)
+        return all(prove(part, Given(each, kernel.sizes)) is None for each in below)
+    return not sizes_of_batch(active, output.axes[1:]).isdisjoint(scalars)
 
 
 def _without_minimum(part: Condition) -> list[Condition]:
