@@ -73,6 +73,11 @@ def begins_moving(
     return found, frozenset() if found else frozenset(tensors)
 
 
+def stays_when_moved(formula: Condition) -> bool:
+    """Whether a formula stays when all integers in memory that it mentions move by a distance."""
+    return _moving({_tensor(each) for each in _contents_in(formula)}).content_of(formula) is None
+
+
 def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
     """Return integers in memory that say where an element is, apart from the row's number.
 
@@ -146,8 +151,7 @@ def _uses(
     if not tensors:
         return []
     found = []
-    distance = Symbol("unknown", ("distance", "of begins"), -(1 << 40), 1 << 40).term
-    moved = _Moved(tensors, distance)
+    moved = _moving(tensors)
     for node in nodes:
         through: Through = "integer" if node.what == "integer" else "data"
         through = "trips" if node.what == "loop" else through
@@ -160,6 +164,11 @@ def _uses(
                 found.append(MovingUse(changed, through, node))
     changes = map(moved.content_of, guards)
     return [*found, *(MovingUse(each, "guard", None) for each in changes if each is not None)]
+
+
+def _moving(tensors: Collection[object]) -> _Moved:
+    distance = Symbol("unknown", ("distance", "of begins"), -(1 << 40), 1 << 40).term
+    return _Moved(tensors, distance)
 
 
 class _Moved:

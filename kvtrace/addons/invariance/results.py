@@ -53,6 +53,8 @@ Order = Literal["program", "compiled"]
 _WORST: Final[tuple[Outcome, ...]] = ("unknown", "depends", "whole", "proven")
 _ORDERING: Final = ("num_warps", "num_ctas")
 """Compile options that decide how sums across lanes are ordered."""
+_GROUP: Final = 4
+"""Warps that multiply together."""
 _Options: TypeAlias = "dict[int, dict[str, object]]"
 """Compile options by the id of a call."""
 _MOST_WITNESSES: Final = 4
@@ -101,6 +103,7 @@ class OutputResult:
         constant: Tensors of integers that are assumed to hold the same in all batches.
         options: Compile options that are not the same at all sizes of the batch, with the values.
         order: What fixes the order of its sums.
+        ordered_by: What the compiled code orders in it: sums across lanes, products of matrices.
         determinism: Whether the kernel leaves the same when it runs again.
         across: Recorded launches at several sizes of the batch; None: there is one size.
         witness: Two values of one row, shown by the evaluator; None: none was found or sought.
@@ -129,6 +132,7 @@ class OutputResult:
     determinism: Determinism
     assumed: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
+    ordered_by: frozenset[str] = frozenset()
     options: tuple[str, ...] = ()
     across: Across | None = None
     witness: Witness | None = None
@@ -344,6 +348,7 @@ def _merge(known: OutputResult, other: OutputResult) -> None:
         setattr(known, name, tuple(dict.fromkeys((*getattr(known, name), *getattr(other, name)))))
     if other.order == "compiled":
         known.order = "compiled"
+    known.ordered_by |= other.ordered_by
     if known.determinism.answer == "proven":
         known.determinism = other.determinism
 
@@ -359,14 +364,15 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
             for each in verdict.reasons
         ),
         tuple(sorted(own)), tuple(sorted(shared)), verdict.scalars, verdict.sizes,
-        verdict.selecting, _order(verdict.tree), determinism, verdict.assumed, verdict.shared,
+        verdict.selecting, "compiled" if (ordered := _ordered_by(verdict.tree)) else "program",
+        determinism, verdict.assumed, verdict.shared, ordered,
     )  # fmt: skip
 
 
-def _order(tree: Tree | None) -> Order:
-    """Say what fixes an order: of a sum across lanes it is the layout that the compiler chose."""
+def _ordered_by(tree: Tree | None) -> frozenset[str]:
+    """Return what the layout that the compiler chose orders in a tree."""
     nodes: Iterable[Tree] = () if tree is None else tree.walk()
-    return "compiled" if any(n.what in ("reduction", "product") for n in nodes) else "program"
+    return frozenset(node.what for node in nodes) & {"reduction", "product"}
 
 
 def _place(op: Op) -> Place:
@@ -531,8 +537,12 @@ def _positions(call: Call, names: Sequence[str]) -> list[int]:
 
 
 def _note_options(result: OutputResult, kept: Sequence[Kept], options: _Options) -> None:
-    """Note compile options that are not the same at all sizes of the batch."""
-    found = []
+    """Note compile options that are not the same at all sizes of the batch.
+
+    Warps share the rows and columns of a product, never its K, in all layouts of Triton. They
+    decide which instruction multiplies: with whole groups of four, NVIDIA's takes any number.
+    """
+    found, decisive = [], "reduction" in result.ordered_by
     for name in _ORDERING:
         values: dict[int, set[object]] = {}
         for each in kept:
@@ -540,8 +550,10 @@ def _note_options(result: OutputResult, kept: Sequence[Kept], options: _Options)
         if len({frozenset(each) for each in values.values()}) > 1:
             known = sorted(set().union(*values.values()) - {None}, key=str)
             found.append(f"{name} {' or '.join(map(str, known))}")
+            in_groups = all(isinstance(each, int) and each % _GROUP == 0 for each in known)
+            decisive |= name != "num_warps" or not in_groups
     result.options = tuple(found)
-    if found and result.order == "compiled":
+    if found and decisive and result.order == "compiled":
         text = f"{', '.join(found)}, which order sums across lanes in the compiled code"
         _note(result, Why("size", "data", text, result.place))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from kvtrace.addons.invariance.begins import stays_when_moved
 from kvtrace.addons.invariance.coordinates import (
     Ambiguous,
     Axis,
@@ -143,9 +144,15 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
         symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
         telling = symbols & own or symbols & sizes
         placing = any(atom.kind == "programs" or is_placing(atom) for atom in symbols)
-        if placing or (telling and not _is_bound(part, own)):
+        if placing or (telling and not _is_bound(part, own) and not _is_length(part, rows)):
             return False
     return True
+
+
+def _is_length(part: Condition, rows: Sequence[Axis]) -> bool:
+    """Whether a condition says of the row only how long it is, as an end less a begin does."""
+    coordinates = {axis.coordinate for axis in rows}
+    return without_contents(part).isdisjoint(coordinates) and stays_when_moved(part)
 
 
 def _numbering(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
