@@ -108,7 +108,7 @@ def weight_by_position(batch: Batch) -> Outputs:
     return y
 
 
-@case(right=True, why="a row has three groups of its own, a program each")
+@case(right=True, why="a row has its own three groups, a program each")
 def weight_by_group(batch: Batch) -> Outputs:
     x, y = batch.floats(3, N), batch.result(3, N)
     _weight_by_row[(batch.size * 3,)](x, shared(3, N), y, N, 3, BLOCK=32)

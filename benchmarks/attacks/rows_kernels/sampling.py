@@ -296,7 +296,7 @@ def block_pointer(batch: Batch) -> Outputs:
     return y
 
 
-@case(right=False, why="a block pointer goes on to the next row")
+@case(right=False, why="a block pointer continues with the next row")
 def block_pointer_ahead(batch: Batch) -> Outputs:
     x, y = batch.floats(N), batch.result(N)
     _block_pointer[(batch.size,)](x, y, batch.size, N, 1, BLOCK=32)

@@ -116,6 +116,7 @@ class Batch:
         facts: What holds where the element is written.
         extents: How far the output's inner axes go, by the strides of the recorded call.
         indices: The coordinates of all of the output's axes.
+        collected: Axes of the grid along which programs update the same elements.
 
     """
 
@@ -127,6 +128,7 @@ class Batch:
     facts: tuple[Condition, ...]
     extents: tuple[Condition, ...]
     indices: frozenset[Symbol]
+    collected: frozenset[int] = frozenset()
 
     @property
     def is_listed(self) -> bool:
@@ -303,6 +305,8 @@ class Follower:
                     self._because("row", through, what, node)
 
     def _cause(self, atom: Symbol) -> Cause | None:
+        if atom.kind == "program" and atom.key in self._batch.collected:
+            return None
         is_part = number_of_coordinate(atom) is not None and atom not in self._batch.indices
         if is_placing(atom) or is_part:
             return "position"

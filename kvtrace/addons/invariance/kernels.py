@@ -110,6 +110,10 @@ class Kernel:
         given = None if position is None else self.call.arguments[position]
         return given if isinstance(given, TensorArgument) else None
 
+    def growing_axes(self, position: int) -> frozenset[int]:
+        """Return which axes of a tensor are longer in other recorded calls."""
+        return frozenset(self._growing.get(position, ()))
+
     def growing(self, position: int | None) -> frozenset[int]:
         """Return the steps, in bytes, of a tensor's axes that grow with the batch, as calls show.
 

@@ -91,3 +91,21 @@ def test_rows_of_a_tile_are_sorted_each_alone(judged: Judged, across: bool) -> N
             _sorted[grid](x, torch.empty_like(x), rows, across, 4, 8)
 
     assert (verdicts(judged(launch)) == {"proven"}) == (not across)
+
+
+@triton.jit
+def _divided(x, y, M, N, BLOCK: tl.constexpr):
+    flat = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column = flat - flat // N * N
+    mask = (flat < M * N) & (column >= 0) & (column < N)
+    tl.store(y + flat, tl.load(x + flat, mask=mask, other=0.0) * 3.0, mask=mask)
+
+
+def test_what_a_number_that_is_passed_leaves_of_a_division_is_below_it(judged: Judged) -> None:
+    def launch() -> None:
+        for rows in (3, 5, 12):
+            x = tensor(rows, 20, seed=1)
+            grid = (triton.cdiv(20 * rows, 64),)
+            _divided[grid](x, torch.empty_like(x), rows, 20, 64)
+
+    assert verdicts(judged(launch)) == {"proven"}
