@@ -97,6 +97,11 @@ class Kernel:
         }
         return Ranges(known)
 
+    @cached_property
+    def _counted(self) -> frozenset[Symbol]:
+        """Numbers that count something: they are 2 or more here; a 1 may be a switch."""
+        return frozenset(each for each in self._scalars() if self.bound.ranges.of(each)[0] > 1)
+
     def _scalars(self) -> Iterator[Symbol]:
         for value in self.summary.values.values():
             if isinstance(value, Term | Condition):
@@ -111,6 +116,10 @@ class Kernel:
         """Return the tensor that was passed for an argument."""
         given = None if position is None else self.call.arguments[position]
         return given if isinstance(given, TensorArgument) else None
+
+    def growing_axes(self, position: int) -> frozenset[int]:
+        """Return which axes of a tensor are longer in other recorded calls."""
+        return frozenset(self._growing.get(position, ()))
 
     def growing(self, position: int | None) -> frozenset[int]:
         """Return the steps, in bytes, of a tensor's axes that grow with the batch, as calls show.
@@ -265,7 +274,7 @@ class Kernel:
         self, output: Output, *, here: bool
     ) -> tuple[Callable[[Term], Term], Callable[[Condition], Condition]]:
         """Return what simplifies formulas by what holds in any call, and in this call if asked."""
-        simple = Simplifier(output, self.sizes)
+        simple = Simplifier(output, self.sizes, self._counted)
         if not here:
             return simple.term, simple.condition
         last = Simplifier(output, self.bound.ranges)
