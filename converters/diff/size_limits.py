@@ -1,12 +1,14 @@
-"""Conditions for all sizes on both sides: a quantity that ends earlier than before is worse.
+"""Conditions for all sizes on both sides: a range that ends earlier than before is worse.
 
 What is compared is what `kvtrace sizes` derives. Of each kernel, for each quantity: the first value
-at which an integer overflows, an access leaves its tensor or the grid's limit is reached. Of each
-access: the condition under which it stays inside its tensor. Where a variant ends (an argument no
-longer fits its type, a block no longer covers) is not a defect, so it is not a bound.
+above and the first below its range at which an integer overflows, an access leaves its tensor,
+another rule is broken or the grid's limit is reached. Of each access: the condition under which it
+stays inside its tensor. Where a variant ends (an argument no longer fits its type, a block no
+longer covers) is not a defect, so it is not a bound.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.diff.model import BoundChange, Direction
@@ -56,44 +58,68 @@ def _by_kernel(
 
 
 def _ends(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:
-    """Compare where quantities end; of several variants the one that ends first."""
-    first, second = _first_bad(before), _first_bad(after)
+    """Compare both ends of ranges; of several variants those that end first."""
     found = []
-    for quantity in first.keys() & second.keys():
-        one, other = first[quantity], second[quantity]
-        if "unknown" in (one.kind, other.kind) and one.kind != other.kind:
-            row = one if one.kind == "unknown" else other
-            side = "before" if row is one else "after"
-            text = f"unknown {side}: {row.reason}"
-            found.append(BoundChange(kernel, quantity, _end(one), _end(other), "changed", text))
-        elif _end(one) != _end(other):
-            direction: Direction = "worse" if _is_less(_end(other), _end(one)) else "better"
-            text = other.what if direction == "worse" else one.what
-            found.append(
-                BoundChange(
-                    kernel, f"{quantity}: first bad", _end(one), _end(other), direction, text
-                )
-            )
+    for name, read in (("first bad", _upper), ("bad below", _lower)):
+        first, second = _nearest(before, read), _nearest(after, read)
+        for quantity in first.keys() & second.keys():
+            change = _change(kernel, quantity, name, first[quantity], second[quantity])
+            found += [change] if change is not None else []
     return sorted(found, key=lambda bound: bound.what)
 
 
-def _first_bad(variants: Conditions) -> dict[str, "EnvelopeRow"]:
-    found: dict[str, EnvelopeRow] = {}
-    for variant in variants:
-        for row in variant.envelope:
-            known = found.get(row.quantity)
-            if known is None or _is_less(_end(row), _end(known)):
-                found[row.quantity] = row
+@dataclass(frozen=True)
+class _End:
+    """One end of a range: the bad value (None: unbounded), and what happens there.
+
+    `distance` is less where the range is narrower.
+    """
+
+    bad: int | None
+    distance: int | None
+    is_unknown: bool
+    text: str
+
+
+def _upper(row: "EnvelopeRow") -> _End:
+    bad = row.first_bad if row.kind in _DEFECTS else None
+    is_unknown = row.kind == "unknown"
+    return _End(bad, bad, is_unknown, (row.reason if is_unknown else row.what) or "")
+
+
+def _lower(row: "EnvelopeRow") -> _End | None:
+    if row.low is None:
+        return None  # no range, which its upper end says
+    bad = row.last_bad if row.below_kind in _DEFECTS else None
+    return _End(bad, None if bad is None else -bad, row.below_kind == "unknown", row.below)
+
+
+def _nearest(variants: Conditions, read: Callable[["EnvelopeRow"], _End | None]) -> dict[str, _End]:
+    found: dict[str, _End] = {}
+    for row in (row for variant in variants for row in variant.envelope):
+        end = read(row)
+        if end is not None and (
+            row.quantity not in found or _is_narrower(end, found[row.quantity])
+        ):
+            found[row.quantity] = end
     return found
 
 
-def _end(row: "EnvelopeRow") -> int | None:
-    return row.first_bad if row.kind in _DEFECTS else None
+def _change(kernel: str, quantity: str, name: str, one: _End, other: _End) -> BoundChange | None:
+    """Return how an end differs, if it does."""
+    if one.is_unknown != other.is_unknown:
+        side, text = ("before", one.text) if one.is_unknown else ("after", other.text)
+        what = quantity if name == "first bad" else f"{quantity}: {name}"
+        return BoundChange(kernel, what, one.bad, other.bad, "changed", f"unknown {side}: {text}")
+    if one.bad == other.bad:
+        return None
+    direction: Direction = "worse" if _is_narrower(other, one) else "better"
+    text = other.text if direction == "worse" else one.text
+    return BoundChange(kernel, f"{quantity}: {name}", one.bad, other.bad, direction, text)
 
 
-def _is_less(one: int | None, other: int | None) -> bool:
-    """Whether a bound is narrower than another; None means unbounded."""
-    return one is not None and (other is None or one < other)
+def _is_narrower(one: _End, other: _End) -> bool:
+    return one.distance is not None and (other.distance is None or one.distance < other.distance)
 
 
 def _inside(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:

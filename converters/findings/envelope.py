@@ -22,8 +22,9 @@ class EnvelopeRow:
     longer fits its type), constants (a block no longer covers it), none, or unknown, for `reason`.
     `contract` says for which values all rules are proven, where `along` holds, which is based on
     the launches of `basis`; None: no value is promised to be fine. `low` and `high` are its ends.
-    `last_bad` is the greatest value below them at which something goes wrong, and `below` what;
-    without it, `below` says why that is unknown, or is empty where no smaller value can be.
+    `last_bad` is the greatest value below them at which something goes wrong, `below_kind` of which
+    kind that is, and `below` what; without it, `below` says why that is unknown, or is empty where
+    no smaller value can be.
     """
 
     quantity: str
@@ -42,6 +43,7 @@ class EnvelopeRow:
     high: int | None = None
     last_bad: int | None = None
     below: str = ""
+    below_kind: str = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ def _row(row: EnvelopeRow, base: str | None) -> str:
 
 def _below(row: EnvelopeRow) -> str:
     if row.last_bad is not None:
-        return f"; below that, bad at {row.last_bad:,}: {row.below}"
+        ends = "this variant ends" if row.below_kind in _OTHER_VARIANT else "bad"
+        return f"; below that, {ends} at {row.last_bad:,}: {row.below}"
     return f"; below that unknown: {row.below}" if row.below else ""
 
 

@@ -206,7 +206,7 @@ def _envelope(
             row.quantity, row.recorded, row.kind, row.first_bad, row.what, *_place(row.op),
             row.expression, row.contract, row.along, row.basis, row.reason,
             low=row.fine[0] if row.fine else None, high=row.fine[1] if row.fine else None,
-            last_bad=row.last_bad, below=row.below,
+            last_bad=row.last_bad, below=row.below, below_kind=row.below_kind,
         )
         for row in envelope(relations, contracts, seconds, bad)
     )  # fmt: skip
@@ -215,12 +215,12 @@ def _envelope(
 def _at(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
     """Judge a kernel at sizes, by its default rules; None: it has no number of these names."""
     from kvtrace.verdicts.ranges.at_size import at_size
-    from kvtrace.verdicts.rules.table import RULES
+    from kvtrace.verdicts.ranges.sized_claims import rules_of_sizes
 
     chosen = {name: value for name, value in sizes.items() if relations.quantity(name)}
     if not chosen:
         return None
-    found = at_size(relations, chosen, [rule.id for rule in RULES.values() if rule.default])
+    found = at_size(relations, chosen, rules_of_sizes())
     verdicts = [v for v in found.verdicts if v.verdict != "proven"]
     return AtSizes(
         ", ".join(f"{name} = {value}" for name, value in chosen.items()),

@@ -10,6 +10,7 @@ from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import around, called, deciding, flow_of, forward, jumps
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import BRANCHES, CALLS, LOOPS, MEMORY, READING, data_of
+from kvtrace.ir.types import FloatType, TensorType
 
 
 @once_per_module
@@ -18,18 +19,47 @@ def depending_on_data(module: Module) -> frozenset[int]:
     return _Dependence(module).found()
 
 
+@once_per_module
+def leading_integers(module: Module) -> frozenset[int]:
+    """Return the indices of the ops that read integers which are more than data.
+
+    They say what is read, written or run, or are compared with others of memory, as numbers of
+    sequences are that say which data belong together.
+    """
+    reading = [op for op in module.ops if op.name in READING and _reads_integers(op)]
+    every = _Dependence(module, reading)
+    every.found()
+    found = set()
+    for read in reading:
+        own = _Dependence(module, [read])
+        touched = own.found()
+        if any(
+            op.name in MEMORY
+            or own.is_doubtful(op)
+            or (op.name == "arith.cmpi" and all(v.id in every.reached for v in op.operands))
+            for op in module.ops
+            if op.index in touched
+        ):
+            found.add(read.index)
+    return frozenset(found)
+
+
 class _Dependence:
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, reading: Sequence[Op] | None = None) -> None:
         self._module = module
+        if reading is None:
+            reading = [op for op in module.ops if op.name in READING]
+        self._sources = {value for op in reading for value in op.results}
+        self.reached: set[int] = set()
         self._flow = flow_of(module)
         self._doubtful: set[Op] = set()
         """Ops of which data decide what of them runs, or how often."""
 
     def found(self) -> frozenset[int]:
         """Follow what memory gives until nothing changes."""
-        sources = {v for op in self._module.ops if op.name in READING for v in op.results}
+        sources = set(self._sources)
         while True:
-            reached = forward(self._flow, sources, self._onwards)
+            self.reached = forward(self._flow, sources, self._onwards)
             more = self._of_calls() - sources
             if not more:
                 break
@@ -37,8 +67,8 @@ class _Dependence:
         return frozenset(
             op.index
             for op in self._module.ops
-            if self._is_doubtful(op)
-            or any(value.id in reached for value in op.operands if value not in _data(op))
+            if self.is_doubtful(op)
+            or any(value.id in self.reached for value in op.operands if value not in _data(op))
         )
 
     def _onwards(self, op: Op, value: Value) -> Sequence[Value]:
@@ -69,14 +99,21 @@ class _Dependence:
         for op in self._module.ops:
             function = called(op, self._module) if op.name in CALLS else None
             if function is not None:
-                if self._is_doubtful(op):
+                if self.is_doubtful(op):
                     self._doubtful.add(function)
                 if function in self._doubtful:
                     given.update(op.results)
         return given
 
-    def _is_doubtful(self, op: Op) -> bool:
+    def is_doubtful(self, op: Op) -> bool:
+        """Whether data decide whether an op runs, or how often."""
         return any(owner in self._doubtful for owner in around(op))
+
+
+def _reads_integers(op: Op) -> bool:
+    types = (value.type for value in op.results)
+    elements = (each.element if isinstance(each, TensorType) else each for each in types)
+    return not all(isinstance(each, FloatType) for each in elements)
 
 
 def _data(op: Op) -> Sequence[Value]:

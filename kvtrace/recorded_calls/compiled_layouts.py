@@ -11,9 +11,10 @@ Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
+from typing import TypeVar
 
 from kvtrace.ir import Module, Op, source_stack
 from kvtrace.ir.columns import column_shift
@@ -27,6 +28,15 @@ _LAYOUT = re.compile(r"^(#\w+) = #ttg\.blocked<\{(.*)\}>", re.MULTILINE)
 _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
 _SEVERAL_CTAS = re.compile(r"CGALayout = \[\[")
 """Bases of a layout over the CTAs of a program, as Triton 3.6 and newer print them."""
+_BASES = re.compile(r"CGALayout = \[(\[.*?\])\]")
+_BASIS = re.compile(r"\[([\d, ]+)\]")
+_CLUSTER = re.compile(r"\.cluster\b|::cluster\b|\bmapa\b|\bmbarrier\b")
+"""What PTX has where CTAs wait for each other, or reach each other's shared memory."""
+_LEAVING = re.compile(
+    r"barrier\.cluster\.arrive[\w.]*;\s*barrier\.cluster\.wait[\w.]*;"
+    r"(?:\s|//.*|\.loc\s.*|\$L\w+:)*(?=ret;)"
+)
+"""Where CTAs wait for each other before they end, as Triton 3.9 has them do."""
 _ACCESS = re.compile(
     rf"(?:{'|'.join(map(re.escape, sorted(POINTED)))})\s"
     r".*?tensor<(?:\d+x)+!tt\.ptr<[^>]*>, "
@@ -57,12 +67,50 @@ def thread_layouts(
     shift = column_shift(triton)
     widths = _widths(ptx, shift)
     layouts = _blocked(ttgir)
+
+    def layout_of(name: str, dim: int | None) -> BlockedLayout | None:
+        layout = layouts.get(name)
+        return layout if layout is None or dim is None else replace(layout, sliced=dim)
+
+    found = _by_op(module, ttgir, layout_of, shift)
+    return {
+        op.index: replace(layout, vector_bytes=widths.get(place[0], VECTOR_BYTES))
+        for op, (place, layout) in found.items()
+    }
+
+
+def cta_splits(
+    module: Module, ttgir: str, ptx: str, *, triton: str | None
+) -> dict[int, tuple[int, ...]]:
+    """Return among how many CTAs of a program the lanes of memory ops are split, along each axis.
+
+    By op index. It is empty where the PTX has CTAs that reach each other: one may wait for another.
+    """
+    if not ptx or _CLUSTER.search(_LEAVING.sub("", ptx)):
+        return {}
+    splits = {name: _split(body) for name, body in _LAYOUT.findall(ttgir)}
+
+    def split_of(name: str, dim: int | None) -> tuple[int, ...] | None:
+        split = splits.get(name)
+        if split is None or dim is None:
+            return split
+        return None if split[dim] > 1 else (*split[:dim], *split[dim + 1 :])
+
+    found = _by_op(module, ttgir, split_of, column_shift(triton))
+    return {op.index: split for op, (_, split) in found.items()}
+
+
+_Read = TypeVar("_Read")
+
+
+def _by_op(
+    module: Module, ttgir: str, read: Callable[[str, int | None], _Read | None], shift: int
+) -> dict[Op, tuple[Place, _Read]]:
+    """Return what is read of the layouts of memory ops (name, axis that is sliced) by their op."""
     aliases = dict(_ALIAS.findall(ttgir))
-    found: dict[Place, BlockedLayout | None] = {}
+    found: dict[Place, _Read | None] = {}
     for dim, parent, own, alias in _ACCESS.findall(ttgir):
-        layout = layouts.get(parent or own)
-        if layout is not None and dim:
-            layout = replace(layout, sliced=int(dim))
+        layout = read(parent or own, int(dim) if dim else None)
         place = _place(alias, aliases, shift)
         found[place] = layout if found.get(place, layout) == layout else None
     result = {}
@@ -70,9 +118,31 @@ def thread_layouts(
         place = tuple((frame.line, frame.column) for frame in source_stack(op))
         layout = found.get(place) if place else None
         if layout is not None and op.name in POINTED:
-            vector = widths.get(place[0], VECTOR_BYTES)
-            result[op.index] = replace(layout, vector_bytes=vector)
+            result[op] = place, layout
     return result
+
+
+def _split(body: str) -> tuple[int, ...] | None:
+    """Return among how many CTAs a layout splits each axis; None: two may have the same lane."""
+    lists = {key: _numbers(numbers) for key, numbers in _LIST.findall(body)}
+    if "CTASplitNum" in lists:  # until Triton 3.5
+        split = lists["CTASplitNum"]
+        return split if prod(split) == prod(lists.get("CTAsPerCGA", split)) else None
+    bases = _BASES.search(body)
+    if bases is None or "order" not in lists:
+        return None
+    found = [_numbers(basis) for basis in _BASIS.findall(bases[1])]
+    along = [sorted(basis[axis] for basis in found if basis[axis]) for axis in lists["order"]]
+    whole = all(each == [1 << bit for bit in range(len(each))] for each in along)
+    alone = all(len(basis) - basis.count(0) == 1 for basis in found)
+    if not whole or not alone:
+        return None
+    counts = dict(zip(lists["order"], map(len, along), strict=True))
+    return tuple(1 << counts[axis] for axis in sorted(counts))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(",") if number.strip())
 
 
 def trips_ahead(module: Module, ttgir: str, *, triton: str | None) -> dict[int, int]:
@@ -97,11 +167,7 @@ def trips_ahead(module: Module, ttgir: str, *, triton: str | None) -> dict[int, 
 def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
     layouts = {}
     for name, body in _LAYOUT.findall(ttgir):
-        lists = {
-            key: tuple(int(number) for number in numbers.split(","))
-            for key, numbers in _LIST.findall(body)
-            if numbers
-        }
+        lists = {key: _numbers(numbers) for key, numbers in _LIST.findall(body) if numbers}
         clusters = lists.get("CTAsPerCGA", lists.get("CTASplitNum", (1,)))
         alone = prod(clusters) == 1 and not _SEVERAL_CTAS.search(body)
         keys = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")

@@ -103,6 +103,11 @@ def _with_number(operator: str, term: Term, number: int) -> Term | None:
         return term
     if operator == "xor" and number == -1:
         return -term - 1
+    inner = single(term)
+    if operator == "xor" and isinstance(inner, Bitwise) and inner.operator == "xor":
+        first, second = inner.arguments
+        if second.constant is not None:
+            return bitwise("xor", first, second.constant ^ number, inner.bits)
     if number > 0:
         beyond = 1 << number.bit_length()
         if multiples(term, beyond)[1] == 0:

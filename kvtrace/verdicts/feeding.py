@@ -46,6 +46,11 @@ def feeding_values(values: Iterable[Value], module: Module) -> frozenset[int]:
     return _Slice(module).of_values(values)
 
 
+def feeding_values_and_trips(values: Iterable[Value], module: Module) -> frozenset[int]:
+    """Return the indices of the ops that values are made of, and of the loops that count them."""
+    return _Slice(module).of_values_and_trips(values)
+
+
 class _Slice:
     def __init__(self, module: Module) -> None:
         self._flow = flow_of(module)
@@ -59,8 +64,11 @@ class _Slice:
         """Follow everything that an op depends on, the counters of loops around it included."""
         self._execution(op)
         data = data_of(op) if op.name in MEMORY else ()
-        ops = self.of_values(value for value in op.operands if value not in data)
-        return ops | self._loops
+        return self.of_values_and_trips(value for value in op.operands if value not in data)
+
+    def of_values_and_trips(self, values: Iterable[Value]) -> frozenset[int]:
+        """Follow everything that values are made of, the counters of their loops included."""
+        return self.of_values(values) | self._loops
 
     def of_values(self, values: Iterable[Value]) -> frozenset[int]:
         """Follow everything that values are made of."""

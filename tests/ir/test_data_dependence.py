@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.ir import parse, source_stack
-from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.ir.data_dependence import depending_on_data, leading_integers
 from tests.support.compile_ttir import compile_generic
 
 
@@ -80,3 +80,32 @@ def test_lines_are_as_their_comments_say(kernel):
         assert ("# hangs" in line) == (op.index in hanging), line
     assert len(memory) >= 2
     assert depending_on_data(module) is hanging
+
+
+@triton.jit
+def numbered(x, index, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    where = tl.load(index + i)  # leads
+    length = tl.load(index + BLOCK)  # leads
+    number = tl.load(index + 2 * BLOCK + i)  # leads
+    other = tl.load(index + 3 * BLOCK)  # leads
+    seed = tl.load(index + 4 * BLOCK)  # data
+    ignored = tl.load(index + 5 * BLOCK)  # data
+    value = tl.load(x + where, mask=i < length, other=0.0)  # data
+    value = tl.where(number == other, value, 0.0) + tl.rand(seed, i)
+    tl.store(out + i, tl.where(ignored == n, value, 0.0))
+
+
+def test_integers_lead_where_they_say_places_or_are_compared_with_others():
+    types = {"x": "*fp32", "index": "*i32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    module = parse(compile_generic(numbered, types, {"BLOCK": 16}))
+    source = Path(__file__).read_text().splitlines()
+
+    found = {
+        op.index: source[source_stack(op)[0].line - 1].rpartition("# ")[2]
+        for op in module.ops
+        if op.name == "tt.load"
+    }
+
+    assert len(found) == 7
+    assert leading_integers(module) == {index for index, text in found.items() if text == "leads"}

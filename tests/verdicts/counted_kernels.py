@@ -59,15 +59,31 @@ class Expression:
         return Number(computed(self.operator, left.ideal, right.ideal), wrap(actual))
 
     def dividends(self, names: Names) -> Iterator[Number]:
-        """What is divided: that it has wrapped shows."""
+        """What is divided, shifted right or shifted by: that it has wrapped shows."""
         if self.operator not in ("name", "constant"):
             for part in self.parts:
                 yield from part.dividends(names)
-            if self.operator in ("//", "%"):
+            if self.operator in ("//", "%", ">>"):
                 yield self.parts[0].number(names)
+        yield from self.shifts(names)
+
+    def shifts(self, names: Names) -> Iterator[Number]:
+        """What integers are shifted by here: beyond 0 to 31, nothing says what that gives."""
+        if self.operator in ("<<", ">>"):
+            yield self.parts[1].number(names)
+
+    def is_undefined(self, names: Names) -> bool:
+        if self.operator in ("name", "constant"):
+            return False
+        here = any(not 0 <= each.actual < 32 for each in self.shifts(names))
+        return here or any(part.is_undefined(names) for part in self.parts)
 
 
 def computed(operator: str, left: int, right: int) -> int:
+    if operator == "<<":
+        return left << right if 0 <= right < 32 else 0
+    if operator == ">>":
+        return left >> (right if 0 <= right < 32 else 31)
     if operator in ("+", "-", "*"):
         return {"+": left + right, "-": left - right, "*": left * right}[operator]
     quotient = abs(left) // right * (1 if left >= 0 else -1)
@@ -79,9 +95,14 @@ class Loop:
     first: Expression
     end: Expression
     step: Expression | int
+    stages: int = 0
+    """Of the pipeline, which TTIR notes and does not follow; 0: not said."""
 
     def __str__(self) -> str:
-        return f"range({self.first}, {self.end}, {self.step})"
+        bounds = f"{self.first}, {self.end}, {self.step}"
+        return (
+            f"tl.range({bounds}, num_stages={self.stages})" if self.stages else f"range({bounds})"
+        )
 
     def counters(self, names: Names, seen: "Seen") -> Iterator[Number]:
         """The loop's variable in each trip: what is negative and constant counts down."""
@@ -121,6 +142,7 @@ class Seen:
 
     outside: bool = False
     wraps: bool = False
+    undefined: bool = False
     cut: bool = False
     trips: int = 0
 
@@ -152,7 +174,7 @@ class Kernel:
     def done(self, n: int, s: int, grid: int, extents: tuple[int, int]) -> Seen:
         """Follow all programs of a launch."""
         seen = Seen()
-        programs = range(grid) if grid <= 4 else (0, 1, grid // 2, grid - 2, grid - 1)
+        programs = range(grid) if grid <= 8 else (0, 1, grid // 2, grid - 2, grid - 1)
         for program in programs:
             names = {"n": n, "s": s, "p": program, "g": grid}
             known = {name: Number(number, number) for name, number in names.items()}
@@ -186,6 +208,7 @@ class Kernel:
                 return
         place = self.place.number(names)
         seen.used(place, *self.place.dividends(names))
+        seen.undefined = seen.undefined or self.place.is_undefined(names)
         seen.outside = seen.outside or not 0 <= place.actual < extent
 
 
@@ -201,7 +224,7 @@ def drawn_kernel(number: int, seed: int = 0) -> Kernel:
     if draw.random() < 0.5:
         mask = (_name(draw, counters), _name(draw, ("n", "s", "g")))
     sizes = {"n": _size(draw), "s": draw.choice((1, 2, 3, 7, 1 << 28, 1 << 30, -1, -5, 0))}
-    sizes["grid"] = draw.choice((1, 1, 2, 3))
+    sizes["grid"] = draw.choice((1, 1, 2, 3, 4, 7))
     return Kernel(f"counted_{number}", loops, mask, _place(draw, counters), sizes)
 
 
@@ -223,7 +246,8 @@ def _loop(draw: random.Random, level: int) -> Loop:
         end = _constant(draw.randrange(3))
     if isinstance(step, int) and step < 0 and end.operator == "constant":
         end = _name(draw, ("n",))  # MLIR folds `first - counter + end` of constants, which may wrap
-    return Loop(*((end, first) if isinstance(step, int) and step < 0 else (first, end)), step)
+    bounds = (end, first) if isinstance(step, int) and step < 0 else (first, end)
+    return Loop(*bounds, step, draw.choice((0, 0, 1, 2, 4)))
 
 
 def _scaled(draw: random.Random) -> Expression:
@@ -235,9 +259,11 @@ def _scaled(draw: random.Random) -> Expression:
 def _place(draw: random.Random, counters: tuple[str, ...]) -> Expression:
     found = _name(draw, counters)
     for _ in range(draw.randrange(3)):
-        operator = draw.choice(("+", "-", "*", "%", "//"))
+        operator = draw.choice(("+", "-", "*", "%", "//", "<<", ">>"))
         if operator in ("%", "//"):
             other = _constant(draw.choice((2, 8, 100)))
+        elif operator in ("<<", ">>"):
+            other = draw.choice((_constant(2), _name(draw, ("s", "p"))))
         else:
             other = draw.choice((_constant(draw.choice((1, 3, 64))), _name(draw, ("n", "s", "p"))))
         found = Expression(operator, (found, other))

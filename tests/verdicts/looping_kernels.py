@@ -71,6 +71,18 @@ def strided(x, y, n, s, B: tl.constexpr):
 
 
 @triton.jit
+def either_way(x, y, s):
+    i = tl.arange(0, 16)
+    tl.store(y + i, tl.load(x + 50 + i * s, i < 10, 0))
+
+
+@triton.jit
+def following(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i + 1, mask=i + 1 < n, other=0.0), mask=i < n)
+
+
+@triton.jit
 def last_filled(x, y, n, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(y + i, tl.load(x + n - 1) + i, mask=i < n)

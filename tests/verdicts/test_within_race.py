@@ -16,6 +16,7 @@ from kvtrace.evaluate import parsed
 from kvtrace.ir.ops import MEMORY, effect_of
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
 from kvtrace.recorded_calls.compiled_code import compiled_code
+from kvtrace.recorded_calls.compiled_layouts import cta_splits
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.within.order import Order
 from tests.kernels.defects import within
@@ -42,8 +43,8 @@ def worst(judged):
     return next(a for a in ("violation", "unknown", "proven") if a in found)
 
 
-def compiled(sample, warps, ctas=1):
-    """The call of a sample with the code that Triton makes of it for Hopper."""
+def assembled(sample, warps, ctas=1):
+    """What Triton makes of a sample for Hopper."""
     names = list(sample.kernel.arg_names)
     types = dict.fromkeys(sample.constexprs, "constexpr")
     types |= {name: sample._type(name) for name in sample.arguments}
@@ -56,7 +57,12 @@ def compiled(sample, warps, ctas=1):
     )
     target = GPUTarget("cuda", 90, 32)
     options = {"num_warps": warps, "num_ctas": ctas}
-    made = triton.compile(source, target=target, options=options)
+    return triton.compile(source, target=target, options=options)
+
+
+def compiled(sample, warps, ctas=1):
+    """The call of a sample with the code that Triton makes of it for Hopper."""
+    made = assembled(sample, warps, ctas)
     module = parsed(generic.generic_ttir(made.asm["ttir"]))
     code = compiled_code(
         module, made.asm["ttgir"], made.asm["ptx"], ctas, triton=triton.__version__
@@ -92,6 +98,29 @@ def test_layouts_and_barriers_of_the_compiled_code_decide(name, warps, answer):
     assert worst(compiled(SAMPLES[name], warps)) == answer
 
 
+@triton.jit
+def put_back(x, loaded, stored, BLOCK: tl.constexpr):
+    """A block is stored; then an element of it is loaded, for a number that is stored to it."""
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + lanes, lanes + 1.0)
+    tl.store(x + stored, tl.load(x + loaded) + 1000)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "stored", "answer"),
+    [
+        (3, 3, "proven"),  # by the layout the first thread has elements 0 to 3 of each 512
+        (4, 3, "unknown"),  # of the second thread
+        (128, 3, "violation"),  # of the second warp
+        (3, 128, "violation"),
+    ],
+)
+def test_a_number_that_only_a_store_uses_is_of_its_thread_alone(loaded, stored, answer):
+    arguments = {"x": described(512), "loaded": loaded, "stored": stored}
+    sample = Sample("put back", put_back, arguments, {"BLOCK": 512}, (1,))
+    assert worst(compiled(sample, 4)) == answer
+
+
 BEHIND_BARRIERS = (
     "a block flipped in place, all loaded first",
     "a store, a barrier, then a load by other lanes",
@@ -102,10 +131,76 @@ BEHIND_BARRIERS = (
 @pytest.mark.parametrize("name", BEHIND_BARRIERS)
 def test_a_barrier_holds_the_threads_of_one_cta(name):
     """Of two CTAs each goes on when its own threads are there: `bar.sync` is not of a cluster."""
-    for judged in (compiled(SAMPLES[name], 4, ctas=2), replace(SAMPLES[name].call(), ctas=2)):
-        verdicts = [v for v in judge(judged, [RULE]) if v.verdict != "proven"]
-        assert verdicts
-        assert all("one of them only" in verdict.reason for verdict in verdicts)
+    judged = replace(SAMPLES[name].call(), ctas=2)
+    verdicts = [v for v in judge(judged, [RULE]) if v.verdict != "proven"]
+    assert verdicts
+    assert all("one of them only" in verdict.reason for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"), [*zip(BEHIND_BARRIERS, ("violation", "violation", "unknown"), strict=True)]
+)
+def test_lanes_of_different_ctas_are_held_by_no_barrier_of_one(name, answer):
+    """Of a number, which the last one carries, it is not known which CTA stores it."""
+    verdicts = [v for v in judge(compiled(SAMPLES[name], 4, ctas=2), [RULE]) if v.op is not None]
+    shown = [v for v in verdicts if v.verdict == "violation"]
+    assert bool(shown) is (answer == "violation")
+    assert all("different CTAs of the program" in v.message for v in shown)
+    assert all("one of them only" in v.reason for v in verdicts if v.verdict == "unknown")
+
+
+@triton.jit
+def exchanged(x, by, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + (lanes ^ by))
+    tl.debug_barrier()
+    tl.store(x + lanes, values)
+
+
+@pytest.mark.parametrize(
+    ("by", "ctas", "warps", "answer"),
+    [
+        (256, 1, 4, "proven"),
+        (256, 2, 4, "violation"),
+        (256, 2, 1, "violation"),
+        (128, 2, 4, "unknown"),  # within a CTA, where its barrier would do
+        (128, 4, 4, "violation"),
+        (64, 4, 4, "unknown"),
+    ],
+)
+def test_lanes_of_one_cta_are_not_shown_to_race_behind_its_barrier(by, ctas, warps, answer):
+    arguments = {"x": described(512), "by": by}
+    sample = Sample("exchanged", exchanged, arguments, {"BLOCK": 512}, (1,))
+    assert worst(compiled(sample, warps, ctas=ctas)) == answer
+
+
+CTAS = re.compile(
+    r"CGALayout = \[\[1\]\]|CTAsPerCGA = \[2\], CTASplitNum = \[2\], CTAOrder = \[0\]"
+)
+
+
+@pytest.mark.parametrize(
+    ("layout", "line", "split"),
+    [
+        ("CGALayout = [[1]]", "", {(2,)}),
+        ("CTAsPerCGA = [2], CTASplitNum = [2], CTAOrder = [0]", "", {(2,)}),  # until Triton 3.5
+        ("CGALayout = [[0]]", "", set()),  # both have all lanes
+        ("CTAsPerCGA = [2], CTASplitNum = [1], CTAOrder = [0]", "", set()),
+        ("CGALayout = [[1]]", "barrier.cluster.arrive;", set()),  # one may wait for the other
+        ("CGALayout = [[1]]", "mapa.shared::cluster.u32 %r1, %r2, 0;", set()),
+    ],
+)
+def test_lanes_are_told_apart_by_cta_where_layouts_split_them(layout, line, split):
+    made = assembled(SAMPLES["a block flipped in place, all loaded first"], 4, ctas=2)
+    ttgir, count = CTAS.subn(layout, made.asm["ttgir"])
+    assert count > 0
+    module = parsed(generic.generic_ttir(made.asm["ttir"]))
+    ptx = made.asm["ptx"].replace("bar.sync", f"{line}\n\tbar.sync")
+    if version(triton) < (3, 9):  # from then on all wait before they end
+        waits = "barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;"
+        ptx = ptx.replace("\tret;", f"\t{waits}\n\tret;")
+    splits = cta_splits(module, ttgir, ptx, triton=triton.__version__)
+    assert set(splits.values()) == split
 
 
 def test_layouts_over_several_ctas_are_not_taken_for_those_of_one():
@@ -253,6 +348,113 @@ def test_ways_without_a_barrier_say_in_which_loop_they_turn():
 def test_a_loop_that_surely_runs_has_its_barrier(n, answer):
     sample = SAMPLES["a barrier in a loop of three trips"]
     assert worst(replace(sample, arguments={**sample.arguments, "n": n}).call()) == answer
+
+
+@triton.jit
+def turned_in_trips(x, first, end, step, BLOCK: tl.constexpr):
+    """Trips turn a block around; each has a barrier, and there is none between trips."""
+    lanes = tl.arange(0, BLOCK)
+    for _ in range(first, end, step):
+        values = tl.load(x + BLOCK - 1 - lanes)
+        tl.debug_barrier()
+        tl.store(x + lanes, values)
+
+
+@triton.jit
+def turned_behind_a_loop(x, first, end, step, BLOCK: tl.constexpr):
+    """A block is turned around; the barrier is in a loop."""
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(x + BLOCK - 1 - lanes)
+    for _ in range(first, end, step):
+        tl.debug_barrier()
+    tl.store(x + lanes, values)
+
+
+@triton.jit
+def turned_where_a_loop_led(x, first, end, step, BLOCK: tl.constexpr):
+    """A loop moves the place of a store; without a trip it stores what is loaded next."""
+    lanes = tl.arange(0, BLOCK)
+    place = x + lanes
+    for _ in range(first, end, step):
+        place += BLOCK
+    tl.store(place, lanes + 1.0)
+    tl.store(x + 2 * BLOCK + lanes, tl.load(x + BLOCK - 1 - lanes))
+
+
+@triton.jit
+def turned_while_positive(x, first, end, step, BLOCK: tl.constexpr):
+    """Trips turn a block around; the barrier between them depends on the counter."""
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        values = tl.load(x + BLOCK - 1 - lanes)
+        tl.debug_barrier()
+        tl.store(x + lanes, values)
+        if k >= 0:
+            tl.debug_barrier()
+
+
+@triton.jit
+def turned_behind_counted_barriers(x, first, end, step, BLOCK: tl.constexpr):
+    """Trips turn a block around; how many barriers there are depends on the counter."""
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        values = tl.load(x + BLOCK - 1 - lanes)
+        for _ in range(tl.minimum(k >> 29, 3)):
+            tl.debug_barrier()
+        tl.store(x + lanes, values)
+        tl.debug_barrier()
+
+
+@triton.jit
+def stored_at_a_counter(x, first, end, step, BLOCK: tl.constexpr):
+    """Trips store as far apart as their counters, without a barrier."""
+    lanes = tl.arange(0, BLOCK)
+    for k in range(first, end, step):
+        tl.store(x + k * 4 + lanes, lanes + k * 1.0)
+
+
+WRAPS = (2**30 - 4, 2**30, 3 * 2**29)  # 2**30 - 4, 2**30 - 2**31 - 4, -4
+PAST = (2**30, 2**30 + 1, 2**30 + 1)  # four times these, modulo 2**32, are 0, 4, 8 and 12
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bounds", "answer"),
+    [
+        (turned_in_trips, (0, 7, 7), "proven"),
+        (turned_in_trips, WRAPS, "violation"),  # by ideal numbers there is one trip
+        (turned_behind_a_loop, (0, 7, 7), "proven"),
+        (turned_behind_a_loop, (7, 0, -1), "violation"),  # 7 < 0 is false before the first trip
+        (turned_where_a_loop_led, (0, 7, 7), "proven"),
+        (turned_where_a_loop_led, (1, 0, -1), "violation"),
+        (turned_while_positive, (0, 3, 1), "proven"),
+        (turned_while_positive, WRAPS, "violation"),
+        (turned_behind_counted_barriers, (2**30 - 4, 2**30, 4), "proven"),
+        (turned_behind_counted_barriers, WRAPS, "violation"),
+        (stored_at_a_counter, (0, 1, 2**30 + 1), "proven"),
+        (stored_at_a_counter, PAST, "violation"),
+    ],
+)
+def test_loops_take_the_trips_that_a_device_takes(kernel, bounds, answer):
+    names = ("first", "end", "step")
+    made = call(kernel, (1,), x=tensor(1536), BLOCK=512, **dict(zip(names, bounds, strict=True)))
+    assert worst(made) == answer
+
+
+@triton.jit
+def held_in_one_program(x, which, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    block = x + tl.program_id(0) * BLOCK
+    values = tl.load(block + BLOCK - 1 - lanes)
+    if tl.program_id(0) == which:
+        tl.debug_barrier()
+    tl.store(block + lanes, values)
+
+
+@pytest.mark.parametrize("which", [0, 1, 7])
+def test_a_race_is_looked_for_in_programs_that_take_no_barrier(which):
+    """A solver gives one program that may race, whether or not it has the barrier."""
+    made = call(held_in_one_program, (8,), x=tensor(8 * 512), which=which, BLOCK=512)
+    assert worst(made) == "violation"
 
 
 # -- with recorded contents ------------------------------------------------------------------------

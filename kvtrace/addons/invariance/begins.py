@@ -50,7 +50,7 @@ def begins_moving(
     """
     places = [node.detail[1] for node in nodes if node.what == "element" and node.detail[1]]
     moving = {
-        atom: kind for place in (*places, store) for atom, kind in _places_in(place, rows).items()
+        atom: kind for place in (*places, store) for atom, kind in places_in(place, rows).items()
     }
     begins = {atom for atom, kind in moving.items() if kind == "begin"}
     tensors = {_tensor(atom) for atom in begins} | _offset_tensors(nodes, guards, rows)
@@ -73,7 +73,12 @@ def begins_moving(
     return found, frozenset() if found else frozenset(tensors)
 
 
-def _places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
+def stays_when_moved(formula: Condition) -> bool:
+    """Whether a formula stays when all integers in memory that it mentions move by a distance."""
+    return _moving({_tensor(each) for each in _contents_in(formula)}).content_of(formula) is None
+
+
+def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
     """Return integers in memory that say where an element is, apart from the row's number.
 
     A begin is a place along an axis along which the address steps on; else it is an item's number.
@@ -146,8 +151,7 @@ def _uses(
     if not tensors:
         return []
     found = []
-    distance = Symbol("unknown", ("distance", "of begins"), -(1 << 40), 1 << 40).term
-    moved = _Moved(tensors, distance)
+    moved = _moving(tensors)
     for node in nodes:
         through: Through = "integer" if node.what == "integer" else "data"
         through = "trips" if node.what == "loop" else through
@@ -160,6 +164,11 @@ def _uses(
                 found.append(MovingUse(changed, through, node))
     changes = map(moved.content_of, guards)
     return [*found, *(MovingUse(each, "guard", None) for each in changes if each is not None)]
+
+
+def _moving(tensors: Collection[object]) -> _Moved:
+    distance = Symbol("unknown", ("distance", "of begins"), -(1 << 40), 1 << 40).term
+    return _Moved(tensors, distance)
 
 
 class _Moved:

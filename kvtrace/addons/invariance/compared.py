@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from kvtrace.addons.invariance.field import Arithmetic, NotEvaluated, Points, integers_of
+from kvtrace.addons.invariance.alike import Alike
+from kvtrace.addons.invariance.field import Arithmetic, NotEvaluated, Points, data_of, integers_of
 from kvtrace.addons.invariance.trees import COMMUTATIVE
 from kvtrace.addons.invariance.wording import coordinate_names, node_text
 from kvtrace.ir.ops import KINDS
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.terms import Symbol
 
 Relation = Literal["same", "equal", "reassociated", "exact", "different"]
@@ -98,6 +100,7 @@ def compared(
     pairs: Sequence[Pair],
     elements: int,
     deadline: float = float("inf"),
+    placing: Sequence[Condition] = (),
 ) -> Comparison:
     """Compare two trees, whose numbers are bound and whose arguments have the same names.
 
@@ -107,17 +110,20 @@ def compared(
         pairs: Elements of the output, and what either version makes them of.
         elements: How many the output has, those included that are in no pair.
         deadline: When comparing is given up, by `time.monotonic`.
+        placing: Conditions under which the output is written.
 
     """
     if one is other and all(_is_same(pair) for pair in pairs) and pairs:
         return Comparison("same", compared=elements, elements=elements)
+    if len(pairs) == 1 and _is_placed_alike(pairs[0]) and Alike().are_equal(one, other):
+        return Comparison("equal", compared=pairs[0].count, elements=elements)
     first, second = _SHARED if one is other else parting_texts(one, other)
     known = Comparison("different", first, second, elements=elements)
     if not pairs:
         return known
     try:
         for relation, arithmetic in _ARITHMETIC:
-            count = _agreeing(pairs, arithmetic, deadline)
+            count = _agreeing(pairs, arithmetic, deadline, placing)
             if count:
                 return replace(known, relation=relation, evaluated=True, compared=count)
     except NotEvaluated:
@@ -126,23 +132,29 @@ def compared(
 
 
 def _is_same(pair: Pair) -> bool:
-    mine, theirs = pair.first, pair.second
-    return mine.tree is theirs.tree and all(
-        symbol in theirs.at and np.array_equal(numbers, theirs.at[symbol])
-        for symbol, numbers in mine.at.items()
+    return pair.first.tree is pair.second.tree and _is_placed_alike(pair)
+
+
+def _is_placed_alike(pair: Pair) -> bool:
+    """Whether the symbols of both versions have the same numbers at each element."""
+    mine, theirs = pair.first.at, pair.second.at
+    return mine.keys() == theirs.keys() and all(
+        np.array_equal(numbers, theirs[symbol]) for symbol, numbers in mine.items()
     )
 
 
-def _agreeing(pairs: Sequence[Pair], arithmetic: Arithmetic, deadline: float) -> int:
+def _agreeing(
+    pairs: Sequence[Pair], arithmetic: Arithmetic, deadline: float, placing: Sequence[Condition]
+) -> int:
     """Return at how many elements both versions agree; 0: they differ at one."""
     total = 0
     trees = [each.tree for pair in pairs for each in (pair.first, pair.second)]
-    integers = integers_of(trees)
+    integers, data = integers_of(trees), data_of(trees, placing)
     for pair in pairs:
         few = np.unique(np.linspace(0, pair.count - 1, _FIRST).astype(np.int64))
         works = []
         for seed in range(_SEEDS):
-            points = Points(seed, arithmetic, integers, deadline)
+            points = Points(seed, arithmetic, integers, deadline, data)
             if not _agree(pair, few, points):
                 return 0
             works.append((points.work / (2 * few.size), points.largest / few.size))
@@ -152,7 +164,7 @@ def _agreeing(pairs: Sequence[Pair], arithmetic: Arithmetic, deadline: float) ->
         step = max(1, int(_AT_ONCE // max(largest, 1)))
         for begin in range(0, order.size, step):
             places = np.sort(order[begin : begin + step])
-            if not _agree(pair, places, Points(0, arithmetic, integers, deadline)):
+            if not _agree(pair, places, Points(0, arithmetic, integers, deadline, data)):
                 return 0
         total += order.size
     return total

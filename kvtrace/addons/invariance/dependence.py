@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.addons.invariance.begins import begins_moving
+from kvtrace.addons.invariance.begins import begins_moving, places_in
 from kvtrace.addons.invariance.coordinates import is_number, is_placing, number_of_coordinate
 from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.addons.invariance.trees import tree as made
@@ -116,6 +116,7 @@ class Batch:
         facts: What holds where the element is written.
         extents: How far the output's inner axes go, by the strides of the recorded call.
         indices: The coordinates of all of the output's axes.
+        collected: Axes of the grid along which programs update the same elements.
 
     """
 
@@ -127,6 +128,7 @@ class Batch:
     facts: tuple[Condition, ...]
     extents: tuple[Condition, ...]
     indices: frozenset[Symbol]
+    collected: frozenset[int] = frozenset()
 
     @property
     def is_listed(self) -> bool:
@@ -154,6 +156,7 @@ class Follower:
         self._own_integers: dict[str, None] = {}
         self._shared_integers: dict[str, None] = {}
         self._shifts: dict[str, int] = {}
+        self._asides: dict[str, set[int]] = {}
         self._seen: set[tuple[Tree, _Facts]] = set()
 
     def follow(
@@ -302,6 +305,8 @@ class Follower:
                     self._because("row", through, what, node)
 
     def _cause(self, atom: Symbol) -> Cause | None:
+        if atom.kind == "program" and atom.key in self._batch.collected:
+            return None
         is_part = number_of_coordinate(atom) is not None and atom not in self._batch.indices
         if is_placing(atom) or is_part:
             return "position"
@@ -341,6 +346,22 @@ class Follower:
         elif factors and not self._is_inside(name, rest, factors, node, facts):
             what = f"{name} beyond the row's own part, at {self._text(rest)}"
             self._because("rows", "address", what, node)
+        elif not factors and self._is_beyond_packed(offset, node, facts):
+            what = f"{name} beyond where the row's data begin or end, at {self._text(offset)}"
+            self._because("rows", "address", what, node)
+
+    def _is_beyond_packed(self, offset: Term, node: Tree, facts: _Facts) -> bool:
+        """Whether no mask or trip keeps a place in packed data between their begin and an end."""
+        places = places_in(offset, self._rows)
+        begins = {content for content, kind in places.items() if kind == "begin"}
+        if not begins:
+            return False
+        given = self._given(node, facts)
+        limits = (content for part in given.exact for content in _contents(part))
+        ends = {each for each in limits if not self._rows.isdisjoint(each.within())} - begins
+        rest = Substitution(dict.fromkeys(begins, ZERO))(offset)
+        first = rest.coefficients.get((), 0)
+        return not ends or (first < 0 and prove(at_least(rest), given) is None)
 
     def _entries(self, formula: Term | Condition, through: Through, node: Tree) -> None:
         """Note integers in memory that are another row's."""
@@ -348,14 +369,19 @@ class Follower:
         places = {(self._tensor(content), place) for content in contents for place in content.at}
         for content in contents:
             name = self._tensor(content)
-            asides = ((place, self._aside(place)) for place in content.at)
-            if any(aside and (name, place - aside) not in places for place, aside in asides):
-                self._because("rows", through, f"what {name} holds for another row", node)
+            for place in content.at:
+                aside, step = self._aside(place)
+                known = self._asides.setdefault(name, {0})
+                known.add(aside)
+                alone = aside and (name, place - aside) not in places
+                if alone or (step and max(known) - min(known) > step):
+                    self._because("rows", through, f"what {name} holds for another row", node)
 
-    def _aside(self, place: Term) -> int:
-        """Return how far a place in a tensor of integers is from its row's part: 0 where it may be.
+    def _aside(self, place: Term) -> tuple[int, int]:
+        """Return how far a place in a tensor of integers is from its row's part, and rows apart.
 
-        Where a row ends is where the next one begins, which is a length with where it begins.
+        Where a row ends is where the next one begins, which is a length with where it begins. So
+        what is one row aside may be the row's own, and what is further aside is not.
         """
         first = place.coefficients.get((), 0)
         steps = [
@@ -363,7 +389,7 @@ class Follower:
             for monomial, number in place.coefficients.items()
             if len(monomial) == 1 and not self._rows.isdisjoint(monomial[0].within())
         ]
-        return first // steps[0] * steps[0] if len(steps) == 1 else 0
+        return (first // steps[0] * steps[0], steps[0]) if len(steps) == 1 else (0, 0)
 
     def _with_strides(self, offset: Term) -> Term:
         """Return an offset in which rows are divided with strides as they are in the call."""
@@ -410,11 +436,7 @@ class Follower:
         A part is what one index along the axes of the rows leaves; it may begin some rows further
         on, the same number for all that is read of the tensor.
         """
-        first = 0 if node.detail[1] is not None else 1
-        masks = [p.detail[0] for p in node.parts[first : first + 1] if p.what == "condition"]
-        given = Given(
-            (*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges
-        )
+        given = self._given(node, facts)
         selecting = _contents(rest)
         self._selecting |= dict.fromkeys(self._tensor(atom) for atom in selecting)
         rest = Substitution(dict.fromkeys(selecting, ZERO))(rest)
@@ -436,6 +458,12 @@ class Follower:
             else:
                 return False
         return True
+
+    def _given(self, node: Tree, facts: _Facts) -> Given:
+        """Return what holds where an element is read."""
+        first = 0 if node.detail[1] is not None else 1
+        masks = [p.detail[0] for p in node.parts[first : first + 1] if p.what == "condition"]
+        return Given((*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges)
 
     def _without_multiples(self, term: Term, stride: int) -> Term:
         """Return an offset without the steps along an outer axis."""

@@ -7,7 +7,7 @@ Integers, conditions and addresses are formulas wherever the symbolic walk follo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -32,13 +32,16 @@ from kvtrace.ir.ops import (
     FUNCTIONS,
     KINDS,
     LOOPS,
+    MODULAR,
+    SIGNED,
     Kind,
     mask_of,
     operator_of,
 )
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.conditions import TRUE, Condition
-from kvtrace.symbolic.functions import quotient, remainder
+from kvtrace.symbolic.bits import wrapped
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, equal, less
+from kvtrace.symbolic.functions import choice, quotient, remainder
 from kvtrace.symbolic.summary import Access, Loop, Summary
 from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
 from kvtrace.symbolic.walk_types import element_of, number_of, shape_of
@@ -54,6 +57,45 @@ _SPECIAL: Final = re.compile(
 _TRIPS: Final = "a loop whose number of trips is not followed"
 
 
+def folded(op: Op, kind: str, parts: Sequence[Tree]) -> Term | Condition | None:
+    """Return the formula of what an op makes of integers, in its width; None: no such.
+
+    The walk has only formulas of what stays in its width.
+    """
+    bits = int(kind[1:]) if kind in ("i1", "i8", "i16", "i32", "i64") else 0
+    if not bits or any(part.what not in ("integer", "condition") for part in parts):
+        return None
+    found: Term | None = None
+    match operator_of(op), [part.detail[0] for part in parts]:
+        case "compare", [Term() as left, Term() as right]:
+            compare = _COMPARING.get(number_of(op, "predicate"))
+            return None if compare is None else compare(left, right)
+        case "where", [Condition() as condition, Term() as then, Term() as otherwise]:
+            found = choice(condition, then, otherwise)
+        case "+", [Term() as left, Term() as right]:
+            found = left + right
+        case "-", [Term() as left, Term() as right]:
+            found = left - right
+        case "*", [Term() as left, Term() as right]:
+            found = left * right
+        case "<<", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
+            found = left * (1 << count)
+        case ">>", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
+            whole = left if op.name in SIGNED else wrapped(left, bits, signed=False)
+            found = quotient(whole, 1 << count, floor=True)
+        case "cast", [Term() as left] if op.name in MODULAR:
+            found = left
+    return None if found is None or bits == 1 else wrapped(found, bits, signed=True)
+
+
+#: Comparisons of signed integers, and whether they are equal, as arith.cmpi numbers them.
+_COMPARING: Final[Mapping[int, Callable[[Term, Term], Condition]]] = {
+    0: equal, 1: lambda left, right: ~equal(left, right), 2: less,
+    3: lambda left, right: at_least(right, left), 4: lambda left, right: less(right, left),
+    5: at_least,
+}  # fmt: skip
+
+
 class TooLarge(KvtraceError):
     """The tree of an element has too many nodes to be followed."""
 
@@ -66,7 +108,8 @@ class Elements:
     `written` rewrites a formula of the kernel as its meaning is to be compared: numbers in place of
     arguments, the output's coordinates in place of programs and lanes. `name` names an argument,
     `located` rewrites a byte offset in one. `floats` are types and bits of floats that are numbers
-    in place of arguments.
+    in place of arguments. `wrapping` are ids of values that are built op by op, as integers may
+    leave their width there.
     """
 
     def __init__(
@@ -77,8 +120,10 @@ class Elements:
         name: Callable[[int], str],
         located: Callable[[int, Term], Term] = lambda _, offset: offset,
         floats: Mapping[int, tuple[str, int]] = {},
+        wrapping: Collection[int] = (),
     ) -> None:
         self._floats = floats
+        self._wrapping = wrapping
         self.summary = summary
         self.places: dict[Tree, Op] = {}
         """The op of this kernel that each node was made for; other kernels may share the node."""
@@ -208,7 +253,8 @@ class Elements:
 
     def _of(self, value: Value, at: Coordinates, level: int) -> Tree:
         known = self.summary.values.get(value.id)
-        if isinstance(known, Term | Condition) and is_followed(known):
+        wraps = value.id in self._wrapping
+        if isinstance(known, Term | Condition) and is_followed(known) and not wraps:
             shape = shape_of(value.type)
             if isinstance(known, Term):
                 formula = self.term(known, at, shape)
@@ -297,6 +343,11 @@ class Elements:
         if operator_of(op) in COMMUTATIVE and len(parts) == 2:
             parts.sort(key=hash)
         kind = str(element_of(op.results[position].type))
+        formula = folded(op, kind, parts)
+        if isinstance(formula, Condition):
+            return tree("condition", (formula,), (), op.index)
+        if formula is not None:
+            return tree("integer", (formula, kind), (), op.index)
         return tree("op", (op.name, attributes_of(op), kind, position), tuple(parts), op.index)
 
     def _called(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:

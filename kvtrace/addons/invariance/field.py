@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from math import frexp
 from time import monotonic
 from typing import Any, Final, Literal
 
@@ -29,6 +31,7 @@ from kvtrace.addons.invariance.numbers import (
     Numbers,
     chosen,
     constant,
+    difference_of,
     extreme,
     infinite,
     inverse,
@@ -37,10 +40,12 @@ from kvtrace.addons.invariance.numbers import (
     sum_of,
 )
 from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound
+from kvtrace.ir.floats import bits_from_float, float_from_bits
 from kvtrace.ir.ops import KINDS
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.conditions import Condition
-from kvtrace.symbolic.terms import Resolve, Symbol, Term
+from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
+from kvtrace.symbolic.functions import Choice, single
+from kvtrace.symbolic.terms import Atom, Resolve, Symbol, Term
 
 Arithmetic = Literal["ordered", "sums", "exact"]
 
@@ -50,11 +55,24 @@ _AXES: Final = _LEVELS + 1
 _SUMS: Final = frozenset({"+", "-", "negate"})
 _SMALL: Final = 8
 """Integers in memory are below this number, or near a number that formulas compare them with."""
+_SPREAD: Final = np.asarray(
+    [*range(-8, 0), *(sign * ((5 << n) + n) for n in range(1, 60) for sign in (-1, 1))], np.int64
+)
+"""What integers that are data alone may be as well."""
 _EXPONENTIAL: Final = "'__nv_exp"
 """How the symbols of libdevice's exponentials of both bases begin; `expm1` has no limit of 0."""
 _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
 _GREATER, _LESS, _UNEQUAL = "2", "4", "13"
 """Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
+_ROOTS: Final = frozenset({"math.sqrt", "math.rsqrt", "tt.precise_sqrt"})
+_TURNED: Final = {4: 2, 5: 3, 11: 9, 12: 10}
+"""For `olt`, `ole`, `ult` and `ule` what they are with operands exchanged."""
+_STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
+"""For `oge`, `ole`, `uge` and `ule` what they are of numbers that differ."""
+_NEGATED: Final = {8: 6, 9: 5, 10: 4, 13: 1, 14: 7}
+"""For `ueq`, `ugt`, `uge`, `une` and `uno` what holds where they do not."""
+_TRUE: Final[Numbers] = np.asarray(1, np.uint64)
+_MOST_HELD: Final = 1 << 63
 _MOST_ELEMENTS: Final = 1 << 22
 _MOST_TRIPS: Final = 1 << 12
 _MOST_ROUNDS: Final = 1 << 8
@@ -79,6 +97,7 @@ class Points:
         arithmetic: Arithmetic,
         integers: Sequence[int] = (),
         deadline: float = float("inf"),
+        data: Collection[object] = (),
     ) -> None:
         """Say what is in memory, and how it is computed with.
 
@@ -87,8 +106,10 @@ class Points:
             arithmetic: What the operations of floats become.
             integers: Integers that memory may hold besides small ones.
             deadline: When an evaluation is given up, by `time.monotonic`.
+            data: Keys of integers that are data alone: they may be negative, or large.
 
         """
+        self._data = data
         self._seed = seed
         self._arithmetic: Arithmetic = arithmetic
         self._integers = np.asarray((*range(_SMALL), *integers), np.int64)
@@ -101,7 +122,11 @@ class Points:
         places = [np.asarray(each, np.int64) for each in at]
         with np.errstate(over="ignore"):
             picked = mixed(self._seed, 3, _named(symbol.key), *places)
-        return self._integers[(picked % np.uint64(self._integers.size)).astype(np.int64)]
+        some = self._integers
+        if symbol.key in self._data:
+            spread = _SPREAD[(symbol.low <= _SPREAD) & (symbol.high >= _SPREAD)]
+            some = np.append(np.tile(some, 1 + spread.size // some.size), spread)
+        return some[(picked % np.uint64(some.size)).astype(np.int64)]
 
     def values(self, tree: Tree, coordinates: Mapping[Symbol, NDArray[np.int64]]) -> Numbers:
         """Return the values of a tree, whose numbers are bound, at elements of the output.
@@ -122,6 +147,25 @@ class Points:
             self.work += run.work
             self.largest = max(self.largest, run.largest)
         return np.broadcast_to(found, (1,) * _LEVELS + (count,)).reshape(count)
+
+
+def data_of(trees: Iterable[Tree], placing: Iterable[Condition]) -> frozenset[object]:
+    """Return keys of integers in memory that are in values alone.
+
+    They lead to no element of memory, end no loop, and are not in `placing`: where stores write.
+    """
+    values, others = set[object](), set[object]()
+    for node in (node for tree in trees for node in tree.walk()):
+        keys = values if node.what in ("integer", "condition") else others
+        keys |= {atom.key for each in node.formulas() for atom in _contents(each)}
+    others |= {atom.key for each in placing for atom in _contents(each)}
+    return frozenset(values - others)
+
+
+def _contents(formula: Term | Condition) -> Iterator[Symbol]:
+    for atom in formula.atoms():
+        if isinstance(atom, Symbol) and atom.kind == "content":
+            yield atom
 
 
 def integers_of(trees: Iterable[Tree]) -> tuple[int, ...]:
@@ -207,6 +251,25 @@ def _comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
     return (predicate, node.parts[0], node.parts[1])
 
 
+def _is_one(node: Tree) -> bool:
+    if node.what != "constant" or node.parts:
+        return False
+    kind, bits = node.detail
+    return constant(kind, bits[0]) == 1
+
+
+def _power_of_two(node: Tree) -> int | None:
+    """Return the inverse of a constant that is a power of two, and not too large for one."""
+    if node.what != "constant" or node.parts:
+        return None
+    kind, bits = node.detail
+    value = float_from_bits(bits[0], kind) if kind.startswith(("f", "bf")) else 0.0
+    if not 2.0**-10 <= abs(value) <= 2.0**10 or frexp(abs(value))[0] != 0.5:
+        return None
+    inverted = 1 / value
+    return constant(kind, bits_from_float(inverted, kind))
+
+
 def _is_relaxed(attributes: Sequence[tuple[str, str]]) -> bool:
     """Whether an op lets the compiler change what it computes."""
     return any(name == "fastmath" and "none" not in text for name, text in attributes)
@@ -257,11 +320,12 @@ class _Evaluation:
         match node.what:
             case "integer":
                 value = self._integer(detail[0])
-                if detail[1] == "i1":
+                inner = self._rare_truths(detail[0])
+                if detail[1] == "i1" and not inner:
                     return (value & 1).astype(np.uint64)
-                return mixed(self._seed, 1, value)
+                return mixed(self._seed, 1, value, *inner)
             case "condition":
-                return self._truth(detail[0]).astype(np.uint64)
+                return self._decided(detail[0])
             case "constant":
                 return self._constant(node)
             case "argument":
@@ -285,16 +349,42 @@ class _Evaluation:
     # -- formulas --------------------------------------------------------------------------------
 
     def _integer(self, term: Term) -> NDArray[np.int64]:
+        if _is_beyond(term):
+            raise NotEvaluated("it has integers beyond 64 bits")
         try:
             return np.asarray(term.values(self._env, self._content), np.int64)
         except KeyError as error:
             raise NotEvaluated(f"it depends on {error}") from error
 
     def _truth(self, condition: Condition) -> NDArray[np.bool_]:
+        if _is_beyond(condition):
+            raise NotEvaluated("it has integers beyond 64 bits")
         try:
             return np.asarray(condition.values(self._env, self._content))
         except KeyError as error:
             raise NotEvaluated(f"it depends on {error}") from error
+
+    def _decided(self, condition: Condition) -> Numbers:
+        """Return a condition's truth: a random function of what the numbers tried may never be."""
+        if not _is_rare(condition):
+            return self._truth(condition).astype(np.uint64)
+        if isinstance(condition, Not):
+            return difference_of(_TRUE, self._decided(condition.inner))
+        if isinstance(condition, And | Or):
+            join = TRUTHS["&" if isinstance(condition, And) else "|"]
+            return reduce(join, map(self._decided, condition.parts))
+        assert isinstance(condition, AtLeast | Equal)
+        value, inner = self._integer(condition.term), self._rare_truths(condition.term)
+        if isinstance(condition, Equal):
+            return mixed(self._seed, 17, np.abs(value), *inner)
+        truth = mixed(self._seed, 18, np.where(value < 0, ~value, value), *inner)
+        return np.where(value < 0, difference_of(_TRUE, truth), truth)
+
+    def _rare_truths(self, term: Term) -> list[Numbers]:
+        """Return what decides between integers of a formula, where numbers tried may never do."""
+        choices = (atom for atom in term.atoms() if isinstance(atom, Choice))
+        rare = {atom.condition for atom in choices if _is_rare(atom.condition)}
+        return [self._decided(each) for each in sorted(rare, key=repr)]
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -330,7 +420,14 @@ class _Evaluation:
             least, nans = extremes
             return extreme(values[-2], values[-1], least=least, nans=nans)
         if operator == "where":
+            either = None if self._ordered else _comparison(node.parts[0])
+            if either is not None and {*either[1:]} == {*node.parts[1:]}:
+                # whichever of equal numbers is chosen, only the sign of a zero differs
+                predicate = _STRICT.get(int(either[0]), int(either[0]))
+                values[0] = self._compared(str(predicate), *either[1:])
             return chosen(*values)
+        if (compared := _comparison(node)) is not None and not _is_relaxed(attributes):
+            return self._compared(*compared)
         if kind == "i1" and operator in TRUTHS:
             return TRUTHS[operator](*values)
         floats = kind.startswith(("f", "bf"))
@@ -338,12 +435,19 @@ class _Evaluation:
             return values[0]  # every number of the narrower type is one of the wider
         if name in ("arith.sitofp", "arith.uitofp") and node.parts[0].what == "integer":
             exact = self._integer(node.parts[0].detail[0])
+            if name == "arith.uitofp":
+                exact = exact & ((1 << int(node.parts[0].detail[1][1:])) - 1)
             if kind == "f32" and (np.abs(exact) < 1 << 24).all():
                 return (exact % PRIME).astype(np.uint64)
+        if name == "arith.divf" and (by := _power_of_two(node.parts[1])) is not None:
+            name, values = "arith.mulf", [values[0], np.full_like(values[1], by)]
+            operator = "*"
         value = None
         is_exact = self._arithmetic == "exact"
         if floats and operator in RING and (is_exact or (operator in _SUMS and not self._ordered)):
             value = RING[operator](*values)
+        elif is_exact and name in _ROOTS:
+            value = self._root(node)
         elif name == "arith.divf" and is_exact:
             value = product_of(values[0], inverse(values[1]))
         elif name == "arith.mulf" and not _is_relaxed(attributes):
@@ -357,6 +461,30 @@ class _Evaluation:
         if operator == "extern" and any(_EXPONENTIAL in text for _, text in attributes):
             operator = "exp"
         return infinite(operator, values, value) if floats else value
+
+    def _root(self, node: Tree) -> Numbers:
+        """Return a square root, or its inverse, which is the root of the inverse."""
+        (given,) = node.parts
+        inverted = node.detail[0] == "math.rsqrt"
+        if given.what == "op" and given.detail[0] == "arith.divf" and _is_one(given.parts[0]):
+            given, inverted = given.parts[1], not inverted
+        root = mixed(self._seed, 20, self.of(given))
+        return inverse(root) if inverted else root
+
+    def _compared(self, predicate: str, one: Tree, other: Tree) -> Numbers:
+        """Return the truth of a comparison of floats: one for all ways to write it."""
+        number = int(predicate)
+        if number in _TURNED:
+            number, one, other = _TURNED[number], other, one
+        negated = number in _NEGATED
+        values = [self.of(one), self.of(other)]
+        number = _NEGATED.get(number, number)
+        if number in _TURNED:
+            number, values = _TURNED[number], values[::-1]
+        if number not in _TURNED.values():
+            values = [np.minimum(*values), np.maximum(*values)]
+        truth = mixed(self._seed, 19, number, *values)
+        return difference_of(_TRUE, truth) if negated else truth
 
     def _multiplied(self, kind: str, left: Numbers, right: Numbers) -> Numbers:
         """Multiply two floats where products are random functions."""
@@ -547,6 +675,53 @@ def _definitions(
         for own in extents
     ]
     return pairs, envs
+
+
+def _is_beyond(formula: Term | Condition) -> bool:
+    """Whether a formula of integers in memory may have a part that 64 bits do not hold.
+
+    What counts programs, lanes and trips is far from that in any launch.
+    """
+    if not any(_contents(formula)):
+        return False
+    parts = [part for atom in formula.atoms() for part in getattr(atom, "arguments", ())]
+    terms = [formula] if isinstance(formula, Term) else []
+    return any(
+        not (part.low >= -_MOST_HELD and part.high < _MOST_HELD) and any(_contents(part))
+        for part in (*terms, *parts)
+    )
+
+
+def _is_rare(condition: Condition) -> bool:
+    """Whether integers in memory decide a condition, and no numbers tried may show both ways."""
+    if isinstance(condition, AtLeast | Equal):
+        return _is_of_data(condition.term)
+    return any(isinstance(part, Condition) and _is_rare(part) for part in condition.inside())
+
+
+def _is_of_data(term: Term) -> bool:
+    """Whether a formula is of integers in memory, and not of how far they are from a place.
+
+    `integers_of` and small integers are near places.
+    """
+    monomials = [each for each in term.coefficients if each]
+    of_data = [each for each in monomials if any(any(_contents(atom.term)) for atom in each)]
+    return bool(of_data) and (
+        len(of_data) == len(monomials)
+        or any(
+            len(each) > 1 or abs(term.coefficients[each]) != 1 or not _is_tried(each[0])
+            for each in of_data
+        )
+    )
+
+
+def _is_tried(atom: Atom | None) -> bool:
+    """Whether an atom is any of the numbers that are tried for integers in memory."""
+    if isinstance(atom, Choice):
+        return not _is_rare(atom.condition) and all(
+            _is_tried(single(way)) for way in (atom.then, atom.otherwise) if any(_contents(way))
+        )
+    return isinstance(atom, Symbol)
 
 
 def _along(level: int, extent: int) -> NDArray[np.int64]:

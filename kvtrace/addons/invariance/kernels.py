@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from math import inf, prod
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -18,17 +20,21 @@ from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir.floats import FORMATS, bits_from_float
+from kvtrace.ir.flow import flow_of
+from kvtrace.ir.ops import KINDS
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction
+from kvtrace.symbolic.decide import Given
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.summary import BlockPointer
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term, lane
+from kvtrace.verdicts.arithmetic import fits
 from kvtrace.verdicts.binding import BoundCall
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Axis, Output
     from kvtrace.addons.invariance.trees import Tree
-    from kvtrace.ir import Op
+    from kvtrace.ir import Op, Value
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
@@ -62,14 +68,15 @@ class Kernel:
             names: The arguments' where they are not to be called as in the source.
             growing: For arguments by position, the axes that are longer in other recorded calls.
             deadline: When trees are given up, by `time.monotonic`.
-            here: Whether it is about this call alone: trees may be simplified by its numbers.
+            here: Whether it is about this call alone: trees may be simplified by its numbers, but
+                not by what its tensors hold.
 
         """
         self.call = call
         self._growing = growing
         self._loads: dict[Tree, set[int]] = {}
         self._here = here
-        self.bound = BoundCall(call)
+        self.bound = BoundCall(_without_contents(call) if here else call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
         own = (value.name.lstrip("%") for value in arguments)
@@ -90,6 +97,11 @@ class Kernel:
         }
         return Ranges(known)
 
+    @cached_property
+    def _counted(self) -> frozenset[Symbol]:
+        """Numbers that count something: they are 2 or more here; a 1 may be a switch."""
+        return frozenset(each for each in self._scalars() if self.bound.ranges.of(each)[0] > 1)
+
     def _scalars(self) -> Iterator[Symbol]:
         for value in self.summary.values.values():
             if isinstance(value, Term | Condition):
@@ -104,6 +116,10 @@ class Kernel:
         """Return the tensor that was passed for an argument."""
         given = None if position is None else self.call.arguments[position]
         return given if isinstance(given, TensorArgument) else None
+
+    def growing_axes(self, position: int) -> frozenset[int]:
+        """Return which axes of a tensor are longer in other recorded calls."""
+        return frozenset(self._growing.get(position, ()))
 
     def growing(self, position: int | None) -> frozenset[int]:
         """Return the steps, in bytes, of a tensor's axes that grow with the batch, as calls show.
@@ -190,6 +206,7 @@ class Kernel:
                 self.name,
                 self._by_indices if indexed else lambda _, offset: offset,
                 self._floats() if self._here else {},
+                self._wrapping if self._here else (),
             )
         else:
             elements = Elements(self.summary, term, condition, self.name)
@@ -202,6 +219,25 @@ class Kernel:
         if bound:
             self.places |= elements.places
         return found
+
+    @cached_property
+    def _wrapping(self) -> frozenset[int]:
+        """Values made of integers in memory whose arithmetic may leave its width, by their ids."""
+        flow, given = flow_of(self.summary.module), Given((), Ranges({}))
+        waiting: list[Value] = []
+        for each in self.summary.arithmetic:
+            ideal = self._as_bound(each.result, indexed=False)
+            if ideal.symbols("content") and not fits(replace(each, result=ideal), given):
+                waiting += each.op.results
+        found = {value.id for value in waiting}
+        while waiting:
+            value = waiting.pop()
+            made = (op.results for op in flow.uses(value) if not KINDS[op.name].effect)
+            for result in (*chain.from_iterable(made), *flow.copies(value)):
+                if result.id not in found:
+                    found.add(result.id)
+                    waiting.append(result)
+        return frozenset(found)
 
     def end_deadline(self) -> None:
         """Let trees take any time from here on."""
@@ -238,7 +274,7 @@ class Kernel:
         self, output: Output, *, here: bool
     ) -> tuple[Callable[[Term], Term], Callable[[Condition], Condition]]:
         """Return what simplifies formulas by what holds in any call, and in this call if asked."""
-        simple = Simplifier(output, self.sizes)
+        simple = Simplifier(output, self.sizes, self._counted)
         if not here:
             return simple.term, simple.condition
         last = Simplifier(output, self.bound.ranges)
@@ -443,3 +479,16 @@ def _units(tensor: TensorArgument) -> tuple[int, ...]:
         for axis in reversed(range(len(tensor.shape) - 1))
     )
     return (*inner, tensor.element.bytes) if tensor.shape else ()
+
+
+def _without_contents(call: Call) -> Call:
+    """Return a call of whose tensors no contents are known."""
+    tensors = [each for each in call.arguments if isinstance(each, TensorArgument)]
+    storages = {id(each.storage): replace(each.storage, data=None) for each in tensors}
+    arguments = tuple(
+        replace(each, storage=storages[id(each.storage)])
+        if isinstance(each, TensorArgument)
+        else each
+        for each in call.arguments
+    )
+    return replace(call, arguments=arguments)

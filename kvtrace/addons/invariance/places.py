@@ -32,6 +32,7 @@ from kvtrace.addons.invariance.digits import (
     solvable,
     step_of,
 )
+from kvtrace.symbolic.bits import Bitwise, bitwise
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
 from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
@@ -336,6 +337,8 @@ class _Coordinates:
 
         """
         atom = solvable(position, self._replaced)
+        if atom is None and (flipped := self._flipped(position)) is not None:
+            return flipped, True
         if atom is None:
             return self._renamed(position - position.coefficients.get((), 0)), False
         low, high = self._ranges_of_sizes.interval(position)
@@ -344,6 +347,20 @@ class _Coordinates:
         rest = position - atom.term * sign
         self._replace(atom, (own.term - rest) * sign, position, own.term)
         return own, True
+
+    def _flipped(self, position: Term) -> Symbol | None:
+        """Number an index of which some bits are flipped, as where programs exchange their rows."""
+        exchange = single(position)
+        if not isinstance(exchange, Bitwise) or exchange.operator != "xor":
+            return None
+        index, flips = exchange.arguments
+        atom = solvable(index, self._replaced)
+        if atom is None or flips.constant is None or flips.constant < 0 or index.low < 0:
+            return None
+        own, sign = self._coordinate(0, MOST), index.coefficients[(atom,)]
+        back = bitwise("xor", own.term, flips.constant, exchange.bits)
+        self._replace(atom, (back - (index - atom.term * sign)) * sign)
+        return own
 
     def _coordinate(self, low: int, high: int) -> Symbol:
         self._count += 1

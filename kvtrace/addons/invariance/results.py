@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 from time import monotonic
@@ -20,7 +20,7 @@ from kvtrace.addons.invariance.batches import (
     worst_comparison,
 )
 from kvtrace.addons.invariance.compared import Comparison
-from kvtrace.addons.invariance.coordinates import Unfollowed, led_by, pin
+from kvtrace.addons.invariance.coordinates import Unfollowed, is_number, led_by, pin
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.places import coordinates_of
@@ -32,6 +32,7 @@ from kvtrace.addons.invariance.witness import (
     Witness,
     batch_axes,
     between,
+    in_other_order,
     with_other_rows,
 )
 from kvtrace.analysis.progress import Shown, unshown
@@ -39,6 +40,8 @@ from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.walk import summarise
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
     from kvtrace.ir import Op
     from kvtrace.schema.trace import Run, Selection
+    from kvtrace.symbolic.conditions import Condition
 
 Order = Literal["program", "compiled"]
 """What fixes the order of a value's operations: the TTIR alone, or how one variant was compiled."""
@@ -53,10 +57,15 @@ Order = Literal["program", "compiled"]
 _WORST: Final[tuple[Outcome, ...]] = ("unknown", "depends", "whole", "proven")
 _ORDERING: Final = ("num_warps", "num_ctas")
 """Compile options that decide how sums across lanes are ordered."""
+_GROUP: Final = 4
+"""Warps that multiply together."""
 _Options: TypeAlias = "dict[int, dict[str, object]]"
 """Compile options by the id of a call."""
 _MOST_WITNESSES: Final = 4
 """So many pairs of calls are evaluated to find a row with two values."""
+_MOST_ROWS: Final = 65
+_MOST_FIXED: Final = 1 << 20
+"""Rows, and numbers, up to which rows are sought that a guard leaves out."""
 _WITNESS_SECONDS: Final = 5.0
 """So long evaluations are begun for that."""
 _MOST_CALLS: Final = 8
@@ -101,10 +110,14 @@ class OutputResult:
         constant: Tensors of integers that are assumed to hold the same in all batches.
         options: Compile options that are not the same at all sizes of the batch, with the values.
         order: What fixes the order of its sums.
+        ordered_by: What the compiled code orders in it: sums across lanes, products of matrices.
         determinism: Whether the kernel leaves the same when it runs again.
         across: Recorded launches at several sizes of the batch; None: there is one size.
         witness: Two values of one row, shown by the evaluator; None: none was found or sought.
         row_axes: Which axes of the tensor number the rows.
+        leaving: Guards that may leave out rows, with the row's number and the names of numbers.
+        collected: Axes of the grid along which programs update the same elements; None: none do.
+        is_certain: Whether what it depends on was seen to change what is stored, or in which order.
         unseen: Numbers of rows that other kernels were launched for and this one was not: there the
             program may use another kernel.
         uncompared: Sizes of the batch at which other extents differ, too, so that nothing compares.
@@ -129,10 +142,14 @@ class OutputResult:
     determinism: Determinism
     assumed: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
+    ordered_by: frozenset[str] = frozenset()
     options: tuple[str, ...] = ()
     across: Across | None = None
     witness: Witness | None = None
     row_axes: frozenset[int] = frozenset()
+    leaving: tuple[tuple[Condition, Symbol, Mapping[Symbol, str]], ...] = ()
+    collected: frozenset[int] | None = None
+    is_certain: bool = False
     uncompared: int = 0
     unseen: tuple[int, ...] = ()
     calls: int = 1
@@ -300,6 +317,8 @@ def _add(
         if known is None:
             known = _result(call, verdict, determinism)
             known.row_axes = _row_axes(verdict, kernel)
+            known.leaving = _leaving(verdict, kernel)
+            known.collected = verdict.collected
             found[verdict.argument, number] = known
             batch = _batch(known, verdict, kernel, variant)
         elif verdict.ambiguous and variant in known.variants:
@@ -311,6 +330,27 @@ def _add(
         if batch is not None:
             known.launched[variant] = batch.rows
             _keep_tree(known, verdict, kernel, batch)
+
+
+def _leaving(
+    verdict: RowVerdict, kernel: Kernel
+) -> tuple[tuple[Condition, Symbol, Mapping[Symbol, str]], ...]:
+    """Return the guards of an output's only store that may leave out rows."""
+    stores = (each for each in kernel.summary.accesses if each.kind != "load")
+    if sum(each.argument == verdict.access.argument for each in stores) > 1:
+        return ()
+    return tuple(
+        (
+            part,
+            verdict.rows[0].coordinate,
+            {
+                each: kernel.scalar(each)
+                for each in part.atoms()
+                if isinstance(each, Symbol) and is_number(each)
+            },
+        )
+        for part in verdict.leaving
+    )
 
 
 def _row_axes(verdict: RowVerdict, kernel: Kernel) -> frozenset[int]:
@@ -344,6 +384,7 @@ def _merge(known: OutputResult, other: OutputResult) -> None:
         setattr(known, name, tuple(dict.fromkeys((*getattr(known, name), *getattr(other, name)))))
     if other.order == "compiled":
         known.order = "compiled"
+    known.ordered_by |= other.ordered_by
     if known.determinism.answer == "proven":
         known.determinism = other.determinism
 
@@ -359,14 +400,15 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
             for each in verdict.reasons
         ),
         tuple(sorted(own)), tuple(sorted(shared)), verdict.scalars, verdict.sizes,
-        verdict.selecting, _order(verdict.tree), determinism, verdict.assumed, verdict.shared,
+        verdict.selecting, "compiled" if (ordered := _ordered_by(verdict.tree)) else "program",
+        determinism, verdict.assumed, verdict.shared, ordered,
     )  # fmt: skip
 
 
-def _order(tree: Tree | None) -> Order:
-    """Say what fixes an order: of a sum across lanes it is the layout that the compiler chose."""
+def _ordered_by(tree: Tree | None) -> frozenset[str]:
+    """Return what the layout that the compiler chose orders in a tree."""
     nodes: Iterable[Tree] = () if tree is None else tree.walk()
-    return "compiled" if any(n.what in ("reduction", "product") for n in nodes) else "program"
+    return frozenset(node.what for node in nodes) & {"reduction", "product"}
 
 
 def _place(op: Op) -> Place:
@@ -416,13 +458,13 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
 
 
 def _shared_shapes(result: OutputResult, kernel: Kernel, rows: int) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of what all rows share, without axes as long as the batch."""
+    """Return the shapes of what all rows share, without axes that are as long as the batch is."""
     found = []
-    for name in result.shared:
-        if name in kernel.names:
-            tensor = kernel.tensor(kernel.names.index(name))
-            if tensor is not None:
-                found.append(tuple(-1 if extent == rows else extent for extent in tensor.shape))
+    for position in (kernel.names.index(name) for name in result.shared if name in kernel.names):
+        tensor, growing = kernel.tensor(position), kernel.growing_axes(position)
+        if tensor is not None:
+            extents = enumerate(tensor.shape)
+            found.append(tuple(-1 if n == rows and axis in growing else n for axis, n in extents))
     return tuple(found)
 
 
@@ -430,6 +472,7 @@ def _compare(result: OutputResult, options: _Options) -> None:
     """Compare launches that differ in the size of the batch; look for a witness where trees do."""
     kept = with_most_sizes(result.kept.values())
     _note_stored(result, kept)
+    _note_left_out(result, kept)
     _note_options(result, kept, options)
     recorded = {each.batch.rows for own in result.kept.values() for each in own}
     result.uncompared = len(recorded) - sizes_of(kept) if kept else 0
@@ -437,6 +480,8 @@ def _compare(result: OutputResult, options: _Options) -> None:
         text = f"how a launch at {missed} rows computes one: its elements are not followed"
         result.why = (*result.why, Why("unknown", "address", text, result.place))
         result.verdict = "unknown"
+    if result.verdict == "proven" and result.collected is not None:
+        _note_collected(result, kept)
     trees = by_tree(kept) if sizes_of(kept) > 1 else {}
     if trees:
         comparison = worst_comparison(trees)
@@ -453,10 +498,21 @@ def _compare(result: OutputResult, options: _Options) -> None:
                 differ=comparison.relation not in ("same", "equal"),
                 numbers=_differing_names(result, kept),
             )
+    if result.verdict == "unknown" and result.witness is None:
+        result.witness = _of_orders(kept)
     if result.witness is not None:
         result.verdict = "violation"
-    elif result.verdict == "depends" and not _is_seen(result):
+    elif result.verdict == "depends" and not _is_seen(result, rounds=any(map(_rounds, trees))):
         result.verdict = "unknown"
+
+
+def _of_orders(kept: Sequence[Kept]) -> Witness | None:
+    """Look for an element that atomic updates leave as the order of programs decides."""
+    for each in kept[:1]:
+        accesses = summarise(each.call.module).accesses
+        if any(access.kind == "atomic" for access in accesses):
+            return in_other_order(each.call, each.position)
+    return None
 
 
 def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
@@ -491,6 +547,59 @@ def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
             result.witness = Witness(
                 element, f"{sizes[0]} rows", f"{size} rows", (states[0], states[1])
             )
+
+
+def _note_left_out(result: OutputResult, kept: Sequence[Kept]) -> None:
+    """Note a row that a guard leaves out at a size of the batch that no launch had.
+
+    A number is that of the rows if it is so in launches of several sizes; others stay as they are.
+    """
+    if sizes_of(kept) < 2:
+        return
+    given = [
+        (
+            each.batch.rows,
+            {a.name: a.value for a in each.call.arguments if isinstance(a, ScalarArgument)},
+        )
+        for each in kept
+    ]
+    for part, row, names in result.leaving:
+        known = {name: {numbers.get(name) for _, numbers in given} for name in names.values()}
+        counts = {n for n in known if all(numbers.get(n) == rows for rows, numbers in given)}
+        same = {name: next(iter(values)) for name, values in known.items() if len(values) == 1}
+        fixed = {
+            name: value
+            for name, value in same.items()
+            if isinstance(value, int) and 0 <= value < _MOST_FIXED
+        }
+        if counts | fixed.keys() != known.keys():
+            continue
+        ends = (value + 1 for value in fixed.values())
+        for count in (*range(1, _MOST_ROWS), *ends):
+            numbers = {each: count if n in counts else fixed[n] for each, n in names.items()}
+            stored = np.broadcast_to(part.values({row: np.arange(count), **numbers}), (count,))
+            if not stored.all():
+                text = f"row {int(np.argmin(stored))} of {count} is not stored"
+                _note(result, Why("size", "guard", text, result.place))
+                result.is_certain = True
+                break
+
+
+def _note_collected(result: OutputResult, kept: Sequence[Kept]) -> None:
+    """Note what is open of elements that several programs update.
+
+    How many do, the host says: as many at all sizes of the batch, as far as launches show.
+    """
+    assert result.collected is not None
+    grids = {tuple(each.batch.grid[axis] for axis in result.collected) for each in kept}
+    if result.determinism.answer != "proven":
+        text = "an atomic update, of which programs may have an order"
+    elif sizes_of(kept) < 2 or len(grids) > 1:
+        text = "an atomic update by programs, as many as the grid of a launch has"
+    else:
+        return
+    result.why = (*result.why, Why("unknown", "data", text, result.place))
+    result.verdict = "unknown"
 
 
 def _note(result: OutputResult, why: Why) -> None:
@@ -531,8 +640,12 @@ def _positions(call: Call, names: Sequence[str]) -> list[int]:
 
 
 def _note_options(result: OutputResult, kept: Sequence[Kept], options: _Options) -> None:
-    """Note compile options that are not the same at all sizes of the batch."""
-    found = []
+    """Note compile options that are not the same at all sizes of the batch.
+
+    Warps share the rows and columns of a product, never its K, in all layouts of Triton. They
+    decide which instruction multiplies: with whole groups of four, NVIDIA's takes any number.
+    """
+    found, decisive = [], "reduction" in result.ordered_by
     for name in _ORDERING:
         values: dict[int, set[object]] = {}
         for each in kept:
@@ -540,9 +653,12 @@ def _note_options(result: OutputResult, kept: Sequence[Kept], options: _Options)
         if len({frozenset(each) for each in values.values()}) > 1:
             known = sorted(set().union(*values.values()) - {None}, key=str)
             found.append(f"{name} {' or '.join(map(str, known))}")
+            in_groups = all(isinstance(each, int) and each % _GROUP == 0 for each in known)
+            decisive |= name != "num_warps" or not in_groups
     result.options = tuple(found)
-    if found and result.order == "compiled":
+    if found and decisive and result.order == "compiled":
         text = f"{', '.join(found)}, which order sums across lanes in the compiled code"
+        result.is_certain = True
         _note(result, Why("size", "data", text, result.place))
 
 
@@ -553,14 +669,29 @@ def _missed(result: OutputResult) -> int | None:
     return min(missed) if len(result.launched) > 1 and missed else None
 
 
-def _is_seen(result: OutputResult) -> bool:
-    """Whether trees were seen to differ, or what a value depends on needs no proof."""
+def _rounds(tree: Tree) -> bool:
+    """Whether a tree computes with floats; integers are the same in whichever order."""
+    nodes = (node for node in tree.walk() if node.what in ("op", "product"))
+    return any(node.what == "product" or node.detail[2].startswith(("f", "bf")) for node in nodes)
+
+
+def _is_seen(result: OutputResult, *, rounds: bool) -> bool:
+    """Whether trees were seen to differ, or what a value depends on needs no proof.
+
+    What is not shown to be the row's own may be the same in all batches: then trees that differ
+    show nothing, unless they have the same parts in another order, nor do numbers in what finds it.
+    Nor do trees of integers: their sums have no order.
+    """
+    followed = all(why.cause in ("size", "update") for why in result.why)
     across = None if result.across is None else result.across.comparison
-    unlike = across is not None and across.relation not in ("same", "equal")
-    if across is not None and unlike and across.evaluated:
-        return True
-    other = _other_tree(result, across) if across is not None and unlike else None
-    return any(why.cause in ("update", "size") and why != other for why in result.why)
+    other = None
+    if across is not None and across.relation not in ("same", "equal"):
+        if rounds and across.evaluated and (followed or across.relation != "different"):
+            return True
+        other = _other_tree(result, across)
+    sizes = (why for why in result.why if why.cause == "size" and why != other)
+    in_value = any(followed or why.through in ("integer", "trips") for why in sizes)
+    return in_value or result.is_certain or any(why.cause == "update" for why in result.why)
 
 
 def _other_tree(result: OutputResult, comparison: Comparison) -> Why:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from kvtrace.addons.invariance.begins import stays_when_moved
 from kvtrace.addons.invariance.coordinates import (
     Ambiguous,
     Axis,
@@ -26,6 +27,7 @@ from kvtrace.addons.invariance.dependence import (
     without_contents,
 )
 from kvtrace.addons.invariance.determinism import FREE
+from kvtrace.addons.invariance.digits import placing
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.kernels import Kernel
@@ -40,6 +42,7 @@ from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
+    from kvtrace.symbolic.intervals import Ranges
     from kvtrace.symbolic.summary import Access
 
 Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
@@ -59,7 +62,9 @@ class RowVerdict:
     `rows` are the axes of the output that number the rows, outermost first: as many as it holds
     for. `sizes` are the numbers that say how many rows there are, `scalars` those that the value
     depends on; `selecting` see `Dependence`. `unsplit` has the axes as strides tell them.
-    `ambiguous`: the strides of this call do not tell the axes apart.
+    `ambiguous`: the strides of this call do not tell the axes apart. `leaving` are guards over the
+    row's coordinate and numbers that may leave out rows. `collected` are axes of the grid along
+    which programs update the same elements, by what has no order; None: by one program each.
     """
 
     access: Access
@@ -77,6 +82,8 @@ class RowVerdict:
     shared: tuple[str, ...] = ()
     unsplit: Output | None = None
     ambiguous: bool = False
+    leaving: tuple[Condition, ...] = ()
+    collected: frozenset[int] | None = None
 
     @property
     def op(self) -> Op:
@@ -143,9 +150,15 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
         symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
         telling = symbols & own or symbols & sizes
         placing = any(atom.kind == "programs" or is_placing(atom) for atom in symbols)
-        if placing or (telling and not _is_bound(part, own)):
+        if placing or (telling and not _is_bound(part, own) and not _is_length(part, rows)):
             return False
     return True
+
+
+def _is_length(part: Condition, rows: Sequence[Axis]) -> bool:
+    """Whether a condition says of the row only how long it is, as an end less a begin does."""
+    coordinates = {axis.coordinate for axis in rows}
+    return without_contents(part).isdisjoint(coordinates) and stays_when_moved(part)
 
 
 def _numbering(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
@@ -206,7 +219,8 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
     unsplit = output
     best = _judged(access, output, tree, kernel, 1)
     divisor = _divisor(tree, output.axes[0].coordinate, kernel)
-    if divisor is not None and any(reason.cause == "row" for reason in best.reasons):
+    splits = divisor is not None and _has_whole_parts(divisor, access, output, kernel)
+    if divisor is not None and splits and any(reason.cause == "row" for reason in best.reasons):
         output = split_axis(output, divisor, kernel.bound.ranges.interval(divisor)[1])
         tree = kernel.tree(access, output)
         best = _judged(access, output, tree, kernel, 1)
@@ -235,25 +249,33 @@ def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
     return max(found, key=lambda each: found[each], default=None)
 
 
+def _has_whole_parts(divisor: Term, access: Access, output: Output, kernel: Kernel) -> bool:
+    """Whether the rows of the recorded call are whole sequences of so many."""
+    count = kernel.rows(access.argument, output.axes[:1])
+    low, high = kernel.bound.ranges.interval(divisor)
+    return count is None or low != high or low <= 0 or count % low == 0
+
+
 def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: int) -> RowVerdict:
     """Judge with the first so many axes of an output as the rows."""
     assert access.argument is not None
     simplifier = Simplifier(output, kernel.sizes)
     rows = output.axes[:count]
     sizes = sizes_of_batch(simplifier.active, rows)
+    collected = _collected(access, output, simplifier, kernel)
     batch = Batch(
         rows, sizes, kernel.batched(rows, access.argument), kernel.strides, kernel.bound.ranges,
         _facts(simplifier, output), _extents(access, output.axes, kernel),
-        frozenset(axis.coordinate for axis in output.axes),
+        frozenset(axis.coordinate for axis in output.axes), collected or frozenset(),
     )  # fmt: skip
     located = output.located(simplifier.active)
     own = _numbering(rows, simplifier, access)
-    guards = _guards(located, own, output, simplifier, sizes)
+    guards = _guards(located, own, output, simplifier, sizes, kernel, rows)
     found = Follower(batch, kernel.summary).follow(tree, guards, simplifier.term(access.offset))
     scalars = tuple(dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel))))
     reasons = (
         *found.reasons,
-        *_updates(access),
+        *(_updates(access) if collected is None else ()),
         *_as_many(scalars, found.guarding, access, rows, kernel),
     )
     return RowVerdict(
@@ -261,6 +283,7 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
         tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
         tuple(sorted((*map(kernel.scalar, scalars), *found.floats))), found.selecting,
         tuple(sorted(found.assumed)), tuple(sorted(found.shared)),
+        leaving=tuple(each for each in guards if _is_of_rows(each, rows)), collected=collected,
     )  # fmt: skip
 
 
@@ -270,6 +293,8 @@ def _guards(
     output: Output,
     simplifier: Simplifier,
     sizes: Set[Symbol],
+    kernel: Kernel,
+    rows: Sequence[Axis],
 ) -> list[Condition]:
     """Return the formulas that decide which elements of a row are stored.
 
@@ -280,14 +305,68 @@ def _guards(
     of_first = Substitution(dict.fromkeys(programs, ZERO))
     walking = _walking(output, simplifier, sizes)
     parts = located.substitute(of_first).conjuncts()
-    known = Given(output.facts, simplifier.given.ranges)
+    ranges = simplifier.given.ranges
+    divisions = (fact for part in parts for fact in _divisions(part, ranges))
+    known = Given((*output.facts, *divisions), ranges)
     return [
         part
         for each in parts
         if is_followed(each) and each not in walking
         for part in _without_minimum(each)
-        if not _is_bound(part, own) and not _is_end(part, output) and prove(part, known) is None
+        if (
+            not _is_bound(part, own)
+            or _leaves_out_rows(part, rows, output, simplifier.active, kernel)
+        )
+        and not _is_end(part, output)
+        and prove(part, known) is None
     ]
+
+
+def _divisions(part: Condition, ranges: Ranges) -> Iterator[Condition]:
+    """Yield that quotients by numbers that are passed leave 0 or more, and less than the number."""
+    for atom in part.atoms():
+        if isinstance(atom, Quotient) and atom.arguments[1].constant is None:
+            dividend, divisor = atom.arguments
+            is_down = atom.floor or ranges.interval(dividend)[0] >= 0
+            if is_down and ranges.interval(divisor)[0] > 0:
+                left = dividend - atom.term * divisor
+                yield at_least(left)
+                yield less(left, divisor)
+
+
+def _is_of_rows(part: Condition, rows: Sequence[Axis]) -> bool:
+    """Whether a condition is one of the number of a row and of numbers that are passed."""
+    atoms = {atom for atom in part.atoms() if isinstance(atom, Symbol)}
+    numbers = {atom for atom in atoms if atom.kind == "scalar" and isinstance(atom.key, int)}
+    only = len(rows) == 1 and rows[0].is_index and atoms - numbers == {rows[0].coordinate}
+    return only and bool(numbers)
+
+
+def _leaves_out_rows(
+    part: Condition, rows: Sequence[Axis], output: Output, active: Condition, kernel: Kernel
+) -> bool:
+    """Whether a bound of the rows may leave out some of them at a size that was not recorded.
+
+    The number of rows itself must admit each of them: `4 * tile + 4 <= M` loses those of a tile
+    that is not full. A number that ends an inner axis does not count rows, nor does a constant.
+    """
+    count = kernel.rows(output.access.argument, rows)
+    if len(rows) > 1 or rows[0].is_own or count is None:
+        return False
+    row, ranges = rows[0].coordinate, kernel.bound.ranges
+    atoms = without_contents(part)
+    if any(isinstance(atom, Symbol) and atom.kind in ("content", "programs") for atom in atoms):
+        return False
+    scalars = [atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "scalar"]
+    if not scalars:
+        return (
+            prove(part, Given((at_least(row.term), less(row.term, count + 1)), ranges)) is not None
+        )
+    counting = [each for each in scalars if ranges.of(each) == (count, count)]
+    if counting:
+        below = ((at_least(row.term), less(row.term, each.term)) for each in counting)
+        return all(prove(part, Given(each, kernel.sizes)) is None for each in below)
+    return not sizes_of_batch(active, output.axes[1:]).isdisjoint(scalars)
 
 
 def _without_minimum(part: Condition) -> list[Condition]:
@@ -399,6 +478,31 @@ def _outcome(reasons: Sequence[Reason]) -> Outcome:
     if any(reason.cause == "unknown" for reason in reasons):
         return "unknown"
     return "depends" if reasons else "proven"
+
+
+def _collected(
+    access: Access, output: Output, simplifier: Simplifier, kernel: Kernel
+) -> frozenset[int] | None:
+    """Return along which axes of the grid programs update the same elements, each once.
+
+    None where that is not so: of each element must be known which other programs and lanes update
+    it, and all of them do. That their order does not matter, `determinism_of` says.
+    """
+    stores = [each for each in kernel.summary.accesses if each.kind != "load"]
+    alone = sum(each.argument == access.argument for each in stores) == 1
+    if access.kind != "atomic" or access.operator in FREE or access.loops or not alone:
+        return None
+    places = placing(access.offset)
+    lanes = sum(each.kind == "lane" for each in places)
+    rows = output.axes[0]
+    if rows.is_own or not rows.is_index or lanes < sum(extent > 1 for extent in access.shape):
+        return None
+    if any(map(is_placing, (a for each in places for a in simplifier.term(each.term).atoms()))):
+        return None
+    atoms = (atom for atom in access.active.atoms() if isinstance(atom, Symbol))
+    if any(atom.kind == "program" and atom not in places for atom in atoms):
+        return None
+    return frozenset(range(3)) - {each.key for each in places if each.kind == "program"}
 
 
 def _updates(access: Access) -> tuple[Reason, ...]:

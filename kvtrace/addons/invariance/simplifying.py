@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.invariance.coordinates import is_placing, number_of_coordinate
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Or, at_least, conjunction, less
+from kvtrace.symbolic.conditions import (
+    FALSE,
+    TRUE,
+    AtLeast,
+    Condition,
+    Or,
+    at_least,
+    conjunction,
+    less,
+)
 from kvtrace.symbolic.decide import Given, prove
-from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder, multiples
-from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Term
+from kvtrace.symbolic.functions import (
+    Choice,
+    Maximum,
+    Minimum,
+    Quotient,
+    Remainder,
+    multiples,
+    quotient,
+    remainder,
+    single,
+)
+from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, as_term
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Output
@@ -22,11 +43,13 @@ class Simplifier:
     """Rewrites formulas over an output's coordinates, and simplifies them by its mask.
 
     What it concludes holds for all sizes within `sizes`: numbers of recorded calls are not used.
+    Of numbers alone it concludes something where they are `counted`: others may be switches.
     """
 
-    def __init__(self, output: Output, sizes: Ranges) -> None:
+    def __init__(self, output: Output, sizes: Ranges, counted: Collection[Atom] = ()) -> None:
         self._output = output
         self._sizes = sizes
+        self._counted = counted
         self._conditions: dict[Condition, Condition] = {}
         self._atoms: dict[Atom, Term | None] = {}
 
@@ -78,7 +101,10 @@ class Simplifier:
         if isinstance(part, Or):
             return part
         replaced = self._replaced(part.atoms())
-        return part.substitute(Substitution(replaced)) if replaced else part
+        plain = part.substitute(Substitution(replaced)) if replaced else part
+        if isinstance(plain, AtLeast):
+            plain = at_least(_joined(plain.term))
+        return plain if plain == part or not isinstance(plain, AtLeast) else self._part(plain)
 
     def _plain(self, term: Term) -> Term:
         for _ in range(_MOST_ROUNDS):
@@ -86,7 +112,7 @@ class Simplifier:
             if not replaced:
                 break
             term = Substitution(replaced)(term)
-        return term
+        return _joined(term)
 
     def _replaced(self, atoms: frozenset[Atom]) -> dict[Atom, Term]:
         found = {}
@@ -105,9 +131,9 @@ class Simplifier:
             return None if truth is None else atom.then if truth else atom.otherwise
         if not isinstance(atom, Quotient | Remainder | Minimum | Maximum):
             return None
-        if not _is_placed(atom.within()):
-            return None
         left, right = atom.arguments
+        if not _is_placed(atom.within()):
+            return self._of_numbers(atom, left, right) if self._is_counted(atom.term) else None
         if isinstance(atom, Quotient | Remainder):
             return self._divided(atom, left, right)
         if prove(at_least(right, left), self.given) is not None:
@@ -119,11 +145,35 @@ class Simplifier:
     def _truth(self, condition: Condition) -> bool | None:
         """Return what a condition is where the element is written; None: either, or not known."""
         if not _is_placed(condition.atoms()):
-            return None
+            return self._truth_of_numbers(condition)
         for truth, claim in ((True, condition), (False, ~condition)):
             if claim in self.given.exact or prove(claim, self.given) is not None:
                 return truth
         return None
+
+    def _truth_of_numbers(self, condition: Condition) -> bool | None:
+        """Return what a condition on numbers that are passed is in all calls; None: either."""
+        if not isinstance(condition, AtLeast) or not self._is_counted(condition.term):
+            return None
+        low, high = self._sizes.interval(condition.term)
+        return True if low >= 0 else False if high < 0 else None
+
+    def _is_counted(self, term: Term) -> bool:
+        symbols = (atom for atom in term.atoms() if isinstance(atom, Symbol))
+        return all(each in self._counted for each in symbols)
+
+    def _of_numbers(
+        self, atom: Quotient | Remainder | Minimum | Maximum, left: Term, right: Term
+    ) -> Term | None:
+        """Return what a function of numbers that are passed is in all calls, by their ranges."""
+        if isinstance(atom, Quotient | Remainder):
+            if left != right or self._sizes.interval(right)[0] < 1:
+                return None
+            return as_term(1) if isinstance(atom, Quotient) else ZERO
+        low, high = self._sizes.interval(right - left)
+        if low < 0 < high:
+            return None
+        return left if (low >= 0) == isinstance(atom, Minimum) else right
 
     def _divided(self, atom: Quotient | Remainder, left: Term, right: Term) -> Term | None:
         if prove(at_least(left), self.given) is None:
@@ -131,8 +181,35 @@ class Simplifier:
         number = right.constant
         even, odd = (ZERO, left) if number is None or number < 1 else multiples(left, number)
         if prove(conjunction((at_least(odd), less(odd, right))), self.given) is None:
-            return None
+            if number is None or left.symbols("content"):
+                return None
+            return self._divided_steps(atom, left, number)
         return even if isinstance(atom, Quotient) else odd
+
+    def _divided_steps(self, atom: Quotient | Remainder, left: Term, number: int) -> Term | None:
+        """Divide the steps of an index, where what is below a step stays below it."""
+        steps = {gcd(coefficient, number) for coefficient in left.coefficients.values()}
+        for step in sorted(steps - {1, number}, reverse=True):
+            coarse, fine = multiples(left, step)
+            if fine == ZERO or prove(conjunction((at_least(fine), less(fine, step))), self.given):
+                if isinstance(atom, Quotient):
+                    return quotient(coarse, number // step, floor=True)
+                return remainder(coarse, number // step, floor=True) * step + fine
+        divide = quotient if isinstance(atom, Quotient) else remainder
+        found = divide(left, number, floor=True)
+        return None if found.coefficients == atom.term.coefficients else found
+
+
+def _joined(term: Term) -> Term:
+    """Return a term with an index in place of its parts: `n * (x // n) + x % n`."""
+    for atom in term.atoms():
+        rest = term.coefficients.get((atom,), 0)
+        if isinstance(atom, Remainder) and rest and (number := atom.arguments[1].constant):
+            whole = quotient(*atom.arguments, floor=atom.floor)
+            part = single(whole)
+            if part is not None and term.coefficients.get((part,)) == rest * number:
+                return _joined(term + (atom.arguments[0] - atom.term - whole * number) * rest)
+    return term
 
 
 def _is_placed(atoms: frozenset[Atom]) -> bool:

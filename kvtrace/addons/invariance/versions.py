@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from kvtrace.addons.invariance.alike import parting_integers
 from kvtrace.addons.invariance.compared import Comparison, Elements, Pair, compared
 from kvtrace.addons.invariance.coordinates import Unfollowed, is_placing
 from kvtrace.addons.invariance.determinism import FREE
@@ -166,7 +167,9 @@ def same_meaning(
     for mine, theirs in pairs:
         names[theirs] = one.names[mine]
     other = Kernel(second, names, here=True, deadline=deadline + _SECONDS_OF_TREES)
-    trees = _stores(one), _stores(other)
+    first_stores = _stores(one)
+    unfollowed = {name for name, stores in first_stores.items() if stores is None}
+    trees = first_stores, _stores(other, unfollowed)
     places = {name: place for place, name in enumerate(one.names)}
     return tuple(
         _compared(first, second, name, places.get(name, -1), pairs, trees)
@@ -203,7 +206,7 @@ def _compared(
     deadline = monotonic() + _SECONDS
     mine, theirs = (each.get(name) for each in trees)
     integers = _integers(
-        first, second, [store.tree for each in (mine, theirs) for store in each or ()]
+        first, second, *([store.tree for store in each or ()] for each in (mine, theirs))
     )
     seen = versions_differ(first, second, place, pairs, integers)
     if isinstance(seen, str):
@@ -233,7 +236,9 @@ def _compared(
         if monotonic() > deadline:
             break
         more = versions_differ_on(inputs, first, second, place, pairs, integers)
-        if isinstance(more, Witness) and comparison.relation == "different":
+        if isinstance(more, Witness) and (
+            comparison.relation == "different" or _is_no_rounding(more, inputs)
+        ):
             return replace(found, meaning="violation", witness=more, inputs=inputs)
         if more is not None:
             apart.append(Apart(inputs, more if isinstance(more, Witness) else None))
@@ -243,15 +248,25 @@ def _compared(
     return replace(found, meaning=meaning, witness=None, apart=tuple(apart))
 
 
-def _integers(first: Call, second: Call, trees: Sequence[Tree]) -> tuple[int, ...]:
+def _is_no_rounding(witness: Witness, inputs: Inputs) -> bool:
+    """Whether sums and products that are not rounded cannot be the reason of two values."""
+    if inputs == "nothing but NaNs":
+        return witness.has_one_nan
+    return inputs == "zeros and ones" and not witness.is_finite
+
+
+def _integers(
+    first: Call, second: Call, mine: Sequence[Tree], theirs: Sequence[Tree]
+) -> tuple[int, ...]:
     """Return what integers in memory may be for an evaluation; none where they say where data are.
 
-    Those that formulas compare them with are among them.
+    Those that formulas compare them with, and at which formulas part, are among them.
     """
     accesses = (each for call in (first, second) for each in summarise(call.module).accesses)
     if any(each.argument is None or each.offset.symbols("content") for each in accesses):
         return ()
-    return (-3, -2, -1, 0, 1, 2, 3, *integers_of(trees))
+    parting = sorted(parting_integers(mine, theirs))
+    return (-3, -2, -1, 0, 1, 2, 3, *integers_of((*mine, *theirs)), *parting)
 
 
 def stored_alike(first: Call, second: Call, place: int, pairs: Sequence[tuple[int, int]]) -> bool:
@@ -298,7 +313,7 @@ def _comparison(
                 pairs.append(Pair(both.size, _elements(store, both), _elements(other_store, both)))
     written = int(((owners != _NOBODY) | (theirs_of != _NOBODY)).sum())
     total = written if offsets.size == prod(tensor.shape) else prod(tensor.shape)
-    return compared(one, other, pairs, total, deadline)
+    return compared(one, other, pairs, total, deadline, tuple(active))
 
 
 _NOBODY: Final = -1
@@ -360,16 +375,24 @@ class _Store:
     base: int
 
 
-def _stores(kernel: Kernel) -> dict[str, tuple[_Store, ...] | None]:
-    """Return what each output is given, store by store; None: one is not followed."""
-    found: dict[str, list[_Store | None]] = {}
+def _stores(
+    kernel: Kernel, unfollowed: Collection[str] = ()
+) -> dict[str, tuple[_Store, ...] | None]:
+    """Return what each output is given, store by store; None: one is not followed.
+
+    Nor are `unfollowed` outputs, which the other version cannot be compared in: trees take seconds.
+    """
+    found: dict[str, list[_Store] | None] = {}
     for access in kernel.summary.accesses:
-        if access.kind != "load":
-            found.setdefault(kernel.name(access.argument), []).append(_store(access, kernel))
-    return {
-        name: None if None in each else tuple(store for store in each if store)
-        for name, each in found.items()
-    }
+        if access.kind == "load":
+            continue
+        name = kernel.name(access.argument)
+        stores = found.setdefault(name, None if name in unfollowed else [])
+        if stores is None:
+            continue
+        store = _store(access, kernel)
+        found[name] = None if store is None else [*stores, store]
+    return {name: None if each is None else tuple(each) for name, each in found.items()}
 
 
 def _store(access: Access, kernel: Kernel) -> _Store | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from kvtrace.addons.invariance.ordered import evaluate_ordered
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UNFIT
+from kvtrace.ir.data_dependence import leading_integers
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -22,7 +25,18 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 1 << 26
 _MOST_STEPS: Final = 50_000
 _SEEDS: Final = 2
+_MOST_PROGRAMS: Final = 256
+"""Of a launch that is evaluated in another order."""
 _SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
+
+_EXTREMES: Final = tuple(
+    sign * number
+    for bits in (7, 8, 15, 16, 31, 32, 63)
+    for number in (2**bits - 1, 2**bits, 2 ** (bits - 1) + 5)
+    for sign in (-1, 1)
+)
+"""Integers at which arithmetic leaves its width."""
+_ZEROS: Final = (0.0, -0.0, 1.0, -1.0)
 
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
@@ -41,6 +55,16 @@ class Witness:
     second: str
     values: tuple[str, str]
     ulps: float = 0.0
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether both values are finite numbers."""
+        return not {"nan", "inf", "-inf"} & {*self.values}
+
+    @property
+    def has_one_nan(self) -> bool:
+        """Whether one value alone is a NaN."""
+        return any(value == "nan" for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -95,7 +119,7 @@ def between(
         second: A launch of another batch.
         output: The position of the output among the arguments.
         any_row: Whether all rows of the second are compared. Else row 0 alone is, and so it is
-            where integers in memory may lead rows to other data.
+            where integers in memory may lead rows to other data; where not, all rows hold the same.
         numbers: Names of numbers of the launch that the size of the batch decides.
 
     """
@@ -107,7 +131,7 @@ def between(
     if padded is None:
         return None
     first, second = replace(first, extents=padded), replace(second, extents=padded)
-    compared = None if any_row and not _reads_integers(second.call) else 1
+    compared = None if any_row and not _leading(second.call) else 1
     names = [f"{each.rows(output)} rows" for each in (first, second)]
     for seed in range(_SEEDS):
         one, other = (_rows_of(each, output, _same_rows, seed) for each in (first, second))
@@ -126,30 +150,48 @@ def _numbers(call: Call, but: Collection[str]) -> list[float]:
     return [value for value in given if isinstance(value, float)]
 
 
-def _reads_integers(call: Call) -> bool:
-    tensors = (each for each in call.arguments if isinstance(each, TensorArgument))
-    return any(each.element.kind != "f" for each in tensors)
-
-
 def with_other_rows(batched: Batched, output: int) -> Witness | None:
-    """Return an element of the first or last row that changes with what rows between hold.
+    """Return an element of the first or last row that changes with what all other rows hold.
 
-    Not where the kernel reads integers: other rows may be part of a row's own data, as the tokens
+    Not where integers may lead it there: other rows may be part of a row's own data, as the tokens
     of its sequence are.
     """
-    if _reads_integers(batched.call):
-        return None
-    alike, unlike = (_rows_of(batched, output, fill, 0) for fill in (_same_rows, _own_rows))
-    if alike is None or unlike is None:
-        return None
     count = batched.rows(output)
-    for row in (0, count - 1):
+    if count < 2 or _leading(batched.call):
+        return None
+    tensor = batched.call.arguments[output]
+    assert isinstance(tensor, TensorArgument)
+    rows = [tensor.shape[axis] for axis in sorted(batched.axes.get(output, ()))]
+    alike = _rows_of(batched, output, _same_rows, 0)
+    for inputs, row in itertools.product(_OTHERS, (0, count - 1)):
+        fill = partial(_own_rows, rows=rows, kept=0 if row == 0 else -1, inputs=inputs)
+        unlike = _rows_of(batched, output, fill, 0)
+        if alike is None or unlike is None:
+            return None
         name = f"{count} rows, row {row}, the others"
         one, other = alike[row : row + 1], unlike[row : row + 1]
         found = _differing(one, other, f"{name} alike", f"{name} not")
         if found is not None:
             return found
     return None
+
+
+def in_other_order(call: Call, output: int) -> Witness | None:
+    """Return an element that changes with the order in which a launch's programs run.
+
+    Programs have none; of atomic updates that are not sums, the last or the first decides.
+    """
+    if prod(call.grid) > _MOST_PROGRAMS:
+        return None
+
+    def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
+        return _random(tensor.shape, position, tensor)
+
+    forth, back = (_left_by(call, output, fill, backwards=way) for way in (False, True))
+    if forth is None or back is None:
+        return None
+    names = (f"programs {way}" for way in ("from the first to the last", "from the last"))
+    return _differing(forth.reshape(1, -1), back.reshape(1, -1), *names)
 
 
 def with_other_number(call: Call, output: str, name: str) -> Witness | None:
@@ -234,10 +276,14 @@ def _first_integers(batched: Batched) -> list[bytes]:
 
 
 Inputs = Literal["random numbers", "numbers around 10,000", "huge numbers", "tiny numbers",
-                 "numbers with NaNs, infinities and zeros", "other integers"]  # fmt: skip
+                 "numbers with NaNs, infinities and zeros", "zeros and ones", "nothing but NaNs",
+                 "nothing but -infinities", "other integers"]  # fmt: skip
 """What tensors of floats hold where two versions are compared."""
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
+
+_OTHERS: Final[tuple[Inputs, ...]] = ("random numbers", "huge numbers")
+"""What other rows hold where a row is to stay as it is; of huge numbers a tiny share shows."""
 
 
 def versions_differ(
@@ -340,6 +386,15 @@ def _of_inputs(
             found = np.asarray(plain * float(limits.tiny) * 4)
         case "numbers with NaNs, infinities and zeros":
             found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
+        case "zeros and ones":
+            signed = np.asarray(_ZEROS)[
+                np.random.default_rng(seed).integers(len(_ZEROS), size=shape)
+            ]
+            found = np.asarray(signed)
+        case "nothing but NaNs":
+            found = np.full(shape, np.nan)
+        case "nothing but -infinities":
+            found = np.full(shape, -np.inf)
         case "random numbers" | "other integers":
             found = plain
     return np.asarray(
@@ -348,11 +403,17 @@ def _of_inputs(
 
 
 def _with_specials(numbers: NDArray[Any], seed: int) -> NDArray[Any]:
-    """Put NaNs, infinities and zeros of both signs into some rows, one each: others stay finite."""
+    """Put NaNs, infinities and zeros of both signs into some rows, one each: others stay finite.
+
+    They are other rows than those of another tensor, or the same.
+    """
     rows = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim > 1 else 1)
-    places = np.random.default_rng(seed + 1).integers(rows.shape[1], size=len(rows))
-    for row in range(1, len(rows), 3):
-        rows[row, places[row]] = _SPECIALS[row // 3 % len(_SPECIALS)]
+    random = np.random.default_rng(seed + 1)
+    places = random.integers(rows.shape[1], size=len(rows))
+    more = random.random(len(rows)) < 1 / 4
+    for row in range(1, len(rows)):
+        if row % 3 == 1 or more[row]:
+            rows[row, places[row]] = _SPECIALS[(row // 3 + seed) % len(_SPECIALS)]
     return rows.reshape(numbers.shape)
 
 
@@ -447,6 +508,7 @@ def _rows_of(
             n + 10_000 * seed,
             batched.extents.get(n, tensor.shape),
         ),
+        filled_integers=not _leading(batched.call),
     )
     if left is None:
         return None
@@ -482,7 +544,8 @@ def _held(
         elif is_read and not integers:
             return None
         else:
-            found[rank] = _picked(integers, own[0], rank)
+            more = _EXTREMES if others else ()
+            found[rank] = _picked((*integers, *more), own[0], rank)
     return found
 
 
@@ -496,15 +559,29 @@ def _picked(integers: Sequence[int], tensor: TensorArgument, seed: int) -> NDArr
 
 
 def _left_by(
-    call: Call, output: int, fill: Fill, *, any_integers: bool = False
+    call: Call,
+    output: int,
+    fill: Fill,
+    *,
+    any_integers: bool = False,
+    filled_integers: bool = False,
+    backwards: bool = False,
 ) -> NDArray[Any] | None:
     """Return what a launch leaves in a tensor; None where it cannot be evaluated.
 
-    Floats are filled. So are integers if they may be any; else they are those that were recorded.
+    Args:
+        call: The launch.
+        output: The tensor's position among the arguments.
+        fill: Gives the floats, and the integers if they may be any or are filled.
+        any_integers: Whether integers may be any. Else they are those that were recorded; those
+            that were not, and lead nowhere, are 1.
+        filled_integers: Whether they are filled, from what they are otherwise.
+        backwards: Whether programs run from the last to the first.
+
     """
     if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
         return None
-    read = _read_positions(call)
+    leading = _leading(call)
     storages: dict[int, Storage] = {}
     arguments: list[Argument] = []
     for position, given in enumerate(call.arguments):
@@ -514,30 +591,36 @@ def _left_by(
         own = given.storage
         if id(own) not in storages:
             data = np.zeros(own.nbytes, np.uint8)
-            if own.data is not None and given.element.kind != "f":
+            if given.element.kind == "f" or any_integers:
+                pass
+            elif own.data is not None:
                 data[:] = own.data
-            elif (
-                own.data is None
-                and position in read
-                and given.element.kind != "f"
-                and not any_integers
-            ):
+            elif position in leading:
                 return None  # any integers would lead rows to each other's data
             storages[id(own)] = Storage(own.nbytes, data, own.address)
         tensor = replace(given, storage=storages[id(own)])
-        if given.element.kind == "f" or any_integers:
+        if own.data is None and given.element.kind != "f":
+            _view(tensor)[...] = 1
+        if given.element.kind == "f" or any_integers or filled_integers:
             _view(tensor)[...] = fill(tensor, position)
         arguments.append(tensor)
     try:
         with np.errstate(all="ignore"):
-            evaluate_ordered(
-                call.module, arguments, call.grid, kernel=call.kernel, most_steps=_MOST_STEPS
-            )
+            for programs in _orders(call, backwards=backwards):
+                evaluate_ordered(
+                    call.module, arguments, call.grid, kernel=call.kernel,
+                    most_steps=_MOST_STEPS, programs=programs,
+                )  # fmt: skip
     except (KvtraceError, *UNFIT):
         return None
     left = arguments[output]
     assert isinstance(left, TensorArgument)
     return _view(left).copy()
+
+
+def _orders(call: Call, *, backwards: bool) -> list[NDArray[np.int64] | None]:
+    """Return programs that are evaluated one after the other; None: all, as they are numbered."""
+    return [np.asarray([n]) for n in reversed(range(prod(call.grid)))] if backwards else [None]
 
 
 def _read_positions(call: Call) -> frozenset[int]:
@@ -548,6 +631,16 @@ def _read_positions(call: Call) -> frozenset[int]:
     if any(access.argument is None for access in loads):
         return frozenset(range(len(call.arguments)))
     return frozenset(access.argument for access in loads if access.argument is not None)
+
+
+def _leading(call: Call) -> frozenset[int]:
+    """Return the positions of tensors whose integers say where data are, or which."""
+    from kvtrace.symbolic.walk import summarise
+
+    leading = leading_integers(call.module)
+    reads = {each.argument for each in summarise(call.module).accesses if each.op.index in leading}
+    known = frozenset(position for position in reads if position is not None)
+    return frozenset(range(len(call.arguments))) if len(known) < len(reads) else known
 
 
 def _nbytes(argument: Argument) -> int:
@@ -578,20 +671,37 @@ def _random(shape: Sequence[int], seed: int, tensor: TensorArgument) -> NDArray[
 def _same_rows(
     tensor: TensorArgument, axes: Dims, seed: int, extents: Sequence[int]
 ) -> NDArray[Any]:
-    """Return the same random numbers for every row: those of a tensor without its batch axes."""
+    """Return the same for every row: random numbers, or the integers of the first row."""
+    if tensor.element.kind != "f":
+        return np.broadcast_to(_view(tensor)[_first_row(tensor, axes)].copy(), tensor.shape)
     inner = [1 if axis in axes else extent for axis, extent in enumerate(extents)]
     within = tuple(slice(extent) for extent in tensor.shape)
     return np.broadcast_to(_random(inner, seed, tensor)[within], tensor.shape)
 
 
 def _own_rows(
-    tensor: TensorArgument, axes: Dims, seed: int, extents: Sequence[int]
+    tensor: TensorArgument,
+    axes: Dims,
+    seed: int,
+    extents: Sequence[int],
+    *,
+    rows: Sequence[int],
+    kept: int,
+    inputs: Inputs,
 ) -> NDArray[Any]:
-    """Return rows of which the first and last are as `_same_rows` has them, others are not."""
-    found = _same_rows(tensor, axes, seed, extents).copy()
-    others = _random(tensor.shape, seed + 1000, tensor) * 4  # so that maxima change, too
-    for axis in axes:
-        kept = [slice(None)] * len(tensor.shape)
-        kept[axis] = slice(1, -1)
-        found[tuple(kept)] = others[tuple(kept)]
+    """Return rows of which the first or the last is as `_same_rows` has it, others are not.
+
+    Where a tensor has not as many rows as the output, which of them belong to which is not known:
+    then all are as `_same_rows` has them.
+    """
+    same = _same_rows(tensor, axes, seed, extents)
+    if [tensor.shape[axis] for axis in sorted(axes)] != list(rows):
+        return same
+    if tensor.element.kind == "f":
+        others = _of_inputs(inputs, tensor.shape, seed + 1000, tensor)
+        found = np.asarray(others * tensor.element.memory.type(4))  # so that maxima change, too
+    else:
+        found = _view(tensor).copy()
+    place = tuple(kept if axis in axes else slice(None) for axis in range(len(tensor.shape)))
+    found[place] = same[place]
     return found

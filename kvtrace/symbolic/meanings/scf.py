@@ -9,7 +9,7 @@ from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.flow import deciding
 from kvtrace.ir.types import FloatType
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
-from kvtrace.symbolic.functions import maximum, quotient
+from kvtrace.symbolic.functions import choice, maximum, quotient
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.arith import unsigned
 from kvtrace.symbolic.meanings.carried import Carried
@@ -99,6 +99,7 @@ def for_(walk: Walk, op: Op) -> None:
     if step.low < 1:  # from the least number, a step down leaves the width, and 0 never ends
         with walk.under(less(first, end)):
             walk.counts(op, step - 1 + signed_range(bits)[0], bits)
+        trips = choice(at_least(step, 1), trips, 0)  # also with a bound below the first counter
     if trips == 0 and not walk.arithmetic:
         for value, known in zip(op.results, initial, strict=True):
             walk.set(value, known)

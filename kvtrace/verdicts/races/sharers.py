@@ -23,8 +23,8 @@ from kvtrace.ir.types import IntegerType, TensorType
 from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.decide import Given, Proven, Refuted
 from kvtrace.symbolic.summary import Access
-from kvtrace.verdicts.feeding import feeding_values
-from kvtrace.verdicts.races.copies import Copy
+from kvtrace.verdicts.ideal_trips import are_ideal, has_ideal_trips
+from kvtrace.verdicts.races.copies import Copy, Shared
 from kvtrace.verdicts.races.digits import Side
 from kvtrace.verdicts.races.parts import Part, parts_of
 from kvtrace.verdicts.rules import overflow
@@ -130,26 +130,26 @@ def is_unreached(bound: BoundCall, access: Access) -> bool:
     return isinstance(bound.decide(FALSE, bound.given(access)), Proven)
 
 
-def as_in_one_program(bound: BoundCall, sharer: Sharer) -> Sharer:
+def as_in_one_program(bound: BoundCall, sharer: Sharer, shared: Shared) -> Sharer:
     """Return an access as one lane of a program does it, where its address may wrap around.
 
-    What is a scalar in all lanes may be whatever it is: both lanes have it.
+    What is a scalar in all lanes may be whatever it is: both lanes have it, if they are in the same
+    trips (`shared`). Of other loops all trips have to be those of their formulas.
     """
     if sharer.exact is not None or sharer.storage is None:
         return sharer
     access = sharer.access
-    bits = (
-        None
-        if access.calls or access.unknown is not None
-        else _bits_of_sum(access.op, in_one_program=True)
-    )
+    own = (loop.op for loop in access.loops if not shared(loop.trip))
+    is_lost = bool(access.calls) or access.unknown is not None
+    if is_lost or not all(has_ideal_trips(bound, loop) for loop in own):
+        return sharer
+    bits = _bits_of_sum(access.op, in_one_program=True)
     if bits is None:
         return sharer
     address, width, _ = copy_of(bound, sharer)
     mask = mask_of(access.op)
-    fed = frozenset() if mask is None else feeding_values((mask,), bound.call.module)
-    wraps = any(each.op.index in fed and bound.wraps(each) for each in bound.summary.arithmetic)
-    given = Given(() if wraps or mask is None else access.mask.conjuncts(), bound.ranges)
+    known = mask is not None and are_ideal(bound, (mask,))
+    given = Given(access.mask.conjuncts() if known else (), bound.ranges)
     side = Side(bound.ranges.form(address), width, given)
     return replace(sharer, side=side, modulus=width << bits)
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kvtrace.verdicts.binding import Budget
+from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.walk import summarise
+from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.ranges.envelope import limit_of
 from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
 from kvtrace.verdicts.ranges.launch_numbers import Number
+from kvtrace.verdicts.ranges.sized_claims import is_defined, shifts_of
 from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.recorded_calls.recorded import Call
 
 #: Nothing is evaluated over a whole grid: a size that is served has too many programs.
 _BUDGET = Budget(lanes=0, replay_lanes=0)
@@ -53,4 +60,33 @@ def at_size(relations: Relations, wanted: Mapping[str, int], rules: Sequence[str
     if limit is not None and limit[0] in ("grid", "argument"):
         return AtSize(grown.along, limit[1])
     verdicts = judge(grown.call, rules, _BUDGET)
-    return AtSize(grown.along, None if limit is None else limit[1], tuple(verdicts))
+    respecialized = _respecialized(relations, grown.numbers)
+    verdicts = [v for v in verdicts if v.rule != "wrong-hint" or v.arg not in respecialized]
+    ends = ([] if limit is None else [limit[1]]) + list(respecialized.values())
+    verdicts += _undefined_shifts(grown.call)
+    return AtSize(grown.along, ", and ".join(ends) or None, tuple(verdicts))
+
+
+def _undefined_shifts(call: Call) -> Iterator[Verdict]:
+    """Return that what shifts decide is unknown where these may be undefined."""
+    bound = BoundCall(call, (), _BUDGET)
+    for op, place, wanted in shifts_of(call.module):
+        if not is_defined(place, wanted, bound):
+            text = operation_expression(op, summarise(call.module))
+            reason = f"{text} may shift by less than 0, or by the width or more"
+            yield Verdict("out-of-bounds", "unknown", op, f"undefined: {reason}", reason=reason)
+
+
+def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[str, str]:
+    """Return scalars that this variant's divisor does not divide, and what that means."""
+    found = {}
+    for hint in summarise(relations.call.module).hints:
+        if hint.position is None or hint.argument is not None or hint.what != "divisibility":
+            continue
+        value, divisor = numbers.get(("scalar", hint.position, 0)), hint.numbers[0]
+        if value is not None and divisor > 0 and value % divisor:
+            name = relations.call.arguments[hint.position].name
+            found[name] = (
+                f"{name} is {value:,}, no multiple of {divisor}: the kernel is compiled again"
+            )
+    return found

@@ -299,7 +299,7 @@ class _Size(Subject):
             return 1
         numbers = [number for number in self._quantity if number[0] == "scalar"]
         if "shape" in kinds or not self._is_launched(-1):
-            return 0
+            return self._least_with_extents()
         parameters = self._relations.call.module.main.arguments
         widths = [integer_bits(parameters[number[1]].type) or 64 for number in numbers]
         least, bad = -1, max(-MOST, signed_range(min(widths))[0]) - 1
@@ -309,6 +309,16 @@ class _Size(Subject):
             middle = (least + bad) // 2
             least, bad = (middle, bad) if self._is_launched(middle) else (least, middle)
         return least
+
+    def _least_with_extents(self) -> int:
+        """Return the least value, from 0, at which no extent that follows is negative."""
+        bad, good = -1, self.sized.recorded[0]
+        while good - bad > 1:
+            middle = (good + bad) // 2
+            numbers = self.sized.numbers(middle)
+            is_fine = all(numbers[each] >= 0 for each in numbers if each[0] == "shape")
+            bad, good = (bad, middle) if is_fine else (middle, good)
+        return good
 
     def _is_launched(self, value: int) -> bool:
         """Whether there is a launch at a negative value."""
@@ -342,15 +352,26 @@ class _Size(Subject):
         return sized.between(value, value, solving=True)
 
     def doubt(self, claim: Claim) -> str | None:
-        """Return that a tensor is as large as needed, and that nothing says how it grows."""
+        """Return that a tensor, or the grid, may grow along, and that nothing says how."""
         if claim.group != "tensor" or claim.access is None:
             return None
         place = summarise(self.kernel.call.module).accesses[claim.access].argument
         varies = self._relations.varies(self._quantity[0])
-        if place is None or varies or not is_filled(self.kernel.call, place):
+        if place is None:
             return None
-        shape = [self.sized.terms[n] for n in self.sized.terms if n[:2] == ("shape", place)]
-        if any(extent.constant is None for extent in shape):
+        numbers: list[Number] = [("grid", axis, 0) for axis in range(3)] if varies else []
+        shape = [n for n in self.sized.terms if n[:2] == ("shape", place)]
+        follows = any(self.sized.terms[n].constant is None for n in shape)
+        numbers += shape if varies and not follows else ()
+        for number in numbers:
+            if number not in self._quantity and self._relations.is_open(number):
+                return (
+                    f"recorded launches differ in {self._relations.name(number)}, and how it "
+                    f"grows with {self.name} is not known"
+                )
+        if varies or follows:
+            return None
+        if not is_filled(self.kernel.call, place):
             return None
         name = self.kernel.call.arguments[place].name
         return (

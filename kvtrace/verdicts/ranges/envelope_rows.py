@@ -65,8 +65,10 @@ class Row:
         basis: how many recorded launches that is assumed by.
         reason: why it is unknown, or why no value is promised to be fine.
         fine: both ends of the contract's values.
-        last_bad: the greatest bad value below them; None where there is none, or it is unknown.
+        last_bad: the greatest value below them that is bad, or, by constants, no longer this
+            variant's; None where there is none, or it is unknown.
         below: what happens there, or why it is unknown what is below.
+        below_kind: what ends the range there, as `kind` does above.
 
     """
 
@@ -84,6 +86,7 @@ class Row:
     fine: Interval | None = None
     last_bad: int | None = None
     below: str = ""
+    below_kind: Kind = "none"
 
 
 @dataclass(frozen=True)
@@ -216,6 +219,17 @@ class _Search:
             return low
         if self._by_solver(claim, low, self._last):
             return low
+        good = self._down(claim, good, bad)
+        if self._is_bad(claim, good - 1):
+            return good
+        self._solving = True
+        try:
+            return self._down(claim, good, bad)
+        finally:
+            self._solving = False
+
+    def _down(self, claim: Claim, good: int, bad: int) -> int:
+        """Return the lowest value by bisection; the claim is proven from `good`, not from `bad`."""
         if not self._holds(claim, good - 1, self._last):
             return good
         good -= 1
@@ -379,8 +393,12 @@ class Subject:
         value = found.low - 1
         shown = None if found.spent else self._shown(found.lowest, value)
         if shown is None:
-            return {"below": f"{found.lowest.what} is not decided at {value:,}"}
-        return {"last_bad": value, "below": shown[0]}
+            reason = f"{found.lowest.what} is not decided at {value:,}"
+            return {"below": reason, "below_kind": "unknown"}
+        doubt = self.doubt(found.lowest)
+        if doubt is not None:
+            return {"below": doubt, "below_kind": "unknown"}
+        return {"last_bad": value, "below": shown[0], "below_kind": found.lowest.group}
 
     def _rows(self, found: Searched) -> list[Row]:
         if found.broken:
@@ -455,6 +473,8 @@ class Subject:
         return self._seen[key]
 
     def _show(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
+        if claim.group == "rule" and not claim.rules:
+            return None  # undefined, which no rule reports
         call, supposed = self.launch(value)
         if claim.use is not None:
             program = refuted(call, supposed, claim.use)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import combinations_with_replacement, pairwise
+from itertools import accumulate, combinations_with_replacement, pairwise
 from operator import mul
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +33,7 @@ from kvtrace.verdicts.ranges.growth_ties import (
     block_extents,
     compared_in,
     constant_moduli,
+    divisors_of,
     factors_of_program,
     fixed_numbers,
     limits_of,
@@ -94,6 +95,7 @@ class Relations:
         self.quantities: tuple[Quantity, ...] = self._quantities(
             {("grid", axis, 0) for axis, found in by_mask.items() if found}
         )
+        self._derived = {q: found for q in self.quantities if (found := self._size_readings(q))}
         self._grid = {axis: by_mask[axis] or self._grid_readings(axis) for axis in range(3)}
 
     # -- names -----------------------------------------------------------------------------------
@@ -129,10 +131,21 @@ class Relations:
         return "one recorded launch" if count == 1 else f"the first of {count:,} recorded launches"
 
     def is_derived(self, quantity: Quantity) -> bool:
-        """Whether a scalar was a stride, so that it grows with extents, and not by itself."""
-        return all(n[0] == "scalar" for n in quantity) and any(
-            self._stride_readings(number) for number in quantity
+        """Whether it does not grow by itself: a scalar that was a stride, or what scalars give."""
+        return quantity in self._derived or (
+            all(n[0] == "scalar" for n in quantity)
+            and any(self._stride_readings(number) for number in quantity)
         )
+
+    def is_open(self, number: Number) -> bool:
+        """Whether launches differ in an extent or an axis of the grid that nothing explains."""
+        kind, place, _ = number
+        if not self.varies(number):
+            return False
+        if kind == "grid":
+            return not self._grid[place] and not self._is_member(number)
+        has_scalar = any(q[0][0] == "scalar" for q in self.quantities if number in q)
+        return not has_scalar and not self._extent_readings(number)
 
     # -- what was equal --------------------------------------------------------------------------
 
@@ -208,22 +221,23 @@ class Relations:
     def _grid_readings(self, axis: int) -> list[_Reading]:
         """Return how an axis of the grid follows from sizes; () where it is a separate size."""
         number: Number = ("grid", axis, 0)
-        if number not in self._same or any(len(q) > 1 and number in q for q in self.quantities):
+        if number not in self._same or self._is_member(number):
             return []
-        sizes = [q[0] for q in self.quantities if number not in q]
+        sizes = [reading for q in self.quantities if number not in q for reading in self._read(q)]
         blocks = factors_of_program(self.call.module, axis)
-        tied = [
-            size
-            for quantity, size in ((q, q[0]) for q in self.quantities)
+        near = [
+            _ceiling(size, by)
+            for quantity in self.quantities
             if any(n[0] == "shape" and self._is_tied(number, n[1]) for n in quantity)
+            for size in self._read(quantity)
+            for by in sorted(blocks)
+            if min(self._values(quantity[0])) >= by
         ]
-        near = [_ceiling(self._plain(s), by) for s in tied for by in sorted(blocks)
-                if min(self._values(s)) >= by]  # fmt: skip
         fitting = [reading for reading in near if self._fits(number, reading)]
         if fitting or not self.varies(number):
             return fitting
         by_blocks = sorted({1, *blocks, *block_extents(self.call.module)})
-        parts = [_ceiling(self._plain(size), by) for size in sizes for by in by_blocks]
+        parts = [_ceiling(size, by) for size in sizes for by in by_blocks]
         products = (
             _Reading(
                 f"{one.text} * {other.text}",
@@ -232,7 +246,68 @@ class Relations:
             for one, other in combinations_with_replacement(parts, 2)
         )
         plain = [reading for reading in parts if self._fits(number, reading)]
-        return plain or [reading for reading in products if self._fits(number, reading)]
+        return (
+            plain
+            or [reading for reading in products if self._fits(number, reading)]
+            or [
+                reading
+                for size in self._scalars()
+                for reading in self._multiples(number, size)
+                if self.base[number] // self.base[size] in divisors_of(self.call.module)
+                if self._fits(number, reading)
+            ]
+        )
+
+    def _read(self, quantity: Quantity) -> list[_Reading]:
+        return self._derived.get(quantity) or [self._plain(quantity[0])]
+
+    def _scalars(self) -> list[Number]:
+        """Return a number of each quantity that has a scalar, and that launches differ in."""
+        return [q[0] for q in self.quantities if q[0][0] == "scalar" and self.varies(q[0])]
+
+    def _multiples(self, number: Number, size: Number) -> Iterator[_Reading]:
+        times, rest = divmod(self.base[number], self.base[size] or 1)
+        if times > 1 and not rest:
+            yield _Reading(f"{times} * {self.name(size)}", lambda n: n[size] * times)
+
+    def _size_readings(self, quantity: Quantity) -> list[_Reading]:
+        """Read extents as what launches of different sizes show that a scalar gives.
+
+        These are tensors that are accessed by the scalar: `cdiv(n, 32)` and `n // 32` of what the
+        kernel divides by, or, of all elements of a tensor, `6 * n` and `n - 1`.
+        """
+        if any(number[0] == "scalar" for number in quantity) or not self.varies(quantity[0]):
+            return []
+        is_counted = any(number[0] == "grid" for number in quantity)
+        found: dict[str, _Reading] = {}
+        for extent in (number for number in quantity if number[0] == "shape"):
+            for size in self._scalars():
+                if self._is_tied(size, extent[1]):
+                    readings = [*self._quotients_of(size)]
+                    if not is_counted and self._rank(extent[1]) == 1:
+                        readings += (*self._multiples(extent, size), *self._near(extent, size))
+                    found |= {reading.text: reading for reading in readings}
+        return [reading for reading in found.values() if self._fits(quantity[0], reading)]
+
+    def _rank(self, place: int) -> int:
+        argument = self.call.arguments[place]
+        return len(argument.shape) if isinstance(argument, TensorArgument) else 0
+
+    def _quotients_of(self, size: Number) -> Iterator[_Reading]:
+        plain = self._plain(size)
+        for by in sorted(divisors_of(self.call.module)):
+            yield _ceiling(plain, by)
+            yield _Reading(
+                f"{plain.text} // {by}",
+                lambda n, by=by: quotient(n[size], by, floor=True),  # type: ignore[misc]
+            )
+
+    def _near(self, extent: Number, size: Number) -> Iterator[_Reading]:
+        """Read an extent as a little more, or less, than a size."""
+        more = self.base[extent] - self.base[size]
+        if 0 < abs(more) * 4 <= self.base[size]:
+            text = f"{self.name(size)} {'+' if more > 0 else '-'} {abs(more)}"
+            yield _Reading(text, lambda n: n[size] + more)
 
     def _by_reach(self, axis: int) -> list[_Reading]:
         """Read `size <= block * grid`, which stores need to write all that their masks let."""
@@ -278,7 +353,7 @@ class Relations:
             scalars = [a for a in atom.within() if isinstance(a, Symbol)]
             if not all(("scalar", symbol.key, 0) in self._same for symbol in scalars):
                 continue
-            text = expression(atom.term, summarise(self.call.module)).strip("()")
+            text = _bare(expression(atom.term, summarise(self.call.module)))
             reading = _Reading(text, partial(_put_in, atom, scalars))
             if self._fits(extent, reading):
                 found[text] = reading
@@ -288,7 +363,11 @@ class Relations:
         """Read an extent as the product of two sizes, if launches of different sizes show it."""
         if not self.varies(extent):
             return []
-        sizes = [q[0] for q in self.quantities if extent not in q and q[0][0] != "grid"]
+        sizes = [
+            q[0]
+            for q in self.quantities
+            if extent not in q and q[0][0] != "grid" and q not in self._derived
+        ]
         readings = (
             _Reading(
                 f"{self.name(one)} * {self.name(other)}",
@@ -351,8 +430,11 @@ class Relations:
                 continue
             self._unambiguous(quantity)
             if self.is_derived(quantity):
+                name, readings = self.name(quantity[0]), self._derived.get(quantity)
                 raise Ambiguous(
-                    f"{self.name(quantity[0])} was a stride of a tensor: it grows with its extents"
+                    f"{name} was {readings[0].text}: it grows with that"
+                    if readings
+                    else f"{name} was a stride of a tensor: it grows with its extents"
                 )
             for number in quantity:
                 numbers[number] = value
@@ -368,18 +450,21 @@ class Relations:
                     self._follow(programs, self._grid[axis], numbers, along)
             for number in self.base:
                 if number[0] == "shape" and number not in fixed and not self._is_member(number):
-                    readings = (
-                        self._offset_readings(number)
-                        or self._product_readings(number)
-                        or self._quotient_readings(number)
-                    )
-                    self._follow(number, readings, numbers, along)
+                    self._follow(number, self._extent_readings(number), numbers, along)
         for place, argument in enumerate(self.call.arguments):
             if isinstance(argument, TensorArgument):
                 self._strides(place, argument, numbers)
         for number in self.base:
             self._scalar(number, numbers, fixed, along)
         return numbers, tuple(along)
+
+    def _extent_readings(self, extent: Number) -> list[_Reading]:
+        return (
+            self._offset_readings(extent)
+            or self._product_readings(extent)
+            or self._quotient_readings(extent)
+            or next((found for q, found in self._derived.items() if extent in q), [])
+        )
 
     def _open_ends(self, quantity: Quantity) -> None:
         """Refuse to let a quantity grow where other numbers may follow it, and nothing says how.
@@ -417,7 +502,7 @@ class Relations:
 
     def _is_member(self, extent: Number) -> bool:
         """Whether an extent is equal to another number, and no more than that."""
-        return any(len(q) > 1 and extent in q for q in self.quantities)
+        return any(len(q) > 1 and extent in q for q in self.quantities if q not in self._derived)
 
     def _unambiguous(self, quantity: Quantity) -> None:
         extents = [number for number in quantity if number[0] == "shape"]
@@ -507,6 +592,12 @@ def _put_in(atom: Quotient, scalars: Sequence[Symbol], numbers: Terms) -> Term:
     """Return a quotient of scalars where these are terms."""
     terms = {each: numbers["scalar", each.key, 0] for each in scalars if isinstance(each.key, int)}
     return atom.substituted(Substitution(terms))
+
+
+def _bare(text: str) -> str:
+    """Return an expression without parentheses around all of it."""
+    depths = accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in text[:-1])
+    return text[1:-1] if text[0] == "(" and min(depths) > 0 else text
 
 
 def _ceiling(reading: _Reading, by: int) -> _Reading:

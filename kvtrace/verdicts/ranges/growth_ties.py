@@ -134,6 +134,18 @@ def factors_of_program(module: Module, axis: int) -> frozenset[int]:
     return frozenset(found)
 
 
+@once_per_module
+def divisors_of(module: Module) -> frozenset[int]:
+    """Return the constants, above 1, that an address or a mask divides by."""
+    found = (
+        atom.arguments[1].constant
+        for access in summarise(module).accesses
+        for atom in access.offset.atoms() | access.active.atoms()
+        if isinstance(atom, Quotient | Remainder)
+    )
+    return frozenset(by for by in found if by is not None and by > 1)
+
+
 def block_extents(module: Module) -> tuple[int, ...]:
     """Return the extents of a kernel's blocks."""
     accesses = summarise(module).accesses

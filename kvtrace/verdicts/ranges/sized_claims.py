@@ -6,25 +6,27 @@ the default rules make are here; a range of sizes is fine only where every one o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.symbolic.conditions import FALSE, Condition, at_least, conjunction
-from kvtrace.symbolic.decide import Given, Refuted, prove
+from kvtrace.ir.ops import operator_of
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, conjunction
+from kvtrace.symbolic.decide import Proven, prove
 from kvtrace.symbolic.expressions import operation_expression
-from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.summary import Place
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.generic.condition import AccessCondition, conditions_of, extent
 from kvtrace.verdicts.races.parts import parts_of
-from kvtrace.verdicts.ranges.sized import BUDGET, SizedCall
+from kvtrace.verdicts.ranges.sized import SizedCall
 from kvtrace.verdicts.ranges.sized_races import pair_is_free, racing_pairs
-from kvtrace.verdicts.rules import masks
 from kvtrace.verdicts.rules.table import RULES, Rule
 from kvtrace.verdicts.widths import Use, uses
 
@@ -52,11 +54,20 @@ class Claim:
     access: int | None = None
 
 
+def rules_of_sizes() -> list[str]:
+    """Return the ids of the rules that a size may break: all default ones but one.
+
+    At a size at which there is nothing to access, as the next element of one, a mask is false in
+    every lane as it should be.
+    """
+    return [rule.id for rule in RULES.values() if rule.default and rule.id != "mask-always-false"]
+
+
 def claims_of(call: Call) -> list[Claim]:
     """Return all claims of a kernel, those first that mostly end a range; `call`: as recorded."""
     return [
-        *_of_widths(call.module), *_of_bounds(call), *_of_reach(call.module),
-        *_of_rules(call.module), *_of_other_rules(call.module), *_of_masks(call),
+        *_of_widths(call.module), *_of_shifts(call.module), *_of_bounds(call),
+        *_of_reach(call.module), *_of_rules(call.module), *_of_other_rules(call.module),
         *_of_races(call),
     ]  # fmt: skip
 
@@ -99,6 +110,43 @@ def _fits(use: Use, bound: SizedCall) -> bool:
 
 def _does_not_wrap(number: int, bound: SizedCall) -> bool:
     return bound.may_wrap(bound.summary.accesses[number]) is None
+
+
+# -- shifts ---------------------------------------------------------------------------------------
+
+
+def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
+    """Return the shifts that decide an access, where, and that they are by 0 to the width - 1.
+
+    Other shifts are undefined, whatever a device makes of them, and even where what it makes of
+    them does not matter. Without a place, or a formula, nothing is known of one.
+    """
+    summary = summarise(module)
+    deciding = {index for access in summary.accesses for index in feeding(access.op, module)}
+    for op in (module.ops[index] for index in sorted(deciding)):
+        if operator_of(op) not in ("<<", ">>"):
+            continue
+        by, bits = summary.values.get(op.operand("right").id), integer_bits(op.results[0].type)
+        place = None if op.block is None else summary.places.get(op.block)
+        wanted: Condition = FALSE
+        if isinstance(by, Term) and bits is not None:
+            wanted = conjunction((at_least(by), at_least(bits - 1 - by)))
+        if wanted is not TRUE:
+            yield op, place, wanted
+
+
+def _of_shifts(module: Module) -> Iterator[Claim]:
+    for op, place, wanted in shifts_of(module):
+        what = f"whether {operation_expression(op, summarise(module))} shifts by 0 to the width - 1"
+        yield Claim("rule", (), op, what, partial(is_defined, place, wanted))
+
+
+def is_defined(place: Place | None, wanted: Condition, bound: BoundCall) -> bool:
+    """Tell whether a shift is proven to be defined wherever it is reached."""
+    if place is None:
+        return False
+    given = bound.given(place)
+    return given.is_impossible or isinstance(bound.decide(wanted, given), Proven)
 
 
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
@@ -181,16 +229,16 @@ def _of_rules(module: Module) -> Iterator[Claim]:
 
 
 def _of_other_rules(module: Module) -> Iterator[Claim]:
-    """Ask all default rules that no claim of this file is about, so that none is forgotten."""
-    for rule in RULES.values():
-        if rule.default and rule.id not in _CLAIMED:
+    """Ask all rules of sizes that no claim of this file is about, so that none is forgotten."""
+    for rule in map(RULES.__getitem__, rules_of_sizes()):
+        if rule.id not in _CLAIMED:
             what = f"whether {rule.id} holds off"
             yield Claim("rule", (rule.id,), module.main.op, what, partial(_by_judge, rule))
 
 
 _CLAIMED: Final = frozenset({
     "overflow", "out-of-bounds", "out-of-view", "misaligned", "null-pointer", "division-by-zero",
-    "device-assert", "wrong-hint", "undefined-lanes", "undefined-use", "mask-always-false", "race",
+    "device-assert", "wrong-hint", "undefined-lanes", "undefined-use", "race",
 })  # fmt: skip
 
 
@@ -208,70 +256,6 @@ def _by_rule(file: str, bound: SizedCall) -> bool:
         verdict.verdict == "proven" or (verdict.rule, verdict.verdict) == _OF_THE_SIGNATURE
         for verdict in import_module(f"kvtrace.verdicts.rules.{file}").judge(bound)
     )
-
-
-# -- masks ----------------------------------------------------------------------------------------
-
-
-def _of_masks(call: Call) -> Iterator[Claim]:
-    """Claim that a mask lets a lane through: the one that it lets through as recorded."""
-    by_op: dict[Op, list[int]] = {}
-    recorded = BoundCall(call)
-    for number, access in enumerate(recorded.summary.accesses):
-        by_op.setdefault(access.op, []).append(number)
-    for op, numbers in by_op.items():
-        accesses = [recorded.summary.accesses[number] for number in numbers]
-        if any(not access.mask.conjuncts() for access in accesses):
-            continue
-        points = [_active_point(recorded, access) for access in accesses]
-        what = "whether a mask lets any lane through"
-        holds = partial(_is_ever_active, list(zip(numbers, points, strict=True)))
-        yield Claim("rule", ("mask-always-false",), op, what, holds)
-
-    plain = masks.judge(BoundCall(call, ("mask-always-false",), BUDGET))
-    for verdict in plain:
-        if verdict.op not in by_op:  # false whatever the arguments are
-            what = "whether a mask lets any lane through"
-            yield Claim("rule", ("mask-always-false",), verdict.op, what, lambda _: False)
-
-
-def _active_point(recorded: BoundCall, access: Access) -> dict[Symbol, int] | None:
-    decision = recorded.decide(FALSE, recorded.active(access))
-    if not isinstance(decision, Refuted):
-        return None
-    return {
-        symbol: number
-        for symbol, number in decision.model.items()
-        if isinstance(symbol, Symbol) and symbol.kind in ("program", "lane", "trip", "content")
-    }
-
-
-def _is_ever_active(numbers: list[tuple[int, dict[Symbol, int] | None]], bound: SizedCall) -> bool:
-    accesses = [bound.summary.accesses[number] for number, _ in numbers]
-    if _is_never_reached(bound, accesses):
-        return True
-    if bound.low == 0 and _is_never_reached(bound.between(0, 0), accesses):
-        bound = bound.between(1, bound.high)  # of size 0, nothing is asked for
-    return any(
-        _is_active_at(bound, access, point)
-        for access, (_, point) in zip(accesses, numbers, strict=True)
-        if point is not None
-    )
-
-
-def _is_never_reached(bound: SizedCall, accesses: Sequence[Access]) -> bool:
-    return all(bound.given(access).is_impossible for access in accesses)
-
-
-def _is_active_at(bound: SizedCall, access: Access, point: dict[Symbol, int]) -> bool:
-    active = bound.active(access).exact
-    atoms = frozenset().union(*(condition.atoms() for condition in active))
-    first = {a: 0 for a in atoms if isinstance(a, Symbol) and a.kind in ("program", "lane", "trip")}
-    own = Substitution({**first, **point})
-    claim = conjunction(condition.substitute(own) for condition in active)
-    grid = (bound.sized.terms["grid", axis, 0] for axis in range(3))
-    launched = [at_least(extent, 1) for extent in grid if extent.constant is None]
-    return bound.proves(claim, Given(launched, bound.ranges))
 
 
 # -- races ----------------------------------------------------------------------------------------

@@ -6,16 +6,16 @@ a program that was compiled to several (num_ctas) the others continue.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.ir import Op, Value
+from kvtrace.ir import Op
 from kvtrace.ir.columns import version_numbers
 from kvtrace.ir.flow import deciding
 from kvtrace.ir.ops import BRANCHES
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition
-from kvtrace.verdicts.feeding import feeding_values
+from kvtrace.verdicts.ideal_trips import are_ideal, has_ideal_trips
 from kvtrace.verdicts.within.order import Order
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Barriers:
         trips = [(loop.op, loop.trips) for loop in self._bound.summary.loops]
         unsure = {op.index for op, count in trips if self._bound.ranges.interval(count)[0] < 1}
         sure = {op for op, _ in trips if op.index not in unsure}
-        return frozenset(op.index for op in sure if self._is_ideal(deciding(op)))
+        return frozenset(op.index for op in sure if has_ideal_trips(self._bound, op))
 
     def _decided_branches(self) -> Mapping[int, bool]:
         """Return the truth of branches' conditions that the call's numbers decide, by op index."""
@@ -90,12 +90,6 @@ class Barriers:
             values = deciding(op) if op.name in BRANCHES else ()
             known = self._bound.summary.values.get(values[0].id) if len(values) == 1 else None
             truth = self._bound.ranges.truth(known) if isinstance(known, Condition) else None
-            if truth is not None and self._is_ideal(values):
+            if truth is not None and are_ideal(self._bound, values):
                 decided[op.index] = truth
         return decided
-
-    def _is_ideal(self, values: Sequence[Value]) -> bool:
-        """Whether no integer that values are made of may wrap around."""
-        feeding = feeding_values(values, self._bound.call.module)
-        arithmetic = self._bound.summary.arithmetic
-        return not any(each.op.index in feeding and self._bound.wraps(each) for each in arithmetic)

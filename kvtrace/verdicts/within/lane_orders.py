@@ -133,10 +133,20 @@ class Touches(Instrument):
     """Lists who touches a byte; overridden, does it in another order."""
 
     def __init__(
-        self, memory: Memory, storage: Storage, byte: int, ops: tuple[Op, Op] | None = None
+        self,
+        memory: Memory,
+        storage: Storage,
+        byte: int,
+        ops: tuple[Op, Op] | None = None,
+        *,
+        barriers_hold: bool = True,
     ) -> None:
-        """`ops` are those of which it is noted where else they meet."""
+        """`ops` are those of which it is noted where else they meet.
+
+        Barriers that do not hold the lanes in question do not count.
+        """
         super().__init__()
+        self._barriers_hold = barriers_hold
         self._memory = memory
         self._storage = storage
         self.byte = byte
@@ -169,7 +179,7 @@ class Touches(Instrument):
         return run
 
     def _barrier(self, _values: list[Any], _scope: Scope) -> None:
-        self._phase += 1
+        self._phase += int(self._barriers_hold)
 
     def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
         self._watched(op, number, lambda: step(values, scope))

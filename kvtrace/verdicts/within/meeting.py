@@ -140,8 +140,8 @@ def quickly(
 ) -> Apart | Open | Common:
     """Decide by ranges and digits alone; else give what two lanes have in common that meet."""
     is_one = one is other
-    one = as_in_one_program(bound, one)
-    other = one if is_one else as_in_one_program(bound, other)
+    one = as_in_one_program(bound, one, shared)
+    other = one if is_one else as_in_one_program(bound, other, shared)
     sides = (one.exact, other.exact)
     if any(side is not None and side.given.is_impossible for side in sides):
         return Apart("interval")

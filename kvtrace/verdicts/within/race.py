@@ -136,11 +136,11 @@ def _violation(bound: BoundCall, op: Op, shown: Shown, solver_ns: int | None = N
     place = f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
     mine_does, other_does = (DOES[str(kind_of(each.touch.op))] for each in (mine, other))
     first = "this" if mine is witness.first else "that"
-    no_order = (
-        "and the loop was pipelined so that a load is started in an earlier trip"
-        if shown.is_pipelined
-        else f"and no barrier orders them{_of_what(bound)}"
-    )
+    no_order = f"and no barrier orders them{_of_what(bound)}"
+    if shown.is_pipelined:
+        no_order = "and the loop was pipelined so that a load is started in an earlier trip"
+    elif shown.is_across:
+        no_order = "and no barrier holds both: they are of different CTAs of the program"
     message = (
         f"{_lane(mine)} of program {program} {mine_does} {place}, which {_lane(other)} "
         f"{other_does} {_where(mine, other)}; the kernel does {first} first, {no_order}: run in "

@@ -16,6 +16,7 @@ from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.decide import Method
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.verdicts.ideal_trips import has_ideal_trips
 from kvtrace.verdicts.races.data_behind import data_behind
 from kvtrace.verdicts.races.digits import Common
 from kvtrace.verdicts.races.same_values import store_the_same
@@ -25,7 +26,7 @@ from kvtrace.verdicts.within.lane_orders import Side
 from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.within.pipelined import may_be_pipelined, trips_started_early
 from kvtrace.verdicts.within.race_replay import Witness, raced
-from kvtrace.verdicts.within.threads import Doing, Threads, same_threads, stays_in_lane
+from kvtrace.verdicts.within.threads import Doing, Threads, same_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,13 +81,15 @@ class Free:
 class Shown:
     """They race: `witness` was run in two orders, to two results.
 
-    `is_pipelined`: one thread does both, a load of a later trip first.
+    `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: they are of
+    different CTAs of a program.
     """
 
     witness: Witness
     method: Method | Literal["evaluated"]
     solver_ns: int = 0
     is_pipelined: bool = False
+    is_across: bool = False
 
 
 Outcome = Free | Shown | Open
@@ -229,17 +232,15 @@ class Pairs:
 
     def _one_thread(self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]) -> str | None:
         """Say why one thread does both where only the same lanes meet; None: it may not."""
-        loads = [
-            (sharer, each) for sharer, each in zip((one, other), doing, strict=True) if each.by_all
-        ]
-        if any(not stays_in_lane(s.access.op, self._bound.call, each) for s, each in loads):
+        if any(each.by_all for each in doing):
             return None
+        is_own = any(each.is_own for each in doing)
         if self._threads.compiled:
             known = all(each.is_known for each in doing) and self._in_turn(one, other)
             if not known or not same_threads(*doing):
                 return None
-            return _OWN if loads else _THREAD
-        return _OWN if loads else _LANE
+            return _OWN if is_own else _THREAD
+        return _OWN if is_own else _LANE
 
     def _in_turn(self, one: Sharer, other: Sharer) -> bool:
         """Whether a thread that does both does them in the kernel's order.
@@ -273,7 +274,9 @@ class Pairs:
         return tuple(loop.trip for loop in _common(one, other) if self._turns(loop))
 
     def _turns(self, loop: Loop) -> bool:
-        return self._bound.ranges.of(loop.trip)[1] > 0
+        """Whether a loop may take a second trip."""
+        several = self._bound.ranges.of(loop.trip)[1] > 0
+        return several or not has_ideal_trips(self._bound, loop.op)
 
     def _cases(self, one: Sharer, other: Sharer) -> list[_Case]:
         """Return the orders in which the two can come with no barrier between."""
@@ -331,7 +334,9 @@ class Pairs:
         atoms = frozenset[Atom]().union(
             *(s.access.offset.atoms() | s.access.active.atoms() for s in (one, other))
         )
-        ends = None if trip is None or trip not in atoms else trip.term
+        # Of a loop that takes more trips than by its formula, all are as the first.
+        is_ordered = trip is not None and trip in atoms and self._bound.ranges.of(trip)[1] > 0
+        ends = trip.term if trip is not None and is_ordered else None
         places = lanes.places if _are_of(lanes.places, atoms) else None
 
         def asked(parts: int) -> Apart | Meeting | Open:
@@ -373,6 +378,11 @@ class Pairs:
                 return met
         if one.access.calls or other.access.calls:
             return Open(_CALLED, evaluating=False, solver_ns=solver_ns)
+        meetings = [met for _, met in left if isinstance(met, Meeting)]
+        for met in meetings if self._barriers.several_blocks else ():
+            across = self._run_across((one, other), doing, met.program, met.byte)
+            if isinstance(across, Witness):
+                return Shown(across, met.method, solver_ns, is_across=True)
         if self._threads.one_warp:
             return Open(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
         sure = [met for case, met in left if not case.doubtful and isinstance(met, Meeting)]
@@ -380,11 +390,16 @@ class Pairs:
             doubt = _ONE_CTA if self._barriers.several_blocks else _DOUBTFUL
             return Open(doubt, evaluating=False, solver_ns=solver_ns)
         reason = ""
+        last = self._bound.programs - 1
         for met in sure:
-            shown = self._run((one, other), doing, met.program, met.byte)
-            if isinstance(shown, Witness):
-                return Shown(shown, met.method, solver_ns)
-            reason = _ATOMIC if "atomic" in (one.part.kind, other.part.kind) else shown
+            # A barrier in a branch may hold this program and not another one.
+            for program in dict.fromkeys((met.program, 0, min(1, last), last)):
+                shown = self._run((one, other), doing, program, met.byte)
+                if isinstance(shown, Witness):
+                    return Shown(shown, met.method, solver_ns)
+                if program == met.program:
+                    atomic = "atomic" in (one.part.kind, other.part.kind)
+                    reason = _ATOMIC if atomic else shown
         return Open(reason, evaluating=False, solver_ns=solver_ns)
 
     def shown_at(self, one: Sharer, other: Sharer, program: int, byte: int) -> Shown | None:
@@ -397,10 +412,16 @@ class Pairs:
             byte: from the start of the storage that both go to.
 
         """
-        sure = any(not case.doubtful for case in self._cases(one, other))
-        if not sure or self._threads.one_warp or one.access.calls or other.access.calls:
+        if one.access.calls or other.access.calls:
             return None
         doing = self._threads.doing(one.access), self._threads.doing(other.access)
+        if self._barriers.several_blocks:
+            across = self._run_across((one, other), doing, program, byte)
+            if isinstance(across, Witness):
+                return Shown(across, "evaluated", is_across=True)
+        sure = any(not case.doubtful for case in self._cases(one, other))
+        if not sure or self._threads.one_warp:
+            return None
         shown = self._run((one, other), doing, program, byte)
         return Shown(shown, "evaluated") if isinstance(shown, Witness) else None
 
@@ -432,6 +453,24 @@ class Pairs:
             self._bound, ops, met.program, storage, met.byte, differ, lambda *_: (False, False)
         )
         return shown if isinstance(shown, Witness) else None
+
+    def _run_across(
+        self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], program: int, byte: int
+    ) -> Witness | str:
+        """Run lanes of different CTAs, which no barrier of a CTA holds, in two orders."""
+        by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
+
+        def differ(one: Side, other: Side) -> bool:
+            sides = (by_op[one.touch.op], one.lane), (by_op[other.touch.op], other.lane)
+            return self._threads.in_other_ctas(*sides[0], *sides[1])
+
+        storage = pair[0].storage
+        assert storage is not None
+        ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
+        return raced(
+            self._bound, ops, program, storage, byte, differ, lambda *_: (False, False),
+            barriers_hold=False,
+        )  # fmt: skip
 
     def _run(
         self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], program: int, byte: int

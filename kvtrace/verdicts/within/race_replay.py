@@ -66,6 +66,8 @@ def raced(
     byte: int,
     differ: Callable[[Side, Side], bool],
     threads: Callable[[Side, Side], tuple[bool, bool]],
+    *,
+    barriers_hold: bool = True,
 ) -> Witness | str:
     """Run a program in two orders of lanes at a byte of a storage; say why if no two results show.
 
@@ -77,11 +79,12 @@ def raced(
         byte: from the storage's start.
         differ: whether two lanes may be done in any order, as far as threads go.
         threads: whether all threads do one of them, and whether one thread does the other then.
+        barriers_hold: whether lanes that may be done in any order wait for each other at barriers.
 
     """
 
     def listing(memory: Memory, held: Storage, at: int) -> Touches:
-        return Touches(memory, held, at, ops)
+        return Touches(memory, held, at, ops, barriers_hold=barriers_hold)
 
     first = _Run(bound, program, storage, byte)
     watched = first.run(listing)

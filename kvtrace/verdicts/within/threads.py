@@ -7,7 +7,7 @@ stored by the first one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -44,12 +44,14 @@ class Doing:
     """Who does a memory op: `layout` is None of scalars, and where it is not known.
 
     `by_all`: every thread does it, or (of a layout) several threads do what one lane says.
+    `is_own`: they do, but only what the first one loads is used, for what it stores itself.
     """
 
     op: Op
     shape: tuple[int, ...]
     layout: BlockedLayout | None
     by_all: bool
+    is_own: bool = False
 
     @property
     def is_scalar(self) -> bool:
@@ -117,7 +119,9 @@ class Threads:
             layout = None
         loads = access.kind == "load"
         several = prod(access.shape) == 1 if layout is None else layout.is_repeated(access.shape)
-        return Doing(access.op, access.shape, layout, loads and several)
+        doing = Doing(access.op, access.shape, layout, loads and several)
+        is_own = doing.by_all and stays_in_lane(access.op, self._call, doing)
+        return replace(doing, by_all=False, is_own=True) if is_own else doing
 
     def relation(self, one: Doing, at: Lane, other: Doing, other_at: Lane) -> Relation:
         """Return what is known of the threads of two lanes, one of each op."""
@@ -131,6 +135,22 @@ class Threads:
         if places[0] == places[1]:
             return "one thread"
         return "one warp" if places[0][0] == places[1][0] else "apart"
+
+    def in_other_ctas(self, one: Doing, at: Lane, other: Doing, other_at: Lane) -> bool:
+        """Tell whether two lanes, one of each op, are surely of different CTAs of a program."""
+        found = self._cta(one, at), self._cta(other, other_at)
+        return None not in found and found[0] != found[1]
+
+    def _cta(self, doing: Doing, at: Lane) -> Lane | None:
+        """Return the place of a lane's CTA among those of its program; None: not known."""
+        compiled = self._call.compiled
+        split = None if compiled is None else compiled.splits.get(doing.op.index)
+        if split is None or len(split) != len(doing.shape):
+            return None
+        if any(extent % count for extent, count in zip(doing.shape, split, strict=True)):
+            return None  # CTAs share what is too small to be split
+        numbers = zip(at, doing.shape, split, strict=True)
+        return tuple(index * count // extent for index, extent, count in numbers)
 
     @staticmethod
     def _in_one_warp(one: Doing, other: Doing) -> bool:

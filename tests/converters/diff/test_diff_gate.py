@@ -113,15 +113,25 @@ def test_a_bound_that_narrowed(tmp_path):
         return [KernelConditions("scale", None, None, (), envelope=(row,))]
 
     sides = [write_trace(tmp_path / name, [SCALE]) for name in "ab"]
+    whole = EnvelopeRow("n", 10, "argument", 2**31, low=-(2**31))
     rows = [
-        EnvelopeRow("n", 10, "argument", 2**31),  # another variant is no bound
+        whole,  # another variant is no bound
         EnvelopeRow("n", 10, "overflow", 1_000, "x * n leaves 32 bits"),
         EnvelopeRow("n", 10, "unknown", reason="not decided"),
+        replace(whole, low=-4, last_bad=-5, below_kind="tensor", below="the load leaves x"),
+        replace(whole, low=0, last_bad=-1, below_kind="tensor", below="the load leaves x"),
+        replace(whole, low=0, last_bad=-1, below_kind="constants"),  # another variant, again
+        replace(whole, low=0, below_kind="unknown", below="not decided"),
     ]
     for before, after, failures in (
         (0, 1, ["n: first bad: no limit → 1,000"]),
         (1, 0, []),
         (1, 2, []),
+        (3, 4, ["n: bad below: -5 → -1"]),
+        (0, 3, ["n: bad below: no limit → -5"]),
+        (4, 3, []),
+        (5, 0, []),
+        (3, 6, []),
     ):
         gate = Gate(read_rules(["bounds.narrower"]))
         given = conditions(rows[before]), conditions(rows[after])

@@ -1,12 +1,17 @@
 """Both ends of a range: loops whose counter wraps around above, zero and negative values below."""
 
+from dataclasses import replace
+
 import pytest
 
 from kvtrace.analysis.conditions import sizes_of
 from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
+from kvtrace.evaluate import parsed
 from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.ranges.at_size import at_size
 from kvtrace.verdicts.ranges.growth import Relations
+from kvtrace.verdicts.ranges.sized_claims import rules_of_sizes
+from tests.support.compile_ttir import compile_generic
 from tests.verdicts import looping_kernels as kernels
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.ranges.envelope_rows import rows
@@ -81,7 +86,7 @@ def printed(row):
     listed = EnvelopeRow(
         row.quantity, row.recorded, row.kind, row.first_bad, row.what, contract=row.contract,
         along=row.along, basis=row.basis, reason=row.reason, low=row.fine[0], high=row.fine[1],
-        last_bad=row.last_bad, below=row.below,
+        last_bad=row.last_bad, below=row.below, below_kind=row.below_kind,
     )  # fmt: skip
     return " ".join(" ".join(envelope_text([listed], 400, None)).split())
 
@@ -112,6 +117,46 @@ def test_no_launch_has_a_negative_extent_or_no_programs():
     assert at_size(Relations(by_grid(8)), {"grid_x": 0}, ["overflow"]).limit == (
         "grid_x is 0: nothing is launched"
     )
+
+
+def test_a_mask_that_lets_no_lane_through_ends_no_range():
+    """Of one element there is no next one: its load is off, and that is no defect."""
+    one = call(kernels.following, (8,), x=tensor(1000), y=tensor(1000), n=1000, B=128)
+
+    row = rows(one)["n", "overflow"]
+
+    assert (row.fine, row.last_bad) == ((0, MOST - 127), None)
+    assert row.what.startswith("i + 1 leaves 32 bits")
+    assert "mask-always-false" not in rules_of_sizes()
+
+
+def test_a_smaller_grid_is_another_variant_and_no_bad_size():
+    row = rows(call(kernels.following, (10,), x=tensor(1000), y=tensor(1000), n=1000, B=128))
+
+    (grid,) = (each for (quantity, _), each in row.items() if quantity == "grid_x")
+    assert (grid.last_bad, grid.below_kind) == (7, "constants")
+    assert "; below that, this variant ends at 7: stores no longer reach" in printed(grid)
+
+
+def test_a_size_that_is_compiled_again_is_no_violation():
+    types = {"x": "*fp32", "y": "*fp32", "n": "i32", "B": "constexpr"}
+    text = compile_generic(kernels.following, types, {"B": 128}, divisible_by_16=("n",))
+    plain = call(kernels.following, (8,), x=tensor(1024), y=tensor(1024), n=1024, B=128)
+    one = replace(plain, module=parsed(text))
+
+    found = at_size(Relations(one), {"n": 1001}, rules_of_sizes())
+
+    assert found.limit == "n is 1,001, no multiple of 16: the kernel is compiled again"
+    assert {v.verdict for v in found.verdicts} == {"proven"}
+    assert at_size(Relations(one), {"n": 1040}, rules_of_sizes()).limit is None
+
+
+def test_a_lower_end_that_only_a_solver_proves():
+    """The mask keeps lanes 10 to 15 off, of which linear reasoning sees too many."""
+    row = rows(call(kernels.either_way, (1,), x=tensor(100), y=tensor(16), s=2))["s", "tensor"]
+
+    assert (row.fine, row.first_bad) == ((-5, 5), 6)
+    assert (row.last_bad, row.below, row.below_kind) == (-6, "the load leaves x", "tensor")
 
 
 # -- which numbers grow together ------------------------------------------------------------------
@@ -155,7 +200,7 @@ def test_a_tensor_that_is_just_filled_is_not_said_to_be_left():
 
     row = rows(one)["n", "unknown"]
 
-    assert row.contract == "1 <= n <= 100"
+    assert row.contract == "-2,147,483,648 <= n <= 100"
     assert row.reason.startswith("x is as large as the recorded launch needs")
 
 

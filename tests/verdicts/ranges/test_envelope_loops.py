@@ -77,14 +77,14 @@ def broken_promises(kernel: Kernel, one, counts):
             except Ambiguous:
                 continue
             counts["launches in ranges"] += 1
-            if seen.outside or seen.wraps:
+            if seen.outside or seen.wraps or seen.undefined:
                 yield row.quantity, value, row.contract, seen
-        for value, kind in ((row.first_bad, row.kind), (row.last_bad, "below")):
-            if value is None or kind not in ("overflow", "tensor", "below"):
+        for value, kind in ((row.first_bad, row.kind), (row.last_bad, row.below_kind)):
+            if value is None or kind not in ("overflow", "tensor"):
                 continue
             counts["bad values"] += 1
             seen = followed(kernel, relations.grown({quantity: value}).call)
-            if not (seen.outside or seen.wraps or seen.cut) and "mask-always" not in row.below:
+            if not (seen.outside or seen.wraps or seen.cut):
                 yield row.quantity, value, f"bad: {row.what} {row.below}", seen
 
 
@@ -113,6 +113,9 @@ def test_no_verdict_contradicts_what_every_trip_does(tmp_path, say):
         seen = followed(kernel, one)
         counts["that wrap"] += seen.wraps
         counts["that leave a tensor"] += seen.outside
+        counts["whose shifts are undefined"] += seen.undefined
+        counts["of several programs"] += one.grid[0] > 1
+        counts["with stages"] += any(loop.stages for loop in kernel.loops)
         wrong += [(kernel.source, kernel.sizes, each) for each in contradictions(kernel, one)]
         wrong += [(kernel.source, kernel.sizes, *e) for e in broken_promises(kernel, one, counts)]
     say(SECTION, ", ".join(f"{number:,} {what}" for what, number in counts.items()))

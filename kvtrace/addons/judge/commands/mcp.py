@@ -53,7 +53,7 @@ def command(
     needs pip install 'kvtrace[mcp]'. Files elsewhere than below the roots are not opened.
 
     Example:
-        kvtrace mcp --root ~/traces --root .     # standard input and output belong to the client
+        kvtrace mcp --root ~/traces --root .     # the client talks to it
 
     """
     server(root or ["."], seconds=seconds, unconfined=unconfined).run("stdio")

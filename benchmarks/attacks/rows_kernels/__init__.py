@@ -1,0 +1,1 @@
+"""Kernels that attack `kvtrace invariance`, a file a subject."""

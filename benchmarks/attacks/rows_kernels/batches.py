@@ -1,0 +1,145 @@
+"""Batches of rows whose data go with the row, and cases that run a kernel on them."""
+
+import io
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+
+import torch
+
+import kvtrace
+from benchmarks.attacks.case import Answer, Case
+from kvtrace.cli import main
+
+#: How many rows the truth is evaluated at; the watched row comes first, last and between.
+SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 14, 16, 17, 31, 32, 40, 65, 100)
+#: Row whose bits are compared; rows from HUGE on have data a hundred times as large.
+WATCHED, HUGE = 0, 1000
+
+Outputs = torch.Tensor | Sequence[torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows by number: the same number is the same data, wherever the row is."""
+
+    rows: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Return how many rows there are."""
+        return len(self.rows)
+
+    def _generator(self, row: int, tag: int) -> torch.Generator:
+        return torch.Generator().manual_seed(7919 * row + tag)
+
+    def floats(self, *shape: int, tag: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """Return normal numbers of this shape for each row."""
+        return torch.stack(
+            [
+                torch.randn(shape, generator=self._generator(row, tag))
+                * (100 if row >= HUGE else 1)
+                for row in self.rows
+            ]
+        ).to("cuda", dtype)
+
+    def integers(
+        self, low: int, high: int, *shape: int, tag: int = 0, dtype: torch.dtype = torch.int32
+    ) -> torch.Tensor:
+        """Return integers of [low, high) of this shape for each row."""
+        return torch.stack(
+            [
+                torch.randint(low, high, shape, generator=self._generator(row, tag))
+                for row in self.rows
+            ]
+        ).to("cuda", dtype)
+
+    def result(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """Return an output that holds what no kernel stores."""
+        return torch.full((self.size, *shape), 77, device="cuda", dtype=dtype)
+
+
+def shared(*shape: int, tag: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Return normal numbers that are the same in all batches."""
+    generator = torch.Generator().manual_seed(104729 + tag)
+    return torch.randn(shape, generator=generator).to("cuda", dtype)
+
+
+def case(
+    *,
+    right: bool,
+    why: str,
+    recorded: tuple[int, ...] = (3, 5, 12),
+    read: bool = False,
+    over: str | None = None,
+) -> Callable[[Callable[[Batch], Outputs]], Case]:
+    """Make a case of a function that launches a kernel on a batch and returns its outputs.
+
+    Args:
+        right: Whether a row's bits are the same in all batches.
+        why: The reason, in a sentence.
+        recorded: How many rows the launches have that kvtrace sees.
+        read: Whether the truth does not show in the evaluator's order of operations.
+        over: The argument that a contract names.
+    """
+
+    def made(run: Callable[[Batch], Outputs]) -> Case:
+        return Case(
+            name=run.__name__,
+            right=right,
+            why=why,
+            ask=lambda: _asked(run, recorded, over),
+            truth=None if read else lambda: _same_bits(run),
+            evidence="read" if read else "evaluated",
+        )
+
+    return made
+
+
+def _asked(run: Callable[[Batch], Outputs], sizes: Sequence[int], over: str | None) -> Answer:
+    """Record the kernel at each size and return what kvtrace says of all its outputs."""
+    with tempfile.TemporaryDirectory() as folder:
+        with kvtrace.capture(folder, device="cpu", compile="ttir"):
+            for size in sizes:
+                run(Batch(tuple(range(size))))
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            main(["invariance", folder, "--json", *(["--over", over] if over else [])])
+    answers = json.loads(printed.getvalue())
+    verdicts = {judged["verdict"] for judged in answers["over" if over else "outputs"]}
+    if verdicts == {"proven"}:
+        return Answer.YES
+    return Answer.NO if verdicts & {"violation", "depends"} else Answer.UNKNOWN
+
+
+def _same_bits(run: Callable[[Batch], Outputs]) -> bool:
+    """Say whether the watched row has the same bits in every batch that is tried."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        kvtrace.capture(folder, device="cpu", compile="ttir"),
+    ):
+        values = {
+            _bits(run(batch), batch.rows.index(WATCHED))
+            for size in SIZES
+            for batch in _batches(size)
+        }
+    return len(values) == 1
+
+
+def _batches(size: int) -> list[Batch]:
+    places = sorted({0, size // 2, size - 1})
+    return [
+        Batch((*others[:place], WATCHED, *others[place:]))
+        for place in places
+        for others in (tuple(range(1, size)), tuple(range(HUGE, HUGE + size - 1)))
+    ]
+
+
+def _bits(outputs: Outputs, place: int) -> bytes:
+    tensors = [outputs] if isinstance(outputs, torch.Tensor) else outputs
+    return b"".join(
+        tensor[place : place + 1].cpu().contiguous().view(torch.uint8).numpy().tobytes()
+        for tensor in tensors
+    )

@@ -1,0 +1,305 @@
+"""Sizes of a launch as a case states them, what is true of them, and what kvtrace says of them.
+
+A model is the kernel's address arithmetic once more in NumPy, with integers that wrap at 32 bits.
+It gets numbers alone (scalars, extents, the grid), so that it is evaluated at sizes that no tensor
+has.
+"""
+
+import contextlib
+import io
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+import kvtrace
+from benchmarks.attacks.case import Answer, Case
+from kvtrace.cli import main
+
+INT32_MAX: Final = 2**31 - 1
+_SHOWN: Final = 600  # of programs and sizes: more are sampled
+_TRIPS: Final = 40  # of trips of a loop: of more, their ends and a few between
+_DEFECTS: Final = ("overflow", "tensor")
+
+Numbers = dict[str, int]
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a launch, which is allocated only where the launch is recorded."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype = torch.int8
+    values: Sequence[int] | None = None
+
+    def made(self) -> torch.Tensor:
+        """Return a tensor of zeros, or of the values."""
+        if self.values is None:
+            return torch.zeros(self.shape, dtype=self.dtype)
+        return torch.tensor(self.values, dtype=self.dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch at one size: grid, arguments by name, and the kernel's `tl.constexpr`."""
+
+    grid: tuple[int, ...]
+    arguments: Mapping[str, "int | Tensor | float"]
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+    def numbers(self) -> Numbers:
+        """Return scalars, extents and the grid by kvtrace's names."""
+        found = dict(zip(("grid_x", "grid_y", "grid_z"), (*self.grid, 1, 1)[:3], strict=True))
+        for name, value in self.arguments.items():
+            if isinstance(value, Tensor):
+                found |= {
+                    f"{name}.shape[{axis}]": extent for axis, extent in enumerate(value.shape)
+                }
+            elif isinstance(value, int):
+                found[name] = value
+        return found
+
+
+def some(count: int) -> Array:
+    """Return 0 … count - 1, or their ends, middles and neighbors of powers of two."""
+    return between(0, count - 1)
+
+
+def between(low: int, high: int) -> Array:
+    """Return the integers of a range, or its ends, middles and neighbors of powers of two."""
+    if high - low < _SHOWN:
+        return np.arange(low, high + 1, dtype=np.int64)
+    ends = [*range(low, low + 40), *range(high - 40, high + 1)]
+    powers = [sign * 2**bit + near for bit in range(32) for near in (-1, 0, 1) for sign in (1, -1)]
+    spread = np.linspace(low, high, 40).astype(np.int64).tolist()
+    values = np.unique(np.array(ends + powers + spread, dtype=np.int64))
+    return values[(values >= low) & (values <= high)]
+
+
+def _few(count: int) -> list[int]:
+    if count <= _TRIPS:
+        return list(range(count))
+    middle = np.linspace(8, count - 9, 8).astype(np.int64).tolist()
+    return [*range(8), *middle, *range(count - 8, count)]
+
+
+class Evaluation:
+    """The arithmetic of one launch: numbers in, reasons why it is bad out."""
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self._numbers = numbers
+        self.reasons: set[str] = set()
+
+    def __getitem__(self, name: str) -> int:
+        return self._numbers[name]
+
+    def extent(self, tensor: str) -> int:
+        """Return the elements of a contiguous tensor."""
+        found = [
+            extent for name, extent in self._numbers.items() if name.startswith(f"{tensor}.shape[")
+        ]
+        return int(np.prod(np.array(found, dtype=object)))
+
+    def programs(self, axis: str = "grid_x") -> Array:
+        """Return program ids of an axis, as a column."""
+        return some(self[axis])[:, None]
+
+    def few(self, axis: str) -> list[int]:
+        """Return program ids of an axis: of many, the ends and a few between."""
+        return _few(self[axis])
+
+    def i32(self, value: "Array | int") -> Array:
+        """Return integers as 32 bits hold them, and note whether one wraps."""
+        ideal = np.asarray(value, dtype=np.int64)
+        wrapped = (ideal + 2**31) % 2**32 - 2**31
+        if (wrapped != ideal).any():
+            self.reasons.add("wraps")
+        return wrapped
+
+    def access(self, tensor: str, offset: "Array | int", mask: "Array | bool" = True) -> None:
+        """Note an access that is outside of its tensor."""
+        at = np.asarray(offset, dtype=np.int64)
+        if (((at < 0) | (at >= self.extent(tensor))) & mask).any():
+            self.reasons.add(f"outside {tensor}")
+
+    def trips(self, first: int, end: int, step: int) -> Iterator[int]:
+        """Yield a loop's counters (some of them), and note what its end does to 32 bits."""
+        if first >= end:
+            return
+        if step <= 0:
+            self.reasons.add("step")
+            return
+        count = (end - first + step - 1) // step
+        self.i32(first + count * step)
+        for trip in _few(count):
+            yield first + trip * step
+
+
+Model = Callable[[Evaluation], None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A range of a quantity, with the launches that were recorded and the family of launches."""
+
+    kernel: Any
+    launch: Callable[[int], Launch]
+    model: Model
+    quantity: str
+    low: int
+    high: int
+    recorded: Sequence[int]
+
+    def reasons(self, numbers: Mapping[str, int]) -> set[str]:
+        """Return why a launch of these numbers is bad; empty where it is not."""
+        if any(numbers[f"grid_{axis}"] == 0 for axis in "xyz"):
+            return set()
+        evaluation = Evaluation(numbers)
+        with np.errstate(all="ignore"):
+            self.model(evaluation)
+        return evaluation.reasons
+
+    def right(self) -> bool:
+        """Return whether no size of the range is bad."""
+        sizes = between(self.low, self.high).tolist()
+        return not any(self.reasons(self.launch(size).numbers()) for size in sizes)
+
+    def _record(self, folder: str) -> None:
+        with kvtrace.capture(folder):
+            for size in self.recorded:
+                launch = self.launch(size)
+                made = {
+                    name: value.made() if isinstance(value, Tensor) else value
+                    for name, value in launch.arguments.items()
+                }
+                self.kernel[launch.grid](**made, **launch.constants)
+
+    def ask(self) -> Answer:
+        """Return kvtrace's answer for the range; the false one where what it prints is false."""
+        with tempfile.TemporaryDirectory() as folder:
+            self._record(folder)
+            rows = _sizes(folder)
+            asked = [
+                row
+                for variant in rows
+                for row in variant["envelope"]
+                if row["quantity"] == self.quantity
+            ]
+            contradicted = [self._contradicted(row) for row in asked]  # all are printed
+            if any(contradicted):
+                return Answer.NO if self.right() else Answer.YES
+            answers = [self._of_row(row) for row in asked]
+            for size in {self.low, self.high}:
+                answers += [
+                    self._of_point(variant["at"], size)
+                    for variant in _sizes(folder, f"{self.quantity}={size}")
+                ]
+        if Answer.NO in answers:
+            return Answer.NO
+        return Answer.YES if Answer.YES in answers else Answer.UNKNOWN
+
+    def _at(self, row: Mapping[str, Any], size: int) -> Numbers | None:
+        """Return the numbers that a row is about at a size; None where its text is not read."""
+        numbers = self.launch(row["recorded"]).numbers()
+        changed = {row["quantity"]: size}
+        for equation in row["along"]:
+            name, _, text = equation.partition(" = ")
+            if name not in numbers:
+                continue
+            value = evaluated(text, numbers | changed)
+            if value is None:
+                return None
+            changed[name] = value
+        return numbers | changed if set(changed) <= set(numbers) else None
+
+    def _same_family(self, row: Mapping[str, Any], size: int) -> bool:
+        numbers = self._at(row, size)
+        return numbers == self.launch(size).numbers()
+
+    def _of_row(self, row: Mapping[str, Any]) -> Answer:
+        if not all(self._same_family(row, size) for size in (self.low, self.high)):
+            print(f"  another family: {row['along']}")
+            return Answer.UNKNOWN
+        if any(self.low <= size <= self.high for size in _bad(row)):
+            return Answer.NO
+        if row["low"] is None or not row["low"] <= self.low <= self.high <= row["high"]:
+            known = ("kind", "low", "high", "reason", "what", "below")
+            print("  unknown:", *(row[each] for each in known))
+            return Answer.UNKNOWN
+        return Answer.YES
+
+    def _of_point(self, point: Mapping[str, Any] | None, size: int) -> Answer:
+        if point and any(verdict["verdict"] == "violation" for verdict in point["verdicts"]):
+            row = {"quantity": self.quantity, "along": point["along"]}
+            if not any(self._same_family({**row, "recorded": n}, size) for n in self.recorded):
+                return Answer.UNKNOWN
+            return Answer.NO
+        return Answer.UNKNOWN
+
+    def _contradicted(self, row: Mapping[str, Any]) -> bool:
+        """Print what a row says that the model contradicts."""
+        for size, wanted in self._claims(row):
+            numbers = self._at(row, size)
+            if numbers is None:
+                continue
+            reasons = self.reasons(numbers)
+            if bool(reasons) != wanted:
+                print(
+                    f"  CONTRADICTED: {row['quantity']} = {size} is "
+                    f"{'bad' if wanted else 'proven'} by kvtrace, but {sorted(reasons)}; {row}"
+                )
+                return True
+        return False
+
+    def _claims(self, row: Mapping[str, Any]) -> Iterator[tuple[int, bool]]:
+        """Yield sizes of which a row says whether they are bad."""
+        if row["low"] is not None and row["high"] is not None:
+            yield from ((size, False) for size in between(row["low"], row["high"]).tolist())
+        yield from ((size, True) for size in _bad(row))
+
+
+def _bad(row: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the sizes at which an access leaves its tensor or an integer its width, by a row."""
+    for kind, size in (("kind", "first_bad"), ("below_kind", "last_bad")):
+        if row[kind] in _DEFECTS and row[size] is not None:
+            yield row[size]
+
+
+def evaluated(text: str, values: Mapping[str, int]) -> int | None:
+    """Return the value of an expression of kvtrace's, or None where a name is unknown."""
+    names = sorted(values, key=len, reverse=True)
+    for name in names:
+        text = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w\[])", f"({values[name]})", text)
+    with contextlib.suppress(NameError, SyntaxError, AttributeError, ZeroDivisionError):
+        return int(eval(text, {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}))
+    return None
+
+
+def _sizes(folder: str, at: str | None = None) -> list[dict[str, Any]]:
+    printed = io.StringIO()
+    words = ["sizes", folder, "--json", *(["--at", at] if at else [])]
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        main(words)
+    found: list[dict[str, Any]] = json.loads(printed.getvalue())
+    return found
+
+
+def case(
+    name: str,
+    right: bool,
+    why: str,
+    kernel: Any,  # of @triton.jit
+    asked: tuple[str, int, int],
+    recorded: Sequence[int],
+    launch: Callable[[int], Launch],
+    model: Model,
+) -> Case:
+    """Return a case of a kernel: a quantity and its range, the sizes recorded, and the truth."""
+    question = Question(kernel, launch, model, *asked, recorded)
+    return Case(name, right, why, question.ask, question.right)

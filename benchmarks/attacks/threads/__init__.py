@@ -1,0 +1,29 @@
+"""Kernels that attack `race-within-program` and `race`: what threads and programs do to each other.
+
+`ATTACKS[name].launch("cuda")` runs a case on a GPU and returns its tensors.
+"""
+
+from benchmarks.attacks.threads import (
+    barriers,
+    between,
+    compiled,
+    ctas,
+    elements,
+    lanes,
+    loops,
+    wraps,
+)
+from benchmarks.attacks.threads.attack import ATTACKS, CASES
+
+__all__ = [
+    "ATTACKS",
+    "CASES",
+    "barriers",
+    "between",
+    "compiled",
+    "ctas",
+    "elements",
+    "lanes",
+    "loops",
+    "wraps",
+]

@@ -1,0 +1,1 @@
+"""Pairs of versions of a kernel, by what they are about."""

@@ -1,0 +1,193 @@
+"""A pair of versions, how it is recorded, asked about and evaluated."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import kvtrace
+from benchmarks.attacks.case import Answer, Case
+from benchmarks.attacks.version_pairs.inputs import BENIGN, FLOATS
+from kvtrace.addons.invariance.ordered import evaluate_ordered
+from kvtrace.addons.invariance.versions import meanings_of
+from kvtrace.backends.triton import evaluating_launcher
+from kvtrace.schema.trace import Selection, open_trace
+
+TARGET = "cuda:90"
+
+
+class Level(IntEnum):
+    """How much two versions have in common, the least first."""
+
+    DIFFERENT = 0
+    """Some input that is allowed has another result, by more than rounding."""
+    EXACT = 1
+    """Equal in exact arithmetic."""
+    SUMS = 2
+    """The same except for the order of sums and maxima, and the signs of zeros that these leave."""
+    SAME = 3
+    """The same bits for all inputs; a NaN is as good as another."""
+
+
+CLAIMS = {
+    "same": Level.SAME,
+    "equal": Level.SAME,
+    "reassociated": Level.SUMS,
+    "exact": Level.EXACT,
+}
+"""What kvtrace's answers claim."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A kernel before and after a change, `NEW` in its constexprs."""
+
+    name: str
+    truth: Level
+    why: str
+    kernel: Any
+    tensors: Callable[[str], Sequence[torch.Tensor]]
+    """The tensors for inputs of a kind."""
+    numbers: tuple[int | float, ...]
+    grids: tuple[tuple[int, ...], tuple[int, ...]]
+    constexprs: Mapping[str, Any] = field(default_factory=dict)
+    kinds: tuple[str, ...] = FLOATS
+    """Inputs that the truth is evaluated on."""
+    sizes: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
+    """Further constexprs of the one and of the other version."""
+    read: bool = False
+    """The difference is decided by reading; the evaluator does not show it, or only as rounding."""
+
+
+def launched(pair: Pair, version: int, kind: str) -> list[torch.Tensor]:
+    """Launch a version on inputs of a kind; return its tensors as it leaves them."""
+    tensors = list(pair.tensors(kind))
+    pair.kernel[pair.grids[version]](
+        *tensors, *pair.numbers, **pair.constexprs, **pair.sizes[version], NEW=version
+    )
+    return [tensor.cpu() for tensor in tensors]
+
+
+@contextmanager
+def _in_fixed_order() -> Iterator[None]:
+    """Have launches evaluated one program after the other, sums in a fixed order."""
+    before = evaluating_launcher.evaluate
+    evaluating_launcher.evaluate = evaluate_ordered  # type: ignore[assignment]
+    folder = tempfile.mkdtemp()
+    try:
+        with kvtrace.capture(folder, target=TARGET, device="cpu", compile="ttir"):
+            yield
+    finally:
+        evaluating_launcher.evaluate = before
+        shutil.rmtree(folder)
+
+
+def _bits(tensor: torch.Tensor) -> bytes:
+    """Return a tensor's bits, all NaNs alike."""
+    values = tensor.detach().clone().contiguous()
+    if values.dtype.is_floating_point:
+        values[values.isnan()] = float("nan")
+    return values.reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+def _close(one: torch.Tensor, other: torch.Tensor, part: float) -> bool:
+    """Return whether two results are the same up to a part of the largest number."""
+    if not one.dtype.is_floating_point:
+        return torch.equal(one, other)
+    largest = other.double().nan_to_num(0, 0, 0).abs().max().item()
+    return torch.allclose(
+        one.double(), other.double(), rtol=part, atol=part * largest, equal_nan=True
+    )
+
+
+@cache
+def _evaluated(pair: Pair) -> dict[str, tuple[bool, bool]]:
+    """Return for each kind of inputs whether the versions leave the same bits, or close values."""
+    part = 1e-4 if pair.truth is Level.DIFFERENT else 2e-2
+    found = {}
+    with _in_fixed_order():
+        for kind in pair.kinds:
+            results = list(zip(*(launched(pair, version, kind) for version in (0, 1)), strict=True))
+            found[kind] = (
+                all(_bits(one) == _bits(other) for one, other in results),
+                all(_close(one, other, part) for one, other in results),
+            )
+    return found
+
+
+def _holds(pair: Pair, asked: Level) -> bool:
+    """Return whether an evaluation agrees that two versions have so much in common."""
+    found = _evaluated(pair)
+    if asked is Level.SAME:
+        return all(same for same, _ in found.values())
+    if asked is Level.EXACT and pair.truth is Level.DIFFERENT:
+        return all(close for _, close in found.values())
+    return all(close for kind, (_, close) in found.items() if kind in BENIGN)
+
+
+@cache
+def _judged(pair: Pair) -> str:
+    """Return kvtrace's answer about two versions: the worst of all outputs."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        runs = []
+        for version in (0, 1):
+            path = folder / str(version)
+            with kvtrace.capture(path, target=TARGET, device="cpu", compile="ttir"):
+                launched(pair, version, "random")
+            trace = open_trace(path)
+            runs.append(Selection(trace, trace.runs))
+        found = meanings_of(*runs)
+    finally:
+        shutil.rmtree(folder)
+    meanings = [each.meaning for each in found]
+    if "violation" in meanings:
+        return "violation"
+    if not meanings or not all(meaning in CLAIMS for meaning in meanings):
+        return "unknown"
+    return min(meanings, key=lambda meaning: CLAIMS[meaning])
+
+
+def _answered(pair: Pair, asked: Level) -> Answer:
+    """Ask kvtrace whether two versions have so much in common.
+
+    `differs` says that bits differ. Where rounding alone explains them, that is less than the
+    truth, and not false.
+    """
+    meaning = _judged(pair)
+    if meaning == "unknown":
+        return Answer.UNKNOWN
+    claimed = CLAIMS.get(meaning)
+    if claimed is None:
+        return Answer.NO if asked > pair.truth or asked is Level.SAME else Answer.UNKNOWN
+    if claimed >= asked:
+        return Answer.YES
+    return Answer.NO if claimed >= pair.truth else Answer.UNKNOWN
+
+
+def cases_of(pair: Pair) -> list[Case]:
+    """Return the questions about a pair: is it as much as is true, and is it more?"""
+    return [
+        Case(
+            f"{pair.name}: {asked.name.lower()}",
+            asked <= pair.truth,
+            pair.why,
+            lambda asked=asked: _answered(pair, asked),  # type: ignore[misc]
+            None if _reading_decides(pair, asked) else lambda asked=asked: _holds(pair, asked),  # type: ignore[misc]
+            "read" if _reading_decides(pair, asked) else "evaluated",
+        )
+        for asked in sorted({pair.truth, Level(min(pair.truth + 1, Level.SAME))})
+        if asked is not Level.DIFFERENT
+    ]
+
+
+def _reading_decides(pair: Pair, asked: Level) -> bool:
+    """Return whether no evaluation can decide: it shows no difference between sums and products."""
+    return pair.read or (pair.truth is Level.EXACT and asked is Level.SUMS)

@@ -1,0 +1,77 @@
+"""Formulas of integers in memory: which are proven equal, and numbers at which others part."""
+
+import numpy as np
+import pytest
+
+from kvtrace.addons.invariance.alike import Alike, parting_integers
+from kvtrace.addons.invariance.field import Points
+from kvtrace.addons.invariance.trees import tree
+from kvtrace.symbolic.conditions import at_least, equal
+from kvtrace.symbolic.functions import choice, quotient, remainder
+from kvtrace.symbolic.terms import Symbol
+
+HELD = Symbol(
+    "content", ("content", "a"), -(1 << 31), (1 << 31) - 1, (Symbol("lane", 0, 0, 9).term,)
+)
+V = HELD.term
+
+
+def integer(term):
+    return tree("integer", (term, "i32"))
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_bounds_that_are_nested_or_joined_are_alike_where_they_are_the_same(least):
+    one = choice(at_least(V), choice(at_least(49, V), V, 0), 0)
+    other = choice(at_least(V, least) & at_least(49, V), V, 0)
+    # of 0 both make 0
+    assert Alike().are_equal(integer(one), integer(other))
+    third = choice(at_least(V, least + 1) & at_least(49, V), V, 0)
+    assert Alike().are_equal(integer(one), integer(third)) is (least == 0)
+
+
+def test_parts_are_compared_below_the_same_op():
+    made = [
+        tree("op", ("arith.select", (), "f32", 0), (tree("condition", (condition,)), *parts))
+        for condition, parts in (
+            (at_least(V, 3), (integer(V), integer(V))),
+            (~at_least(2, V), (integer(V), integer(V))),
+            (~at_least(3, V), (integer(V), integer(V))),
+        )
+    ]
+    assert Alike().are_equal(made[0], made[1])
+    assert not Alike().are_equal(made[0], made[2])
+
+
+@pytest.mark.parametrize(("kind", "alike"), [("content", True), ("trip", False)])
+def test_symbols_of_one_kernel_are_not_taken_for_another_ones(kind, alike):
+    term = Symbol(kind, ("content", "a"), 0, 100).term
+    one, other = choice(at_least(term, 3), 1, 0), choice(at_least(quotient(term, 3), 1), 1, 0)
+    assert integer(one) is not integer(other)
+    assert Alike().are_equal(integer(one), integer(other)) is alike
+
+
+def test_a_number_is_found_that_no_random_one_meets():
+    both = equal(remainder(V, 1000), 7) & equal(quotient(V, 1000), 3)
+    assert 3007 in parting_integers([integer(V)], [integer(choice(both, 0, V))])
+
+
+@pytest.mark.parametrize(
+    ("names", "alike"),
+    [
+        (("math.rsqrt",), True),
+        (("arith.divf", "math.sqrt"), True),
+        (("math.sqrt", "arith.divf"), True),
+        (("math.sqrt",), False),
+        (("arith.divf", "math.rsqrt"), False),
+    ],
+)
+def test_an_inverse_root_is_the_root_of_an_inverse_in_exact_arithmetic(names, alike):
+    def made(names):
+        found = tree("element", ("x", 4 * Symbol("lane", 0, 0, 9).term, "f32", ""))
+        for name in reversed(names):
+            parts = (tree("constant", ("f32", (0x3F800000,))),) if name == "arith.divf" else ()
+            found = tree("op", (name, (), "f32", 0), (*parts, found))
+        return Points(0, "exact").values(found, {Symbol("lane", 0, 0, 9): np.arange(10)})
+
+    assert (made(names) == made(("arith.divf", "math.sqrt"))).all() == alike

@@ -1,0 +1,53 @@
+"""Pairs of versions that were once answered falsely, and their neighbors."""
+
+import pytest
+
+from benchmarks.attacks.case import Answer
+from benchmarks.attacks.versions import CASES
+from tests.support.tiers import some
+
+#: Integers that leave their width; numbers that were not tried; zeros; rows of NaNs.
+NEVER_THE_SAME = (
+    "widened_late", "divided_away", "over_itself", "running_maximum", "gathered_half", "one_hash",
+    "bytes_widened_late", "sum_as_float", "canceled_factor", "distance", "negated_quotient",
+    "shifted_out", "negative_zero", "one_of_both", "multiple", "summed_narrow", "unsigned_bytes",
+    "difference_over_itself", "least_of_chunks",
+)  # fmt: skip
+
+
+def answers(name: str) -> list[Answer]:
+    """Return kvtrace's answers about a pair."""
+    found = [case.ask() for case in CASES if case.name.partition(":")[0] == name]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("name", some(NEVER_THE_SAME, 4))
+def test_versions_that_differ_for_few_numbers_are_not_called_the_same(name: str) -> None:
+    assert Answer.YES not in answers(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    some(
+        (
+            "max_flipped",
+            "max_builtin",
+            "max_plus_min",
+            "distance",
+            "least_of_chunks",
+            "one_of_both",
+            "multiple",
+        ),
+        2,
+    ),
+)
+def test_numbers_at_which_versions_part_are_tried(name: str) -> None:
+    assert answers(name) == [Answer.NO]
+
+
+@pytest.mark.parametrize(
+    "name", some(("max_less", "not_equal", "half", "floored", "bounded_label"), 2)
+)
+def test_comparisons_and_quotients_written_otherwise_are_the_same(name: str) -> None:
+    assert answers(name) == [Answer.YES]

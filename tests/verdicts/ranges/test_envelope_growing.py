@@ -1,0 +1,172 @@
+"""What grows with a size, as recorded launches of two sizes show it."""
+
+import triton
+import triton.language as tl
+
+from kvtrace.verdicts.ranges.at_size import at_size
+from kvtrace.verdicts.ranges.growth import Relations
+from kvtrace.verdicts.ranges.launch_numbers import numbers_of
+from kvtrace.verdicts.ranges.sized_claims import rules_of_sizes
+from tests.verdicts.calls import call, tensor
+from tests.verdicts.ranges.envelope_rows import rows
+
+
+@triton.jit
+def scaled(x, scales, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    scale = tl.load(scales + i // 32, i < n, 0)
+    tl.store(y + i, tl.load(x + i, i < n, 0) * scale, i < n)
+
+
+def groups(n, scales):
+    grid = (-(-n // 256),)
+    return call(scaled, grid, x=tensor(n), scales=tensor(scales), y=tensor(n), n=n, B=256)
+
+
+def test_an_extent_that_the_kernel_divides_for_grows_by_that_quotient():
+    row = rows(groups(1001, 32), groups(70, 3))["n", "argument"]
+
+    assert "scales.shape[0] = cdiv(n, 32)" in row.along
+    assert row.fine == (0, 2**31 - 1)
+
+
+def test_a_quotient_that_may_be_rounded_either_way_is_not_guessed():
+    row = rows(groups(1024, 32), groups(96, 3))["n", "unknown"]
+
+    assert row.fine is None
+    assert "which may be cdiv(n, 32) or n // 32" in row.reason
+
+
+@triton.jit
+def shorter(x, y, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, i < n - 1, 0), i < n - 1)
+
+
+def test_an_extent_that_is_less_by_a_number_stays_so():
+    first, other = (
+        call(shorter, (1,), x=tensor(n), y=tensor(n - 1), n=n, B=128) for n in (101, 70)
+    )
+
+    found = rows(first, other)
+
+    (row,) = (each for (quantity, _), each in found.items() if quantity == "n")
+    assert row.along == ("x.shape[0] = n", "y.shape[0] = n - 1")
+    assert row.fine == (1, 129)
+    assert not any(quantity == "y.shape[0]" for quantity, _ in found)
+
+
+@triton.jit
+def flat_heads(x, y, tokens):
+    token, head = tl.program_id(0) // 6, tl.program_id(0) % 6
+    at = tl.arange(0, 16)
+    row = tl.load(x + (head * tokens + token) * 16 + at)
+    tl.store(y + (token * 6 + head) * 16 + at, row)
+
+
+def test_a_grid_that_is_a_multiple_of_a_size_grows_with_it():
+    first, other = (
+        call(flat_heads, (6 * n,), x=tensor(6, n, 16), y=tensor(n, 6, 16), tokens=n) for n in (5, 9)
+    )
+
+    row = rows(first, other)["tokens", "overflow"]
+
+    assert "grid_x = 6 * tokens" in row.along
+    assert (row.fine, row.last_bad) == ((0, 2**31 // 96), None)
+
+
+@triton.jit
+def chunked(h, size, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(
+        h + (tl.program_id(1) * tl.cdiv(size, 32) + tl.program_id(0)) * B + i, tl.program_id(0) * 32
+    )
+
+
+def chunks(size, count):
+    return call(chunked, (count, 3), h=tensor(3, count, 64), size=size, B=64)
+
+
+def test_what_a_scalar_gives_is_no_quantity_of_its_own():
+    relations = Relations(chunks(50, 2), [numbers_of(chunks(70, 3))])
+
+    found = at_size(relations, {"h.shape[1]": 9}, rules_of_sizes())
+
+    assert found.reason == "h.shape[1] was cdiv(size, 32): it grows with that"
+    along = at_size(relations, {"size": 1000}, rules_of_sizes()).along
+    assert {"grid_x = cdiv(size, 32)", "h.shape[1] = (size + 31) // 32"} <= set(along)
+
+
+@triton.jit
+def triangle(x, y, n):
+    row = tl.program_id(0)
+    tl.store(y + row, tl.load(x + row * (row + 1) // 2 + row))
+
+
+def test_a_tensor_that_grows_in_another_way_is_not_said_to_be_left():
+    first, other = (
+        call(triangle, (n,), x=tensor(n * (n + 1) // 2), y=tensor(n), n=n) for n in (5, 9)
+    )
+
+    row = rows(first, other)["n", "unknown"]
+
+    assert row.fine == (1, 5)
+    assert row.reason == (
+        "recorded launches differ in x.shape[0], and how it grows with n is not known"
+    )
+
+
+@triton.jit
+def copied(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, i < n), i < n)
+
+
+def test_tensors_that_are_padded_alike_are_not_said_to_be_left():
+    first, other = (
+        call(copied, (blocks,), x=tensor(128 * blocks), y=tensor(128 * blocks), n=n, B=128)
+        for n, blocks in ((100, 1), (200, 2))
+    )
+
+    row = rows(first, other)["n", "unknown"]
+
+    assert row.fine == (0, 128)
+    assert row.reason.startswith("recorded launches differ in x.shape[0], and how it grows")
+
+
+@triton.jit
+def counted_down(x, y, n):
+    p = tl.program_id(0)
+    tl.store(y + p, tl.load(x + n - 1 - tl.maximum(p - 4, 0)))
+
+
+def test_a_grid_that_may_shrink_along_is_not_said_to_leave_a_tensor_below():
+    first, other = (call(counted_down, (n + 4,), x=tensor(n), y=tensor(100), n=n) for n in (50, 90))
+
+    found = rows(first, other)
+
+    (row,) = (each for (quantity, _), each in found.items() if quantity == "n" and each.fine)
+    assert (row.fine[0], row.last_bad, row.below_kind) == (50, None, "unknown")
+    assert row.below == "recorded launches differ in grid_x, and how it grows with n is not known"
+
+
+@triton.jit
+def copied_rows(x, y, columns, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = tl.program_id(0) * columns + i
+    tl.store(y + at, tl.load(x + at, i < columns, 0), i < columns)
+
+
+def test_rows_do_not_become_columns_for_being_twice_as_many_or_some_less():
+    for sizes in (((600, 300), (500, 250)), ((200, 300), (150, 250))):
+        first, other = (
+            call(copied_rows, (n,), x=tensor(n, m), y=tensor(n, m), columns=m, B=512)
+            for n, m in sizes
+        )
+
+        found = rows(first, other)
+
+        assert found["columns", "constants"].along == (
+            "x.shape[1] = columns", "y.shape[1] = columns",
+        )  # fmt: skip
+        assert found["x.shape[0]", "overflow"].first_bad == 2**31 // 300 + 1

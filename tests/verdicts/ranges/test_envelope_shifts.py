@@ -1,0 +1,84 @@
+"""Shifts by a size: undefined below 0, and from the width on."""
+
+import triton
+import triton.language as tl
+
+from kvtrace.verdicts.ranges.at_size import at_size
+from kvtrace.verdicts.ranges.growth import Relations
+from kvtrace.verdicts.ranges.sized_claims import rules_of_sizes
+from tests.verdicts.calls import call, tensor
+from tests.verdicts.ranges.envelope_rows import rows
+
+
+@triton.jit
+def level_of_tree(x, y, level):
+    tl.store(y, tl.load(x + (1 << level)))
+
+
+@triton.jit
+def level_above(x, y, level):
+    tl.store(y, tl.load(x + (1000 >> level)))
+
+
+@triton.jit
+def kept_level(x, y, level):
+    if level >= 0:  # noqa: SIM102 - two branches
+        if level < 9:
+            tl.store(y, tl.load(x + (1 << level)))
+
+
+@triton.jit
+def nothing_shifted(x, y):
+    p = tl.program_id(0)
+    tl.store(y + p, tl.load(x + ((p * 0) << p) // 100))
+
+
+@triton.jit
+def guarded_level(x, y, level):
+    if (7 << level) < 600:
+        tl.store(y, tl.load(x))
+
+
+def levels(kernel, level=5):
+    return call(kernel, (1,), x=tensor(1001), y=tensor(1), level=level)
+
+
+def test_a_shift_by_a_negative_number_or_the_width_is_not_proven():
+    """Devices give 0 or the sign; the compiler may take any number."""
+    for kernel, fine in ((level_of_tree, (0, 9)), (level_above, (0, 31)), (guarded_level, (0, 28))):
+        (row,) = (
+            row
+            for (quantity, kind), row in rows(levels(kernel)).items()
+            if quantity == "level" and row.fine
+        )
+
+        assert row.fine == fine, kernel
+        assert row.below.startswith("whether "), kernel
+        assert " shifts by 0 to the width - 1 is not decided at -1" in row.below, kernel
+        assert row.below_kind == "unknown"
+
+
+def test_a_launch_whose_shift_is_undefined_is_unknown_at_that_size():
+    for level, answers in ((9, {"proven"}), (-1, {"proven", "unknown"})):
+        verdicts = at_size(
+            Relations(levels(level_above)), {"level": level}, rules_of_sizes()
+        ).verdicts
+
+        assert {each.verdict for each in verdicts} == answers
+        texts = [each.reason for each in verdicts if each.verdict == "unknown"]
+        assert all("may shift by less than 0" in text for text in texts)
+
+
+def test_a_shift_that_is_not_reached_at_a_size_does_not_count():
+    (row,) = rows(levels(kept_level)).values()
+
+    assert (row.fine[0], row.below) == (-(2**31), "")
+
+
+def test_a_shift_of_nothing_is_undefined_as_well():
+    """Formulas have none left: whatever 0 is shifted by, devices give 0."""
+    found = rows(call(nothing_shifted, (5,), x=tensor(100), y=tensor(5)))
+
+    (row,) = found.values()
+    assert row.fine == (1, 32)
+    assert row.reason.endswith(" shifts by 0 to the width - 1 is not decided at 33")
