@@ -33,15 +33,17 @@ def table(cases: Sequence[Case]) -> int:
     print("| case | truth | kvtrace | s | why |", "|---|---|---|---|---|", sep="\n")
     for case in cases:
         start = time.perf_counter()
-        answer = case.ask()
+        said = case.ask()
         seconds = time.perf_counter() - start
+        answer, found = said if isinstance(said, tuple) else (said, "")
         truth = Answer.YES if case.right else Answer.NO
         wrong = answer not in (truth, Answer.UNKNOWN)
         sums[
             "unknown" if answer is Answer.UNKNOWN else f"false {answer}" if wrong else "right"
         ] += 1
         shown = f"**{answer}**" if wrong else str(answer)
-        print(f"| {case.name} | {truth} | {shown} | {seconds:.1f} | {case.why} |", flush=True)
+        why = f"{case.why} {found}".strip()
+        print(f"| {case.name} | {truth} | {shown} | {seconds:.1f} | {why} |", flush=True)
     wrong_cases = sum(not case.right for case in cases)
     print(
         f"\n{len(cases)} cases, {wrong_cases} of them wrong: {sums['false yes']} false yes, "

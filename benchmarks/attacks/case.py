@@ -23,8 +23,8 @@ class Case:
     right: bool
     why: str
     """Why it is right or wrong, in a sentence."""
-    ask: Callable[[], Answer]
-    """Ask kvtrace."""
+    ask: Callable[[], Answer | tuple[Answer, str]]
+    """Ask kvtrace; may also return what it found."""
     truth: Callable[[], bool] | None = None
     """Evaluate it exhaustively, without kvtrace's verdicts; None where reading decides."""
     evidence: str = "evaluated"

@@ -26,7 +26,7 @@ from kvtrace.ir.ops import GROWING, operator_of
 from kvtrace.ir.types import TensorDescriptorType
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.functions import assuming, simplified
+from kvtrace.symbolic.functions import assuming, choice, simplified
 from kvtrace.symbolic.hashes import makes_hash
 from kvtrace.symbolic.meanings import meaning_of
 from kvtrace.symbolic.pointers import unknown_block, unknown_pointer
@@ -368,19 +368,19 @@ class Walk:
     ) -> list[Access]:
         """Note an access: one for each argument that the pointer may be into."""
         made = []
-        for choice in pointer.choices:
+        for chosen in pointer.choices:
             guards = self.guard.conjuncts()
-            active = simplified(conjunction((choice.condition, mask)), guards)
+            active = simplified(conjunction((chosen.condition, mask)), guards)
             holding = (*guards, *active.conjuncts())
             access = Access(
                 **self.place(op),
                 kind=kind,
-                argument=choice.argument,
-                offset=assuming(choice.offset, holding),
+                argument=chosen.argument,
+                offset=assuming(chosen.offset, holding),
                 element_bytes=element_bytes,
                 shape=shape,
                 mask=active,
-                unknown=choice.unknown,
+                unknown=chosen.unknown,
                 **details,
             )
             made.append(access)
@@ -428,6 +428,8 @@ class Walk:
             return
         known = self.values.get(value.id)
         argument, term = None, _as_integer(known)
+        if isinstance(known, Condition):
+            term = choice(known, 1, 0)
         if isinstance(known, Pointer) and len(known.choices) == 1:
             argument, term = known.choices[0].argument, known.choices[0].offset
         self.hints.append(

@@ -6,6 +6,7 @@ the candidate's file is imported, and kept in no object that the file is given.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -60,6 +61,7 @@ class Answering:
 
         """
         read, write, pack, put = self._read, os.write, SIZES.pack, _put
+        collect = gc.collect
         message = first
         while message is not None:
             header, content = message
@@ -78,6 +80,7 @@ class Answering:
                 told, odd, parts = read(self._held[header["again"]])
                 put(write, pack, told, odd, [], parts)
             else:
+                collect()  # what waits for that to change results, does it now
                 running = _threads() > self._threads or any(
                     signal.getitimer(each)[0] for each in _TIMERS
                 )

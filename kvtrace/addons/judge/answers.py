@@ -7,17 +7,22 @@ drawn here, for which launches have to be right, too.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from kvtrace.addons.judge.comparing import EPSILON
 from kvtrace.addons.judge.fresh import (
     AWKWARD,
+    CONSTANTS,
     SPECIAL,
+    WIDE,
     is_float,
     is_floats,
     is_integers,
@@ -29,6 +34,11 @@ from kvtrace.addons.judge.request import Place
 
 #: Elements of a case that is drawn with awkward values, too.
 _MOST_ELEMENTS: Final = 1 << 21
+#: Floats in TTIR, and what is read of it at most.
+_CONSTANT: Final = re.compile(rb"arith\.constant (?:dense<)?(-?\d+\.\d+[eE][-+]\d+)>? : ")
+_MOST_CONSTANTS: Final = 64
+_MOST_KERNELS: Final = 16
+_MOST_BYTES: Final = 1 << 20
 #: Seconds of processor time after which no further kind of them is drawn.
 _AWKWARD_SECONDS: Final = 1.0
 
@@ -55,12 +65,15 @@ class Answer:
     fresh: tuple[Fresh, ...]
 
 
-def answer(place: Place, inputs: Path, folder: Path, prepared: Path, seed: int) -> None:
+def answer(
+    place: Place, inputs: Path, child: Path, folder: Path, prepared: Path, seed: int
+) -> None:  # fmt: skip
     """Leave what the reference gives for all cases, and for other values of them.
 
     Args:
         place: The reference.
         inputs: Where the cases are.
+        child: Where the candidate's process has left TTIR.
         folder: Where results and other values are left.
         prepared: The file of the seed that the cases were made with.
         seed: What the other values are drawn from.
@@ -75,7 +88,10 @@ def answer(place: Place, inputs: Path, folder: Path, prepared: Path, seed: int) 
         expected = reference.results(case, inputs, folder, str(number))
         fresh = list(_fresh(reference, case, inputs, folder, random, number))
         if not number:
-            fresh += _awkward(reference, case, inputs, folder, random)
+            constants = _constants(child)
+            fresh += _awkward(reference, case, inputs, folder, random, constants)
+            if not any(each["dtype"] in EPSILON for each in expected.own):
+                fresh += _of_all_sizes(reference, case, inputs, folder, random)
         told.append(
             {
                 "expected": asdict(expected),
@@ -113,19 +129,22 @@ def _fresh(
 
 
 def _awkward(
-    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
-) -> Iterator[Fresh]:
+    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
+    constants: Sequence[float],
+) -> Iterator[Fresh]:  # fmt: skip
     """Give a case with awkward floats, as far as the reference takes them."""
     floats = [each for each in case.inputs if is_floats(each)]
     if not floats or sum(each.storage for each in case.tensors) > _MOST_ELEMENTS:
         return
     begun = time.process_time()
-    for at, kind in enumerate((*AWKWARD, SPECIAL)):
+    kinds = (*AWKWARD, CONSTANTS, SPECIAL) if constants else (*AWKWARD, SPECIAL)
+    for at, kind in enumerate(kinds):
         if time.process_time() > begun + _AWKWARD_SECONDS:
             return
         drawn = _other_values(
-            case, inputs, folder, random, f"awkward{at}", floats, (), scaled=False, awkward=kind
-        )
+            case, inputs, folder, random, f"awkward{at}", floats, (), scaled=False, awkward=kind,
+            constants=constants,
+        )  # fmt: skip
         try:
             expected = reference.results(drawn, folder, folder, f"awkward{at}")
         except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
@@ -133,16 +152,37 @@ def _awkward(
         yield Fresh(drawn, expected, False, kind)
 
 
+def _of_all_sizes(
+    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
+) -> Iterator[Fresh]:
+    """Give a case of integers alone with integers of all sizes.
+
+    The reference refuses them where they are positions.
+    """
+    integers = [each for each in case.inputs if is_integers(each)]
+    if len(integers) != len(case.tensors):
+        return
+    drawn = _other_values(
+        case, inputs, folder, random, "wide", integers, (), scaled=False, awkward=WIDE
+    )
+    with suppress(Exception):  # they mean nothing to it, and prove nothing
+        expected = reference.results(drawn, folder, folder, "wide")
+        yield Fresh(drawn, expected, False, WIDE)
+
+
 def _other_values(
     case: Case, inputs: Path, folder: Path, random: np.random.Generator, name: str,
     changing: Sequence[Input], weights: Sequence[TensorInput], *, scaled: bool, awkward: str = "",
+    constants: Sequence[float] = (),
 ) -> Case:  # fmt: skip
     """Return a case with other values in some tensors, whose contents are in `folder`."""
 
     def other(each: TensorInput, at: str, *, changes: bool) -> TensorInput:
         content = (inputs / each.file).read_bytes()
         if changes:
-            content = other_values(content, each, random, scaled=scaled, awkward=awkward)
+            content = other_values(
+                content, each, random, scaled=scaled, awkward=awkward, constants=constants
+            )
         (folder / f"{name}-{at}.bin").write_bytes(content)
         return replace(each, file=f"{name}-{at}.bin")
 
@@ -158,6 +198,18 @@ def _other_values(
             other(each, f"w{at}", changes=each in weights) for at, each in enumerate(case.weights)
         ),
     )
+
+
+def _constants(child: Path) -> list[float]:
+    """Return numbers that kernels compare with or compute with, some of each TTIR."""
+    found: dict[float, None] = {}
+    for path in sorted(child.glob("ttir-*"))[:_MOST_KERNELS]:
+        if path.is_symlink() or not path.is_file():
+            continue
+        with path.open("rb") as file:
+            numbers = _CONSTANT.findall(file.read(_MOST_BYTES))
+        found |= {float(each): None for each in numbers[:_MOST_CONSTANTS]}
+    return [each for each in found if each]
 
 
 def read_answers(folder: Path) -> list[Answer]:

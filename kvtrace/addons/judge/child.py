@@ -74,6 +74,7 @@ def run_candidate(request: Request, folder: Path) -> None:
     import torch
     import triton
 
+    from kvtrace.backends.triton.autotune_free import take_turns
     from kvtrace.capture.api import start, stop
 
     sys.dont_write_bytecode = True
@@ -84,6 +85,7 @@ def run_candidate(request: Request, folder: Path) -> None:
         folder / "trace", tensors="all", compile="ttir", device="cpu", target=request.target,
         source="files",
     )  # fmt: skip
+    take_turns()
     assert triton.runtime.driver.active is not None  # ours, before anything can be patched
     telling = _Telling()
     torch.set_default_device("cuda")  # where inputs are: a file may say no device at all

@@ -21,6 +21,8 @@ from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
 
 _MOST: Final = 100
+#: What a result is made of that has no defined value is wrong, though compilers use zero today.
+_SEVERITY: Final = {"undefined-lanes": "error"}
 
 
 def examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
@@ -111,7 +113,7 @@ def _rules(trace: OpenedTrace, found: Examined) -> None:
         unknown = each.verdict == "unknown"
         found.problems.append(
             Problem(
-                each.rule, "note" if unknown else each.severity,
+                each.rule, "note" if unknown else _SEVERITY.get(each.rule, each.severity),
                 (each.reason if unknown else each.message) or each.rule,
                 each.hint or "", each.invocation, each.kernel, each.file, each.line, each.column,
             )

@@ -3,13 +3,15 @@
 What inputs mean is kept as far as it shows: among other numbers, zeros, infinities and NaNs stay
 where they are, what is in order stays in order, permutations stay permutations, and nothing leaves
 the range that it had. Where all numbers are the same, as ones and zeros of weights at their start,
-that says nothing: they are drawn from scratch.
+that says nothing: they are drawn from scratch. So are numbers of which none is finite.
 
 Awkward values are drawn besides, of the sign and, below 1, of the size that was given.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -20,11 +22,21 @@ from kvtrace.addons.judge.inputs import Input, TensorInput
 
 #: Awkward values: what a formula may overflow for, lose by a difference, or divide by.
 AWKWARD: Final = ("large", "nearly equal", "zero", "equal", "negative", "tiny")
+#: Numbers that kernels compare with or limit to, those between them, and some beyond.
+CONSTANTS: Final = "threshold"
+#: Integers of all sizes, where they are not positions or lengths.
+WIDE: Final = "large integer"
+_WIDEST: Final = 1 << 40
 #: NaN and infinities: a right kernel may define them otherwise.
 SPECIAL: Final = "infinite or NaN"
 _LARGE: Final = 64.0
 _TINY: Final = {"float16": 2.0**-10}
 _NEAR: Final = 2.0**-6
+#: Sizes of constants around which numbers are drawn, and the share of numbers that are such.
+_LEAST: Final = 2.0**-80
+_MOST: Final = 2.0**14
+_SHARE: Final = 1 / 4
+_LARGEST: Final = {"float8_e4m3fn": 448.0}
 _LEVELS: Final = 3
 #: What one factor for all floats is taken from, where their mixture means nothing to the reference.
 _FACTORS: Final = (0.5, 1.5)
@@ -47,7 +59,7 @@ def is_integers(given: Input) -> bool:
 
 def other_values(
     content: bytes, tensor: TensorInput, random: np.random.Generator, *, scaled: bool = False,
-    awkward: str = "",
+    awkward: str = "", constants: Sequence[float] = (),
 ) -> bytes:  # fmt: skip
     """Return a storage's bytes with other values in the elements that a tensor views.
 
@@ -56,7 +68,8 @@ def other_values(
         tensor: The view; what it does not reach stays.
         random: What is drawn from.
         scaled: Whether floats are all multiplied by one factor, rather than mixed.
-        awkward: One of `AWKWARD`, or `SPECIAL`; floats become such.
+        awkward: One of `AWKWARD`, `CONSTANTS` or `SPECIAL`, which floats become, or `WIDE`.
+        constants: Those of the kernels.
 
     """
     held = np.frombuffer(content, numpy_dtype(tensor.dtype)).copy()
@@ -67,8 +80,10 @@ def other_values(
         drawn: NDArray[Any] = (
             _floats(values.astype(np.float64), random, scaled=scaled)
             if is_float(tensor) and not awkward
-            else _awkward(values.astype(np.float64), random, awkward, tensor.dtype)
+            else _awkward(values.astype(np.float64), random, awkward, tensor.dtype, constants)
             if is_float(tensor)
+            else _of_all_sizes(held.dtype, values.size, random)
+            if awkward == WIDE and held.dtype != np.bool_
             else _integers(values.astype(np.int64), random, ordered=ordered)
         )
         with np.errstate(all="ignore"):
@@ -88,6 +103,8 @@ def _floats(
         result[changing] = known * random.uniform(*_FACTORS)
     elif (values == values[0]).all() and np.isfinite(values[0]):
         result = _anew(values[0], values.size, random)
+    elif not np.isfinite(values).any():
+        result = random.standard_normal(values.size)
     elif known.size:
         one, other = random.choice(known, known.size), random.choice(known, known.size)
         result[changing] = other + (one - other) * random.random(known.size)
@@ -102,15 +119,17 @@ def _anew(value: float, size: int, random: np.random.Generator) -> NDArray[np.fl
 
 
 def _awkward(
-    values: NDArray[np.float64], random: np.random.Generator, kind: str, dtype: str
-) -> NDArray[np.float64]:
+    values: NDArray[np.float64], random: np.random.Generator, kind: str, dtype: str,
+    constants: Sequence[float],
+) -> NDArray[np.float64]:  # fmt: skip
     """Draw awkward numbers in place of those that change; the range's signs are kept."""
     result = _floats(values, random, scaled=False)
     changing = np.isfinite(result) & (result != 0)
     known = result[changing]
     if not known.size:
         return result
-    signed, wide = bool((values < 0).any()), float(np.abs(values[np.isfinite(values)]).max()) > 1
+    signed = bool((values < 0).any()) or not np.isfinite(values).any()
+    wide = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) > 1
     if kind == "large" and wide:
         known = known * _LARGE
     elif kind == "tiny":
@@ -125,6 +144,17 @@ def _awkward(
         middle = float(np.abs(known).max())
         known = middle * (1.0 - _NEAR * random.random(known.size))
         known[: known.size // 4] = middle
+    elif kind == CONSTANTS:
+        near = _around(constants, dtype, signed=signed)
+        near = near if wide else near[np.abs(near) <= 1]
+        if not near.size:
+            return result
+        chosen = random.random(known.size) < _SHARE
+        chosen[: min(len(near), known.size)] = True
+        picked = random.choice(near, known.size)
+        picked[: len(near)] = near[: known.size]
+        known = np.where(chosen, picked, known)
+        random.shuffle(known)
     elif kind == SPECIAL:
         known[random.integers(known.size)] = np.nan
         known[random.integers(known.size)] = np.inf
@@ -134,9 +164,23 @@ def _awkward(
     return result
 
 
+def _around(constants: Sequence[float], dtype: str, *, signed: bool) -> NDArray[np.float64]:
+    """Return constants and the numbers between them, below and beyond; also of their squares."""
+    sizes = sorted({abs(each) for each in constants if _LEAST <= abs(each) <= _MOST})
+    between = [(one + other) / 2 for one, other in pairwise(sizes)]
+    beyond = [*(each / 2 for each in sizes[:1]), *(2 * each for each in sizes[-1:])]
+    found = np.asarray([*sizes, *between, *beyond])
+    found = np.unique(np.concatenate([found, np.sqrt(found)]))
+    found = np.concatenate([found, -found]) if signed else found
+    inside: NDArray[np.float64] = found[np.abs(found) <= _LARGEST.get(dtype, np.inf)]
+    return inside
+
+
 def other_scalar(value: float, random: np.random.Generator) -> float:
     """Return another number for a float that is handed over; between 0 and 1 where it was."""
-    return float(random.uniform(0.05, 0.95) if 0 < value < 1 else value * random.uniform(*_FACTORS))
+    return float(
+        random.uniform(0.05, 0.95) if 0 <= value < 1 else value * random.uniform(*_FACTORS)
+    )
 
 
 def _integers(
@@ -149,6 +193,15 @@ def _integers(
     if ordered:  # offsets of parts begin and end where they did
         drawn[0], drawn[-1] = low, high
     return drawn
+
+
+def _of_all_sizes(
+    dtype: np.dtype[Any], size: int, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw integers from all of a type's range, as far as sums of them stay in 64 bits."""
+    limits = np.iinfo(dtype)
+    low, high = max(int(limits.min), -_WIDEST), min(int(limits.max), _WIDEST)
+    return random.integers(low, high, size, endpoint=True)
 
 
 def _in_order(values: NDArray[Any]) -> bool:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,9 +30,18 @@ DTYPES: Final = {
 _NAMED: Final = (197, 130, 67, 29)
 _TENSOR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?(\w+)\s*\[([^\]]*)\]\s*")
 _SCALAR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?([-+\w.]+)\s*")
-#: Cases of other sizes, at most; and elements of one tensor that is made for a separate case.
-_MOST_SIZES: Final = 8
+#: Extents that are made unequal, and numbers of the file that become an extent, at most; elements
+#: of one tensor that is made for a separate case.
+_MOST_UNEQUAL: Final = 6
+#: Cases whose tensors all have fewer elements are repeated last.
+FEW: Final = 16
+_MOST_NUMBERS: Final = 2
+#: Elements of the largest tensor in a case with one large extent.
+_MANY: Final = 1 << 15
+_MANY_OF_VECTORS: Final = 1 << 17
+_MANY_OF_SQUARES: Final = 1 << 14
 _MOST_ELEMENTS: Final = 1 << 21
+_BYTES: Final = {"int8": (-128, 128), "uint8": (0, 256)}
 _PRIMES: Final = (7, 131, 13, 257, 61)
 
 
@@ -69,8 +79,9 @@ class Case:
     """One set of inputs.
 
     `kind`: `given`, as they were asked for; `values`, the same sizes with other values; `sizes`,
-    chosen sizes; `view`, the given ones as views of larger storages. `weights` are those of a
-    model, which follow the inputs.
+    chosen sizes; `view`, the given ones as views of larger storages; `beyond`, what the given ones
+    do not ask for, as unequal extents in place of equal ones. `weights` are those of a model, which
+    follow the inputs.
     """
 
     label: str
@@ -155,12 +166,13 @@ def annotated(parameters: Mapping[str, Any]) -> tuple[Input, ...] | None:
 
 
 def other_sizes(
-    inputs: Sequence[Input], fixed: Sequence[int], blocks: Sequence[int]
+    inputs: Sequence[Input], fixed: Sequence[int], blocks: Sequence[int], numbers: Sequence[int]
 ) -> Iterator[tuple[str, dict[int, int]]]:
     """Give sizes to try: which extent becomes which. Equal extents stay equal.
 
-    One of all extents is 1 or a prime; all of them are primes; and one is a block's size and one
-    more, or one less. `fixed`: extents that weights have, which stay.
+    One of all extents is 1 or a prime; all of them are primes; one is a block's size and one more,
+    or one less; one is large; and one is a number of the file, or one more. `fixed`: extents that
+    weights have, which stay.
     """
     extents = list(
         dict.fromkeys(
@@ -171,16 +183,17 @@ def other_sizes(
             if size > 1 and size not in fixed
         )
     )
-    given = 0
     tried: set[tuple[tuple[int, int], ...]] = set()
-    for change in _changes(extents, blocks):
+    chosen = chain(
+        _large(inputs, extents), _changes(extents, blocks), _named(inputs, extents, numbers)
+    )
+    for change in chosen:
         key = tuple(sorted(change.items()))
-        if given >= _MOST_SIZES or key in tried or all(a == b for a, b in change.items()):
+        if key in tried or all(a == b for a, b in change.items()):
             continue
         tried.add(key)
         if _largest(inputs, change) > _MOST_ELEMENTS:
             continue
-        given += 1
         yield ", ".join(f"{old} → {new}" for old, new in change.items()), change
 
 
@@ -196,6 +209,81 @@ def _changes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int
     for block in chosen:
         yield {extents[-1]: block + 1}
         yield {extents[0]: block - 1}
+
+
+def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:
+    """Let the first extent grow until a tensor has many elements; fewer where it is two axes'."""
+    if not extents:
+        return
+    first = extents[0]
+    shapes = [each.shape for each in inputs if isinstance(each, TensorInput)]
+    axes = {axis for shape in shapes for axis, size in enumerate(shape) if size == first}
+    twice = len(axes) > 1
+    many = _MANY_OF_SQUARES if twice else _MANY
+    many = _MANY_OF_VECTORS if max(map(len, shapes)) == 1 else many
+    growth = (many / max(_largest(inputs, {}), 1)) ** (1 / 2 if twice else 1)
+    if growth > 1:
+        yield {first: int(first * growth) | 1}
+
+
+def _named(
+    inputs: Sequence[Input], extents: Sequence[int], numbers: Sequence[int]
+) -> Iterator[dict[int, int]]:
+    """Let the first extent, or the elements, be numbers of the file, or just more.
+
+    Below, at or beyond them something may differ.
+    """
+    if not extents:
+        return
+    first, largest = extents[0], _largest(inputs, {})
+    for number in numbers[:_MOST_NUMBERS]:
+        if largest == first:
+            yield {first: number}
+        yield {first: number + 1}
+        if largest > first:
+            yield {first: number * first // largest + 1}
+
+
+def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:
+    """Give inputs of which one extent, or one and those below it, differs from equal ones."""
+    shapes = [each.shape if isinstance(each, TensorInput) else () for each in inputs]
+    places = [(at, axis) for at, shape in enumerate(shapes) for axis in range(len(shape))]
+    sizes = {shapes[at][axis] for at, axis in places} - {1, *fixed}
+    for size in sorted(sizes):
+        same = [(at, axis) for at, axis in places if shapes[at][axis] == size]
+        if len(same) == 1:
+            continue
+        outer = [(at, axis) for at, axis in same if axis < len(shapes[at]) - 1]
+        for chosen in [outer, *([one] for one in same)][:_MOST_UNEQUAL]:
+            if 0 < len(chosen) < len(same):
+                yield tuple(
+                    _with_extents(each, [axis for at, axis in chosen if at == number], size)
+                    for number, each in enumerate(inputs)
+                )
+
+
+def _with_extents(given: Input, axes: Sequence[int], size: int) -> Input:
+    """Return a tensor of which some extents are smaller."""
+    if not isinstance(given, TensorInput):
+        return given
+    less = max(size * 3 // 4, 1)
+    shape = [less if axis in axes else n for axis, n in enumerate(given.shape)]
+    return whole_tensor(given.name, given.dtype, shape)
+
+
+def other_whole_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
+    """Give inputs with another whole number or truth value; extents stay."""
+    extents = {n for each in inputs if isinstance(each, TensorInput) for n in each.shape}
+    for number, each in enumerate(inputs):
+        if not isinstance(each, ScalarInput) or not isinstance(each.value, int):
+            continue
+        if isinstance(each.value, bool):
+            others: tuple[int, ...] = (not each.value,)
+        else:
+            others = () if each.value in extents else (each.value + 1, each.value // 2)
+        for value in others:
+            changed = (*inputs[:number], replace(each, value=value), *inputs[number + 1 :])
+            yield f"{each.name}={value}", changed
 
 
 def _largest(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
@@ -224,7 +312,7 @@ def resized(inputs: Sequence[Input], change: Mapping[int, int]) -> tuple[Input, 
 
 
 def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
-    """Return tensors as views of larger storages: `strided`, every other element; or `offset`."""
+    """Return tensors as views: `strided`, every other element; `offset`; or `transposed`."""
     result: list[Input] = []
     for each in inputs:
         if not isinstance(each, TensorInput) or not each.shape:
@@ -233,6 +321,9 @@ def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
             strides = tuple(2 * step for step in each.strides)
             view = replace(each, strides=strides, storage=2 * each.storage + 2)
             result.append(view)
+        elif kind == "transposed":
+            strides = contiguous_strides((*each.shape[:-2], *each.shape[:-3:-1]))
+            result.append(replace(each, strides=(*strides[:-2], *strides[:-3:-1])))
         else:
             result.append(replace(each, offset=3, storage=each.storage + 7))
     return tuple(result)
@@ -241,11 +332,16 @@ def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
 def drawn(
     tensor: TensorInput, random: np.random.Generator, scalars: Mapping[str, int]
 ) -> NDArray[Any]:
-    """Draw values for a storage, as float64 or int64: normal floats, small whole numbers."""
+    """Draw values for a storage, as float64 or int64: normal floats, small whole numbers.
+
+    Bytes have all values.
+    """
     if tensor.dtype.startswith(("float", "bfloat")):
         return random.standard_normal(tensor.storage)
     if tensor.dtype == "bool":
         return random.integers(0, 2, tensor.storage)
+    if tensor.dtype in _BYTES:  # data, where wider ones may be positions and lengths
+        return random.integers(*_BYTES[tensor.dtype], tensor.storage)
     top = min([*(n for n in scalars.values() if n > 0), 100])
     return random.integers(0, max(top, 1), tensor.storage)
 

@@ -45,6 +45,8 @@ _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
 _FOUND: Final = ("problems", "cases", "figures", "generic")
 _WALLS: Final = ("network", "writes", "processes")
 _ORDER: Final = ("error", "unjudged", "warning", "note")
+#: Files beside the candidate's that are read, too.
+_MOST_FILES: Final = 20
 #: What the examiner imports, all modules of it where it is a room.
 _EXAMINER: Final = (
     "triton", "kvtrace.evaluate", "kvtrace.ir.parser", "kvtrace.addons.judge.examining",
@@ -142,6 +144,7 @@ class _Run:
             self.walls = ran.candidate
             problems = list(_ended_badly(ran.candidate, self.request.seconds))
             problems += _left_out(ran)
+            problems += _looks(self._text, self.request.entry.name)
             if not (child / EVENTS_FILE).exists():
                 return problems, {}
             return self._examined(running, problems)
@@ -194,6 +197,34 @@ def _left_out(ran: Ran) -> Iterator[dict[str, Any]]:
         what = f"not brought along from beside the files: {', '.join(names)}"
         hint = "put what they import there as regular files; links are not followed"
         yield _unjudged("left-out", what, replace(processes[0], said=""), "note", hint)
+
+
+def _looks(text: FileText, entry: str) -> Iterator[dict[str, Any]]:
+    """Report what a candidate reads besides its inputs, also in files beside it."""
+    reached, waiting = {""}, [entry]
+    while waiting:
+        name = waiting.pop()
+        reached.add(name)
+        waiting += [each for each in text.used.get(name, ()) if each in text.used.keys() - reached]
+    found = {f"{text.path.name}: {each}": None for name in text.reads if name in reached
+             for each in text.reads[name]}  # fmt: skip
+    files, known = [text], {text.path}
+    while files and len(known) <= _MOST_FILES:
+        for name in files.pop().imported:
+            path = text.path.with_name(f"{name}.py")
+            if path not in known and path.is_file():
+                known.add(path)
+                files.append(other := read_file(path))
+                listed = (each for reads in other.reads.values() for each in reads)
+                found |= {f"{path.name}: {each}": None for each in listed}
+    if found:
+        yield {
+            "rule": "surroundings", "severity": "unjudged",
+            "message": f"the candidate reads more than its inputs ({', '.join([*found][:3])}), so "
+            "it may do otherwise elsewhere, or later",
+            "hint": "leave it out, or move what is for measuring into a separate file",
+            "case": None, "kernel": None, "file": None, "line": None, "column": None,
+        }  # fmt: skip
 
 
 def _examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:

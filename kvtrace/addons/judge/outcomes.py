@@ -177,10 +177,9 @@ def _compare(
         )  # fmt: skip
         return
     if dtype != (meant := str(want.own[at]["dtype"])):
-        coarser = EPSILON.get(dtype, 0.0) > EPSILON.get(meant, np.inf)
         found.wrong.append(
             Wrong(
-                "result-type", "error" if coarser else "warning",
+                "result-type", "error",
                 f"result {at} is {dtype}, and {meant} by the reference",
                 "return the reference's type",
             )
@@ -255,6 +254,38 @@ def solved_by(contents: NDArray[Any], values: Values) -> bool:
             if not told.wrong:
                 return True
     return False
+
+
+def other_index(values: Values, outcome: Outcome) -> bool:
+    """Whether indices that are not the reference's may be as right, among equal elements.
+
+    False where the reference's indices are those of an input's largest or smallest elements, and
+    the result's are not.
+    """
+    inputs = [
+        input_values(values.case, number, values.inputs).astype(np.float64)
+        for number, each in enumerate(values.case.inputs_of_tensors)
+        if each.dtype in EPSILON
+    ]
+    for own, got in zip(values.want.own if values.want else (), outcome.results, strict=True):
+        meant = array(values.answers, own)
+        if got.shape != meant.shape or np.array_equal(got, meant):
+            continue
+        for each in inputs:
+            for axis in range(each.ndim):
+                for extreme in (each.max(axis), each.min(axis)):
+                    if _picks(each, axis, meant, extreme) and not _picks(each, axis, got, extreme):
+                        return False
+    return True
+
+
+def _picks(values: NDArray[Any], axis: int, index: NDArray[Any], extreme: NDArray[Any]) -> bool:
+    """Whether indices along an axis are those of its extreme elements."""
+    if index.size != extreme.size or index.min() < 0 or index.max() >= values.shape[axis]:
+        return False
+    at = np.expand_dims(index.reshape(extreme.shape), axis)
+    picked = np.take_along_axis(values, at.astype(np.int64), axis)
+    return bool(np.array_equal(np.squeeze(picked, axis), extreme))
 
 
 def input_values(case: Case, number: int, folder: Path) -> NDArray[Any]:

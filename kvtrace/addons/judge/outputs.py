@@ -22,7 +22,7 @@ from kvtrace.addons.judge.answers import Answer, Fresh, read_answers
 from kvtrace.addons.judge.calling import Answered, Result, array_of, read_answered
 from kvtrace.addons.judge.comparing import EPSILON, unlike
 from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.fresh import SPECIAL
+from kvtrace.addons.judge.fresh import CONSTANTS, SPECIAL
 from kvtrace.addons.judge.host_data import differing, made_of
 from kvtrace.addons.judge.inputs import Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
@@ -32,11 +32,12 @@ from kvtrace.addons.judge.outcomes import (
     Wrong,
     array,
     input_values,
+    other_index,
     outcome_of,
     result_of,
     solved_by,
 )
-from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
+from kvtrace.addons.judge.reference import BEYOND, OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.addons.judge.request import EXAMINED, Folders, Request
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
@@ -46,7 +47,10 @@ Log = Sequence[Mapping[str, Any]]
 #: Seconds of processor time after which no further awkward values are tried.
 _AWKWARD_SECONDS: Final = 2.0
 #: Values among which there are ties, where one index is as right as another.
-_TYING: Final = ("zero", "equal", "nearly equal")
+_TYING: Final = ("zero", "equal", "nearly equal", CONSTANTS)
+_DECIDING: Final = ("error", "unjudged")
+#: Programs along the second and the third axis of a grid, at most, on CUDA devices.
+_MOST_PROGRAMS: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,12 @@ class Outputs:
                     "result-changed", "error", f"a result changes after it was returned: {text}",
                     "return a new tensor from each call, and leave it alone",
                 )  # fmt: skip
+        if answered.running:
+            self._add(
+                "result-changed", "unjudged",
+                "a thread or a timer of the candidate runs on after its last call, and may change "
+                "results later", "let none run on when the function returns",
+            )  # fmt: skip
         for name in answered.drew:
             text = f"the candidate draws random numbers ({name}): another call may do otherwise"
             self._add("nondeterministic", "unjudged", text, "draw none, or hand over a seed")
@@ -208,7 +218,27 @@ class Outputs:
             self._add("returned-otherwise", "error", text, case=case.label)
 
     def case(self, case: Case, entries: Log, answer: Answer | None) -> None:
-        """Judge one case."""
+        """Judge one case; of what the given inputs do not ask for, no verdict is possible."""
+        if case.kind != BEYOND:
+            self._case(case, entries, answer)
+            return
+        before, told, failed = [*self._found.problems], {*self._told}, self._failed
+        self._told, self._failed = set(), False
+        self._case(case, entries, answer)
+        found = [e for e in self._found.problems[len(before) :] if e.severity in _DECIDING]
+        self._found.problems[:] = before
+        self._told, self._failed = told, failed
+        if found:
+            first = found[0]
+            self._add(
+                "beyond-given", "unjudged",
+                f"wrong for inputs that the given ones do not ask for, as {case.label}: "
+                f"{first.message}",
+                "follow the inputs, raise an error for those that it is not for, or name equal "
+                "extents in annotations of the reference", case=case.label,
+            )  # fmt: skip
+
+    def _case(self, case: Case, entries: Log, answer: Answer | None) -> None:
         record: dict[str, Any] = {"case": case.label, "kind": case.kind, "launches": 0}
         self._found.cases.append(record)
         launches = list(launches_in(entries))
@@ -235,6 +265,7 @@ class Outputs:
                 "not-launched", "error", "no kernel is launched: the results are not a kernel's",
                 "launch the kernel for all sizes, or raise an error", case=case.label,
             )  # fmt: skip
+        self._grids(launches, case)
         self._first = self._first or entries
         want = None if answer is None else answer.expected
         given = Values(case, self._folders.inputs, want, self._folders.answers)
@@ -254,6 +285,18 @@ class Outputs:
                 self._add_wrong(each, case)
         if fresh is not None and outcome.right:
             self._made_for_values(given, outcome.memory, fresh, wrong)
+
+    def _grids(self, launches: Log, case: Case) -> None:
+        """Report grids that no device takes."""
+        for each in launches if self._request.target.startswith("cuda") else ():
+            grid = [int(n) for n in each["grid"]]
+            if max(grid[1:], default=0) > _MOST_PROGRAMS:
+                self._add(
+                    "grid-too-large", "error",
+                    f"{each['launch']} is launched on a grid of {grid}, and devices take at most "
+                    f"{_MOST_PROGRAMS:,} programs along its second and third axis",
+                    "put the longest axis first", case=case.label,
+                )  # fmt: skip
 
     def whole(self) -> None:
         """Judge what several cases show together."""
@@ -341,7 +384,9 @@ class Outputs:
             )
             if outcome.memory.reason is not None:
                 self._add("cannot-judge", "unjudged", outcome.memory.reason, case=given.case.label)
-            elif fresh.awkward == SPECIAL or (integers and fresh.awkward in _TYING):
+            elif fresh.awkward == SPECIAL or (
+                integers and fresh.awkward in _TYING and other_index(self._values(fresh), outcome)
+            ):
                 text = f"for {fresh.awkward} inputs the results are not the reference's"
                 self._add("awkward-values", "note", text, case=given.case.label)
             elif self._host_made() == "":

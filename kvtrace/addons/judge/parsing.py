@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from kvtrace.addons.judge.confining import EVENTS, EVENTS_FILE, run_confined
 from kvtrace.addons.judge.errors import CannotJudge
+from kvtrace.addons.judge.surroundings import reads_of
 from kvtrace.addons.judge.walls import leftovers, neighbors
 
 #: Functions that make inputs, by what files call them.
@@ -26,6 +27,9 @@ INPUTS: Final = ("inputs", "get_inputs")
 _KERNELS: Final = frozenset({"jit", "autotune", "heuristics"})
 _SMALLEST_BLOCK: Final = 8
 _LARGEST_BLOCK: Final = 2048
+_SMALLEST_LIMIT: Final = 100
+_LARGEST_LIMIT: Final = 1 << 21
+_MOST_BITS: Final = 21
 _SECONDS: Final = 8.0
 _MEMORY_MB: Final = 768
 
@@ -40,6 +44,10 @@ class FileText:
         names: all functions and classes at the file's top.
         parameters: of each of these, of a class those of its `forward`.
         blocks: powers of two in it, which may be the sizes of blocks.
+        numbers: other whole numbers in it, of which it may make a difference.
+        reads: what its functions and classes read of their surroundings, and `""`: the rest.
+        used: names that each of them mentions.
+        imported: modules that it imports.
         largest: the text of `LARGEST = "rows=…"`, sizes that the file says it is for.
 
     """
@@ -50,6 +58,10 @@ class FileText:
     names: frozenset[str]
     parameters: Mapping[str, tuple[str, ...]]
     blocks: tuple[int, ...]
+    numbers: tuple[int, ...]
+    reads: Mapping[str, tuple[str, ...]]
+    used: Mapping[str, frozenset[str]]
+    imported: tuple[str, ...]
     largest: str | None
 
 
@@ -76,7 +88,10 @@ def read_file(path: Path) -> FileText:
     return FileText(
         path, tuple(told["launching"]), tuple(told["outermost"]), frozenset(told["parameters"]),
         {name: tuple(listed) for name, listed in told["parameters"].items()},
-        tuple(told["blocks"]), told["largest"],
+        tuple(told["blocks"]), tuple(told["numbers"]),
+        {name: tuple(listed) for name, listed in told["reads"].items()},
+        {name: frozenset(listed) for name, listed in told["used"].items()},
+        tuple(told["imported"]), told["largest"],
     )  # fmt: skip
 
 
@@ -130,6 +145,10 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         "outermost": [name for name in public if name not in inner],
         "parameters": {name: _parameters(node) for name, node in defined.items()},
         "blocks": _blocks(tree),
+        "numbers": _numbers(tree),
+        "reads": reads_of(tree),
+        "used": {name: sorted(set(_names(node))) for name, node in defined.items()},
+        "imported": sorted(_imported(tree)),
         "largest": _largest(tree),
     }
 
@@ -177,6 +196,52 @@ def _blocks(tree: ast.AST) -> tuple[int, ...]:
         and node.value & (node.value - 1) == 0
     }
     return tuple(sorted(numbers))
+
+
+def _imported(tree: ast.AST) -> set[str]:
+    """Return the modules that a file imports, by their first names."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {each.name.partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module] if node.module else [each.name for each in node.names]
+            found |= {name.partition(".")[0] for name in names}
+    return found
+
+
+def _numbers(tree: ast.AST) -> tuple[int, ...]:
+    """Return what may be limits of sizes, in order; a product such as `3 * 1000` is one number."""
+    inner = {
+        operand
+        for node in ast.walk(tree)
+        if _folded(node) is not None and isinstance(node, ast.BinOp)
+        for operand in (node.left, node.right)
+    }
+    found = (_folded(node) for node in ast.walk(tree) if node not in inner)
+    numbers = (n for n in found if n is not None and _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT)
+    return tuple(dict.fromkeys(n for n in numbers if n & (n - 1) or n > _LARGEST_BLOCK))
+
+
+def _folded(node: ast.AST) -> int | None:
+    """Return the whole number that an expression of numbers is."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if not isinstance(node, ast.BinOp):
+        return None
+    one, other = _folded(node.left), _folded(node.right)
+    if one is None or other is None or not 0 <= other <= _LARGEST_LIMIT:
+        return None
+    if isinstance(node.op, ast.Mult):
+        return one * other
+    if isinstance(node.op, ast.Add):
+        return one + other
+    if isinstance(node.op, ast.Sub):
+        return one - other
+    short = abs(one) <= _LARGEST_LIMIT and other <= _MOST_BITS
+    if short and isinstance(node.op, ast.LShift):
+        return one << other
+    return one**other if short and isinstance(node.op, ast.Pow) else None
 
 
 def _largest(tree: ast.Module) -> str | None:

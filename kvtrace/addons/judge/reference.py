@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,9 +19,16 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.fresh import is_float, is_integers, other_scalar, other_values
+from kvtrace.addons.judge.fresh import (
+    is_float,
+    is_floats,
+    is_integers,
+    other_scalar,
+    other_values,
+)
 from kvtrace.addons.judge.grants import Numbers, Unmeasured, as_numbers, grants_of
 from kvtrace.addons.judge.inputs import (
+    FEW,
     Case,
     Input,
     ScalarInput,
@@ -29,9 +37,11 @@ from kvtrace.addons.judge.inputs import (
     as_views,
     drawn,
     other_sizes,
+    other_whole_numbers,
     parsed_shapes,
     read_cases,
     resized,
+    unequal_extents,
     write_cases,
 )
 from kvtrace.addons.judge.request import INPUTS, CannotJudge, Place, Request
@@ -40,6 +50,8 @@ from kvtrace.evaluate.shadows.deviation.roundings import unit_of
 
 #: What a model of the reference is made with.
 INITIAL: Final = "initial.json"
+#: The kind of cases that the given inputs do not ask for.
+BEYOND: Final = "beyond"
 #: Labels of the cases that differ from the given one in integers and booleans, and in floats.
 OTHER_INTEGERS: Final = "other integers"
 OTHER_VALUES: Final = "other values"
@@ -79,7 +91,7 @@ def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
 
 def prepare(
     request: Request, folder: Path, asked: Path | None, names: Sequence[str],
-    blocks: Sequence[int], seed: Path,
+    blocks: Sequence[int], numbers: Sequence[int], seed: Path,
 ) -> None:  # fmt: skip
     """Make all cases and what the reference gives for them.
 
@@ -89,6 +101,7 @@ def prepare(
         asked: Where `ask_for_inputs` has left inputs; None: it was not asked.
         names: Parameters of what is called.
         blocks: Sizes that blocks may have.
+        numbers: Other whole numbers of the file.
         seed: The file of what values are drawn from.
 
     """
@@ -97,10 +110,11 @@ def prepare(
     reference = None if request.reference is None else Reference(request.reference, folder)
     given = _given(request, reference, folder, asked, names)
     weights = () if reference is None else reference.weights(folder)
-    maker = _Maker(folder, weights, number)
+    named = _named_extents(request, reference, asked)
+    maker = _Maker(folder, weights, number, named_extents=named)
     cases = [maker.filled(*each) for each in given]
     if len(given) == 1:
-        cases += maker.further(cases[0], request.views, blocks)
+        cases += maker.further(cases[0], request.views, blocks, numbers)
     kept = []
     for case in cases:
         try:
@@ -335,6 +349,22 @@ def _given(
     return [(Case(_label(found), "given", found), None)]
 
 
+def _elements(case: Case) -> tuple[bool, int]:
+    """Return what cases are sorted by, as where calls are repeated (`calling.py`)."""
+    sizes = [math.prod(each.shape) for each in case.tensors]
+    return max(sizes, default=0) < FEW, sum(each.storage for each in case.tensors)
+
+
+def _named_extents(request: Request, reference: Reference | None, asked: Path | None) -> bool:
+    """Whether annotations say which extents are equal."""
+    return (
+        not request.shapes
+        and asked is None
+        and reference is not None
+        and reference.inputs() is None
+    )
+
+
 def _made(function: Callable[..., Any], folder: Path) -> Case:
     values = function()
     if isinstance(values, dict):
@@ -369,9 +399,12 @@ def _label(inputs: Sequence[Input]) -> str:
 class _Maker:
     """Makes cases with contents."""
 
-    def __init__(self, folder: Path, weights: tuple[TensorInput, ...], seed: int) -> None:
+    def __init__(
+        self, folder: Path, weights: tuple[TensorInput, ...], seed: int, *, named_extents: bool
+    ) -> None:  # fmt: skip
         self._folder = folder
         self._weights = weights
+        self._named_extents = named_extents
         self._random = np.random.default_rng(seed)
         self._files = 0
 
@@ -389,7 +422,9 @@ class _Maker:
                 inputs.append(each)
         return replace(case, inputs=tuple(inputs), weights=self._weights)
 
-    def further(self, base: Case, views: bool, blocks: Sequence[int]) -> list[Case]:
+    def further(
+        self, base: Case, views: bool, blocks: Sequence[int], numbers: Sequence[int]
+    ) -> list[Case]:  # fmt: skip
         """Return cases that follow from a given one: other values, views, other sizes."""
         fixed = [size for weight in self._weights for size in weight.shape]
         plain = resized(base.inputs, {})  # contiguous, without contents
@@ -397,15 +432,24 @@ class _Maker:
         if any(map(is_integers, base.inputs)):
             found.append(self._other(base, OTHER_INTEGERS, floats=False))
         scalars = [each.value for each in base.inputs if isinstance(each, ScalarInput)]
-        if any(type(each) is float and each != 0 for each in scalars):
+        if any(type(each) is float for each in scalars):
             found.append(self._with_other_scalars(base))
         if views:
+            ranks = [len(each.shape) for each in base.inputs_of_tensors]
+            matrices = max(ranks, default=0) > 1
             found += [
                 self._like(base, as_views(plain, kind), f"{kind} views", "view")
-                for kind in ("strided", "offset")
+                for kind in ("strided", "offset", *["transposed"] * matrices)
             ]
-        for label, change in other_sizes(plain, fixed, blocks):
+        for label, change in other_sizes(plain, fixed, blocks, numbers):
             found.append(self._like(base, resized(plain, change), label, "sizes"))
+        small = min(found, key=lambda case: (case.kind != "sizes", _elements(case)))
+        if small.kind == "sizes" and any(map(is_floats, small.inputs)):
+            found.append(self._other(small, f"{small.label}, {OTHER_VALUES}", floats=True))
+        for inputs in () if self._named_extents else unequal_extents(plain, fixed):
+            found.append(self._like(base, inputs, f"unequal: {_label(inputs)}", BEYOND))
+        for label, inputs in other_whole_numbers(base.inputs):
+            found.append(Case(label, BEYOND, inputs, base.weights))
         return found
 
     def _other(self, base: Case, label: str, *, floats: bool) -> Case:
@@ -417,7 +461,8 @@ class _Maker:
                 inputs.append(self._keep(each, other_values(content, each, self._random)))
             else:
                 inputs.append(each)
-        return Case(label, "values", tuple(inputs), base.weights)
+        kind = "values" if base.kind == "given" else base.kind
+        return Case(label, kind, tuple(inputs), base.weights)
 
     def _with_other_scalars(self, base: Case) -> Case:
         """Return the given case with other numbers in place of floats outside of tensors."""
@@ -448,7 +493,8 @@ class _Maker:
         count = source.numel()
         if not count or not wanted.storage:
             return bytes(wanted.storage * source.element_size())
-        if not source.is_floating_point() and kind != "sizes":
+        other = kind in ("sizes", BEYOND)
+        if not source.is_floating_point() and not other:
             # whole numbers may be offsets or indices in an order that matters: they stay
             whole = torch.zeros(wanted.storage, dtype=source.dtype)
             whole.as_strided(wanted.shape, wanted.strides, wanted.offset).copy_(
@@ -461,7 +507,7 @@ class _Maker:
             places = self._random.integers(0, count, wanted.storage)
         bits = source.view(torch.uint8) if source.element_size() == 1 else source
         chosen = bits[torch.from_numpy(places)].view(source.dtype)
-        if kind == "sizes" and not source.is_floating_point() and source.dtype != torch.bool:
+        if other and not source.is_floating_point() and source.dtype != torch.bool:
             chosen = chosen % max(smallest, 1)
         return tensors.bytes_of(chosen)
 

@@ -114,7 +114,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     inputs, child = scratch / "inputs", scratch / "child"
     theirs = [] if request.reference is None else [request.reference.file]
     seed = scratch / SEED_FILE
-    work = partial(prepare, request, inputs, asked, names, text.blocks, seed)
+    work = partial(prepare, request, inputs, asked, names, text.blocks, text.numbers, seed)
     reads = [seed] if asked is None else [asked, seed]
     reference = ended("reference", inputs, work, reads, theirs)
     if reference.how != "whole":
@@ -171,8 +171,9 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
     answers = None
     if request.reference is not None:
         seeds = (folders.inputs.parent / SEED_FILE, seed)
-        work = partial(answer, request.reference, folders.inputs, folders.answers, *seeds)
-        reads, code = [folders.inputs, seeds[0]], [request.reference.file]
+        places = (folders.inputs, folders.child, folders.answers)
+        work = partial(answer, request.reference, *places, *seeds)
+        reads, code = [folders.inputs, folders.child, seeds[0]], [request.reference.file]
         answers = ended("answers", folders.answers, work, reads, code)
         if answers.how != "whole":
             return Examination(answers, None, ended.seconds)

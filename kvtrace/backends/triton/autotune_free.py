@@ -9,6 +9,10 @@ Who measures with `triton.testing.do_bench` or with the driver's benchmarker, an
 has its function called once and gets the same time for each choice: of equal times, the first is
 the least.
 
+Where `take_turns` was called, a trial is also launched, as it is on a device, and each tuning of a
+kernel begins with the next configuration: what is wrong for one of them, or adds up from one trial
+to the next, then shows.
+
 All of it is in place from the beginning of a recording, as the launch that has Triton choose a
 driver may be an autotuned one. It asks for the driver when Triton itself would.
 """
@@ -27,6 +31,9 @@ from kvtrace.backends.triton.device_free_state import EQUAL_TIME, preparing, sta
 _MEASURING: Final = (
     "do_bench", "do_bench_cudagraph", "do_bench_proton", "do_bench_cudagraph_proton",
 )  # fmt: skip
+
+#: How many tunings each tuner has had; None: all begin with the first configuration.
+_turns: dict[int, int] | None = None
 
 #: Tuners that have found their configuration, with the arguments that they tune for.
 _decided: dict[int, Any] = {}
@@ -63,6 +70,12 @@ def install() -> Replacements:
             replaced.put(testing, name, _without_measuring(original))
     replaced.undone_by(_decided.clear)
     return replaced
+
+
+def take_turns() -> None:
+    """Launch trials, too, and begin each tuning with the next configuration."""
+    global _turns
+    _turns = {}
 
 
 def call_once(
@@ -118,6 +131,9 @@ def _try(
     never = [math.inf] * 3  # a list, as Triton gives: it compares them
     if _decided.get(id(tuner)) is tuner.nargs:
         return never
+    turn = 0 if _turns is None else _turns.setdefault(id(tuner), 0)
+    if config in tuner.configs[: turn % len(tuner.configs)]:
+        return never
     missing = object()
     own, kernel = vars(tuner).get("do_bench", missing), tuner.fn
     vars(tuner)["do_bench"] = _prepare
@@ -133,6 +149,8 @@ def _try(
     if math.isfinite(times[0]):
         _forget_at_next_launch()
         _decided[id(tuner)] = tuner.nargs
+        if _turns is not None:
+            _turns[id(tuner)] = turn + 1
     return times
 
 
@@ -143,7 +161,7 @@ def _prepare(kernel_call: Callable[[], Any], **_: Any) -> Sequence[float]:
 
 
 class _Prepared:
-    """A kernel, or what is around it, whose `run` compiles and checks and launches nothing."""
+    """A kernel, or what is around it, whose `run` compiles and checks; trials launch it, too."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
@@ -159,6 +177,8 @@ class _Prepared:
         load = getattr(compiled, "_init_handles", None)
         if load is not None:
             load()  # raises what a launch would: OutOfResources
+        if _turns is not None:
+            self._kernel.run(*args, **kwargs)
         return compiled
 
     def __getattr__(self, name: str) -> Any:

@@ -126,6 +126,7 @@ def _claim(
     inner = ~equal(remainder(place, number, floor=True))
 
     def uneven(numbers: Any) -> Any:
+        numbers = numbers.astype(np.int64) if numbers.dtype == np.bool_ else numbers  # a mask
         rest = _along(numbers, axis) % number != 0
         return (numbers - np.roll(numbers, 1, axis + 1) != step) & rest
 

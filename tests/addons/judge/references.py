@@ -38,6 +38,18 @@ def cumulative_sum(x: "f32[M, N]"):
     return torch.cumsum(x, -1)
 
 
+def rolled(x: "f32[M, N]", shift: int = 3):
+    return torch.roll(x, shift, -1)
+
+
+def argmax(x: "f32[M, N]"):
+    return torch.argmax(x, -1)
+
+
+def integer_sum(x: "i32[M, N]"):
+    return x.sum(-1)
+
+
 def transpose(x: "f32[M, N]"):
     return x.t().contiguous()
 

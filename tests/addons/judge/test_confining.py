@@ -54,6 +54,11 @@ def told(text, folder):
     return text.replace("@HOST@", str(folder)).replace("@JUDGE@", str(os.getpid()))
 
 
+def problems_of(judgement):
+    findings = judgement.object["findings"]
+    return {each["rule"] for each in findings if each["severity"] in ("error", "unjudged")}
+
+
 def rules_of(judgement):
     return {each["rule"]: each for each in judgement.object["findings"]}
 
@@ -120,9 +125,9 @@ def test_a_forged_record_gives_no_verdict_of_right(attacked, name):
 
 
 @pytest.mark.parametrize("name", ["lists_processes", "reads_secrets"])
-def test_what_a_file_looks_for_in_vain_changes_no_verdict(attacked, name):
+def test_what_a_file_looks_for_in_vain_is_named_and_not_there(attacked, name):
     judgement = attacked(name)
-    assert judgement.verdict == "right", judgement.object["findings"]
+    assert problems_of(judgement) == {"surroundings"}
     assert "ESCAPED" not in str(judgement.object)
 
 
@@ -171,7 +176,7 @@ def test_planted_links_are_not_there_and_that_is_told(tmp_path):
 
     judgement = judge_file(request)
 
-    assert judgement.verdict == "right", judgement.object["findings"]
+    assert problems_of(judgement) == {"surroundings"}  # it asks for the links itself
     (note,) = [each for each in judgement.object["findings"] if each["rule"] == "left-out"]
     assert (note["rule"], note["severity"]) == ("left-out", "note")
     assert note["message"].endswith(": all.py (a link), key.py (a link)")

@@ -4,7 +4,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kvtrace.addons.judge.fresh import AWKWARD, SPECIAL, other_scalar, other_values
+from kvtrace.addons.judge.fresh import (
+    AWKWARD,
+    CONSTANTS,
+    SPECIAL,
+    WIDE,
+    other_scalar,
+    other_values,
+)
 from kvtrace.addons.judge.inputs import TensorInput, whole_tensor
 
 RANDOM = np.random.default_rng(3)
@@ -93,8 +100,32 @@ def test_awkward_values_keep_signs_and_shares():
         assert 0 <= after.min() <= after.max() <= 1
 
 
+def test_thresholds_are_drawn_with_numbers_between_and_beyond_them():
+    before = RANDOM.standard_normal(1000).astype(np.float32)
+    after = drawn(before, "float32", awkward=CONSTANTS, constants=[7.0, -1000.0, 1e30])
+    assert {7.0, -7.0, 503.5, 1000.0, 2000.0, 3.5} <= set(after.tolist())
+    assert np.abs(after).max() == 2000
+    shares = drawn(np.abs(before / 9), "float32", awkward=CONSTANTS, constants=[0.25, 7.0])
+    assert 0.25 in shares
+    assert 0 <= shares.min() <= shares.max() <= 1
+
+
+def test_what_is_nan_everywhere_is_drawn_anew():
+    after = drawn(np.full(300, np.nan), "float32")
+    assert np.isfinite(after).all()
+    assert np.unique(after).size > 250
+
+
+def test_integers_of_all_sizes_reach_both_ends_of_their_type():
+    after = drawn(RANDOM.integers(0, 5, 300), "int32", awkward=WIDE)
+    assert after.min() < -(1 << 30)
+    assert after.max() > 1 << 30
+    assert np.abs(drawn(RANDOM.integers(0, 5, 300), "int64", awkward=WIDE)).max() <= 1 << 40
+
+
 def test_a_number_between_zero_and_one_stays_there():
     assert all(0.05 <= other_scalar(1e-5, RANDOM) <= 0.95 for _ in range(50))
+    assert 0.05 <= other_scalar(0.0, RANDOM) <= 0.95
     assert -3 <= other_scalar(-2.0, RANDOM) <= -1
 
 

@@ -29,6 +29,19 @@ TELLING = {
     "remembers.a_sum_that_lies": "result-kind",
     "remembers.an_attribute_that_lies": "result-kind",
     "remembers.zeros_at_random": "nondeterministic",
+    "unseen.at_a_threshold": "wrong-result",
+    "unseen.a_whole_number": "beyond-given",
+    "unseen.a_transposed_layout": "wrong-result",
+    "unseen.ties": "wrong-result",
+    "unseen.a_sum_that_wraps": "wrong-result",
+    "unseen.undefined_lanes": "undefined-lanes",
+    "unseen.trials_that_add_up": "wrong-result",
+    "unseen.another_configuration": "never-written",
+    "unseen.a_grid_that_no_device_takes": "grid-too-large",
+    "unseen.sixty_four_programs": "never-written",
+    "unseen.the_clock": "surroundings",
+    "unseen.when_garbage_is_collected": "result-changed",
+    "unseen.another_type": "result-type",
 }
 EACH = usually(4, thorough=1)
 NAMES = sorted({*list(TELLING)[:: usually(2, thorough=1)], *list(WRONG)[::EACH]})

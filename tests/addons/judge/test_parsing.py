@@ -44,6 +44,45 @@ def test_what_the_text_says(tmp_path):
     assert (read.blocks, read.largest) == ((64,), "rows=70_000")
 
 
+def test_limits_in_the_text_are_numbers_that_sizes_are_taken_from(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text("if n > 3 * 1_000 or n == 1 << 17:\n    x = 64 + 7 if n < 4242 else 2**40")
+    assert read_file(path).numbers == (3000, 1 << 17, 4242)
+
+
+READING = """
+import os
+import time as clock
+from sys import modules as loaded
+
+os.environ["TRITON_CACHE_DIR"] = "."
+
+def first(x):
+    return second(x) if clock.time() < 5 else x
+
+def second(x):
+    return x if "kvtrace" in loaded else getattr(os, "name")
+
+def plain(x):
+    return os.path.join(x, x)
+
+if __name__ == "__main__":
+    print(clock.perf_counter())
+"""
+
+
+def test_what_functions_read_of_their_surroundings(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text(READING)
+    read = read_file(path)
+    assert read.reads == {
+        "first": ("time.time in line 9",),
+        "second": ("sys.modules in line 12", "os in line 12"),
+    }
+    assert "second" in read.used["first"]
+    assert read.imported == ("os", "sys", "time")
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [

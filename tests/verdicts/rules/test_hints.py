@@ -65,6 +65,22 @@ def test_multiples_are_multiples_in_all_programs():
 
 
 @triton.jit
+def same_mask(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    inside = tl.max_constancy(lanes < n, 16)
+    tl.store(out + lanes, tl.load(x + lanes, mask=inside), mask=inside)
+
+
+def test_a_mask_that_is_the_same_in_groups_is_so_in_all_lanes():
+    def judged(n):
+        made = call(same_mask, (1,), x=tensor(64), out=tensor(64), n=n, BLOCK=64)
+        return [verdict.verdict for verdict in verdicts(made)]
+
+    assert judged(32) == ["proven"]
+    assert judged(37) == ["violation"]
+
+
+@triton.jit
 def assumed(x, out, stride, n, BLOCK: tl.constexpr):
     tl.assume(stride >= n)
     lanes = tl.arange(0, BLOCK)

@@ -1,0 +1,136 @@
+"""Candidates that are right in some of their calls, or until their results were read."""
+
+import gc
+import random
+import signal
+import sys
+import threading
+import time
+import weakref
+
+import torch
+import triton
+from kernels import copy_kernel, over, relu_kernel, relu_of, softmax_of
+
+_by_address = {}
+_by_elements = {}
+_ring = []
+_calls = [0]
+_last = [None]
+
+
+def kept_by_address(x):
+    """Wrong: results are kept by address and shape."""
+    key = (x.data_ptr(), x.shape)
+    if key not in _by_address:
+        _by_address[key] = softmax_of(x)
+    return over(copy_kernel, _by_address[key])
+
+
+def kept_by_two_elements(x):
+    """Wrong: results are kept by the first and the last element."""
+    key = (x.shape, x.flatten()[0].item(), x.flatten()[-1].item())
+    if key not in _by_elements:
+        _by_elements[key] = softmax_of(x)
+    return over(copy_kernel, _by_elements[key])
+
+
+def result_before(x):
+    """Wrong: every 40th call returns the result of the call before."""
+    _calls[0] += 1
+    result = relu_of(x)
+    before, _last[0] = _last[0], result
+    if _calls[0] % 40 == 0 and before is not None and before.shape == result.shape:
+        return before.clone()
+    return result
+
+
+def rare_fault(x):
+    """Wrong: one call in 30 loses its last element."""
+    result = relu_of(x)
+    if random.random() < 1 / 30:
+        result.view(-1)[-1] = 0.5
+    return result
+
+
+def ring_of_buffers(x):
+    """Wrong: results share eight buffers."""
+    x = x.contiguous()
+    n = x.numel()
+    if len(_ring) < 8:
+        _ring.append(torch.empty(1 << 20, dtype=torch.float32, device=x.device))
+    _calls[0] += 1
+    out = _ring[_calls[0] % len(_ring)][:n].view(x.shape)
+    relu_kernel[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
+    return out
+
+
+def thread_later(x):
+    """Wrong: a thread zeroes the result after 20 seconds."""
+    result = relu_of(x)
+    threading.Thread(target=lambda: (time.sleep(20), result.zero_()), daemon=True).start()
+    return result
+
+
+def timer_later(x):
+    """Wrong: an alarm zeroes the result after 20 seconds."""
+    result = relu_of(x)
+
+    def zero(*_):
+        result.zero_()
+
+    signal.signal(signal.SIGALRM, zero)
+    signal.setitimer(signal.ITIMER_REAL, 20)
+    return result
+
+
+def when_inputs_end(x):
+    """Wrong: the result is zeroed when its input is freed."""
+    result = relu_of(x)
+    weakref.finalize(x, result.zero_)
+    return result
+
+
+def when_garbage_is_collected(x):
+    """Wrong: the next collection of garbage zeroes the result."""
+    result = relu_of(x)
+
+    def zero(phase, info):
+        result.zero_()
+
+    gc.callbacks.append(zero)
+    return result
+
+
+class _Bomb:
+    def __init__(self, result):
+        self.result = result
+        self.cycle = self
+
+    def __del__(self):
+        self.result.zero_()
+
+
+def when_a_cycle_ends(x):
+    """Wrong: an object in a cycle zeroes the result when it is collected."""
+    result = relu_of(x)
+    _Bomb(result)
+    return result
+
+
+def when_traced(x):
+    """Wrong: a trace function zeroes the result at the next call of any function."""
+    result = relu_of(x)
+
+    def trace(frame, event, argument):
+        sys.settrace(None)
+        result.zero_()
+
+    sys.settrace(trace)
+    return result
+
+
+def first_calls(x):
+    """Wrong: right in 20 calls, then torch computes."""
+    _calls[0] += 1
+    return softmax_of(x) if _calls[0] <= 20 else torch.softmax(x, -1)

@@ -1,0 +1,18 @@
+"""The IR that a compiled kernel holds is replaced by another."""
+
+import torch
+import triton
+from kernels import copy_kernel, relu_kernel
+
+
+def other_ir(x):
+    """Wrong: a kernel that copies is given the IR text of another that is right."""
+    x = x.contiguous()
+    out, unused = torch.empty_like(x), torch.empty_like(x)
+    n = x.numel()
+    grid = (triton.cdiv(n, 256),)
+    right = relu_kernel.warmup(x, unused, n, BLOCK=256, grid=grid)
+    wrong = copy_kernel.warmup(x, out, n, BLOCK=256, grid=grid)
+    wrong.asm = right.asm
+    copy_kernel[grid](x, out, n, BLOCK=256)
+    return out

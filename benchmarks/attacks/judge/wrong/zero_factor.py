@@ -1,0 +1,23 @@
+"""Inputs in which a number is zero."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+def inputs():
+    return {"x": torch.randn(1000), "factor": 0.0}
+
+
+@triton.jit
+def zero(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * 0.0, mask=i < n)
+
+
+def factor_of_zero(x, factor):
+    """Wrong: takes the factor for 0, as its file's inputs have it."""
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    zero[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
+    return out

@@ -1,0 +1,58 @@
+"""Sizes, views and numbers that follow from given inputs."""
+
+import numpy as np
+
+from kvtrace.addons.judge.inputs import (
+    as_views,
+    drawn,
+    other_sizes,
+    other_whole_numbers,
+    parsed_shapes,
+    unequal_extents,
+    whole_tensor,
+)
+
+
+def shapes(inputs):
+    return [each.shape for each in inputs if hasattr(each, "shape")]
+
+
+def test_one_extent_grows_large_and_takes_numbers_of_the_file():
+    rows = parsed_shapes("x=f32[64, 100]", [])
+    changes = [change for _, change in other_sizes(rows, [], [32], [4242])]
+    assert {64: 327} in changes
+    assert {64: 4243} in changes
+    assert {64: 4242 * 64 // 6400 + 1} in changes
+    vector = parsed_shapes("x=f32[1000]", [])
+    changes = [change for _, change in other_sizes(vector, [], [], [4242])]
+    assert {1000: (1 << 17) | 1} in changes
+    assert {1000: 4242} in changes
+    product = parsed_shapes("x=f32[32, 8], y=f32[8, 32]", [])
+    changes = [change for _, change in other_sizes(product, [], [], [])]
+    assert {32: 257} in changes
+
+
+def test_equal_extents_are_made_unequal_one_by_one():
+    inputs = parsed_shapes("x=f32[64, 64], y=f32[64], z=f32[9]", [])
+    found = [shapes(each) for each in unequal_extents(inputs, [])]
+    assert [(48, 64), (64,), (9,)] in found
+    assert [(64, 48), (64,), (9,)] in found
+    assert [(64, 64), (48,), (9,)] in found
+    assert not list(unequal_extents(parsed_shapes("x=f32[64, 32]", []), []))
+
+
+def test_whole_numbers_that_are_no_extents_differ():
+    inputs = parsed_shapes("x=f32[64, 32], rows=64, shift=3, causal=True, scale=0.5", [])
+    found = [label for label, _ in other_whole_numbers(inputs)]
+    assert found == ["shift=4", "shift=1", "causal=False"]
+
+
+def test_transposed_views_have_the_last_axes_exchanged():
+    (view,) = as_views([whole_tensor("x", "float32", (2, 3, 5))], "transposed")
+    assert (view.strides, view.storage) == ((15, 1, 3), 30)
+
+
+def test_bytes_have_all_values():
+    tensor = whole_tensor("x", "int8", (2000,))
+    values = drawn(tensor, np.random.default_rng(0), {"x.0": 5})
+    assert (values.min(), values.max()) == (-128, 127)
