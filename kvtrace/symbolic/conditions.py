@@ -16,8 +16,10 @@ from kvtrace.symbolic.terms import (
     Atom,
     Evaluation,
     Key,
+    Kind,
     Resolve,
     Substitution,
+    Symbol,
     Term,
     as_term,
 )
@@ -48,6 +50,10 @@ class Condition:
             inside = [p.atoms() for p in self._parts() if isinstance(p, Term | Condition)]
             self._atoms = frozenset().union(*inside)
         return self._atoms
+
+    def symbols(self, kind: Kind) -> frozenset[Symbol]:
+        """Return the symbols of a kind in it, also those inside functions."""
+        return frozenset(a for a in self.atoms() if isinstance(a, Symbol) and a.kind == kind)
 
     def inside(self) -> tuple[Term | Condition, ...]:
         """Return the terms and conditions that it is made of, one level down."""

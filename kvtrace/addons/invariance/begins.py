@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.functions import Quotient
 from kvtrace.symbolic.terms import Monomial, Substitution, Symbol, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.symbolic.terms import Atom
@@ -68,14 +68,15 @@ def begins_moving(
         if node.what == "op" and node.detail[2].startswith(("f", "bf"))
         for part in node.parts
         if part.what == "integer"
-        for content in items & set(_contents_in(part.detail[0]))
+        for content in items & part.detail[0].symbols("content")
     ]
     return found, frozenset() if found else frozenset(tensors)
 
 
 def stays_when_moved(formula: Condition) -> bool:
-    """Whether a formula stays when all integers in memory that it mentions move by a distance."""
-    return _moving({_tensor(each) for each in _contents_in(formula)}).content_of(formula) is None
+    """Tell whether a formula is the same if all its integers in memory move by any distance."""
+    tensors = {_tensor(content) for content in formula.symbols("content")}
+    return _Moved(tensors).content_of(formula) is None
 
 
 def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
@@ -105,7 +106,7 @@ def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
             if isinstance(atom, Quotient) and (by := atom.arguments[1].constant):
                 steps = (*factors[pure, factor], *factors.get((pure, factor // by), ()))
                 if any(map(_is_step, steps)):
-                    own = (each for each in _contents_in(atom.term))
+                    own = (each for each in atom.term.symbols("content"))
                     found |= {each: "begin" for each in own if not each.within().isdisjoint(rows)}
     return found
 
@@ -151,7 +152,7 @@ def _uses(
     if not tensors:
         return []
     found = []
-    moved = _moving(tensors)
+    moved = _Moved(tensors)
     for node in nodes:
         through: Through = "integer" if node.what == "integer" else "data"
         through = "trips" if node.what == "loop" else through
@@ -166,24 +167,20 @@ def _uses(
     return [*found, *(MovingUse(each, "guard", None) for each in changes if each is not None)]
 
 
-def _moving(tensors: Collection[object]) -> _Moved:
-    distance = Symbol("unknown", ("distance", "of begins"), -(1 << 40), 1 << 40).term
-    return _Moved(tensors, distance)
-
-
 class _Moved:
     """Formulas in which what some tensors hold is some distance further on."""
 
-    def __init__(self, tensors: Collection[object], distance: Term) -> None:
+    _DISTANCE: Final = Symbol("unknown", ("distance", "of begins"), -(1 << 40), 1 << 40).term
+
+    def __init__(self, tensors: Collection[object]) -> None:
         self._tensors = tensors
-        self._distance = distance
 
     def content_of(self, formula: Term | Condition) -> Symbol | None:
         """Return an integer by which a formula changes; None: it stays."""
         contents = self._contents(formula)
         if not contents:
             return None
-        by = Substitution({each: each.term + self._distance for each in contents})
+        by = Substitution({each: each.term + self._DISTANCE for each in contents})
         moved = by(formula) if isinstance(formula, Term) else formula.substitute(by)
         return None if moved == formula else min(contents, key=lambda each: each.order)
 
@@ -202,18 +199,12 @@ class _Moved:
         return self.content_of(rest)
 
     def _contents(self, formula: Term | Condition) -> list[Symbol]:
-        return [atom for atom in _contents_in(formula) if _tensor(atom) in self._tensors]
-
-
-def _contents_in(formula: Term | Condition) -> Iterator[Symbol]:
-    for atom in formula.atoms():
-        if isinstance(atom, Symbol) and atom.kind == "content":
-            yield atom
+        return [atom for atom in formula.symbols("content") if _tensor(atom) in self._tensors]
 
 
 def _contents(nodes: Sequence[Tree], guards: Sequence[Condition]) -> set[Symbol]:
     formulas = [*guards, *(each for node in nodes for each in node.formulas())]
-    return {atom for formula in formulas for atom in _contents_in(formula)}
+    return {atom for formula in formulas for atom in formula.symbols("content")}
 
 
 def _tensor(content: Symbol) -> object:

@@ -156,7 +156,8 @@ class Follower:
         self._own_integers: dict[str, None] = {}
         self._shared_integers: dict[str, None] = {}
         self._shifts: dict[str, int] = {}
-        self._asides: dict[str, set[int]] = {}
+        self._row_distances: dict[str, set[int]] = {}
+        """How far from the row's part each tensor of integers is read."""
         self._seen: set[tuple[Tree, _Facts]] = set()
 
     def follow(
@@ -251,10 +252,7 @@ class Follower:
     def _mentioned(self, formula: Term | Condition, tensor: str | None) -> dict[Atom, None]:
         """Return the atoms of a formula, strides of addresses in it left out."""
         addresses = [
-            (self._tensor(atom), term)
-            for atom in formula.atoms()
-            if isinstance(atom, Symbol) and atom.kind == "content"
-            for term in atom.at
+            (self._tensor(atom), term) for atom in formula.symbols("content") for term in atom.at
         ]
         if tensor is not None and isinstance(formula, Term):
             addresses.append((tensor, formula))
@@ -336,7 +334,7 @@ class Follower:
         self._mentions(offset, "address", node, name)
         factors, rest = self._row_part(offset)
         own = bool(factors) or any(
-            not self._rows.isdisjoint(content.within()) for content in _contents(offset)
+            not self._rows.isdisjoint(content.within()) for content in offset.symbols("content")
         )
         self._reads[Read(name, own, "data")] = None
         if not self._rows.isdisjoint(without_contents(rest)):
@@ -351,13 +349,13 @@ class Follower:
             self._because("rows", "address", what, node)
 
     def _is_beyond_packed(self, offset: Term, node: Tree, facts: _Facts) -> bool:
-        """Whether no mask or trip keeps a place in packed data between their begin and an end."""
+        """Tell whether an element of packed data may be before its row's begin, or has no end."""
         places = places_in(offset, self._rows)
         begins = {content for content, kind in places.items() if kind == "begin"}
         if not begins:
             return False
         given = self._given(node, facts)
-        limits = (content for part in given.exact for content in _contents(part))
+        limits = (content for part in given.exact for content in part.symbols("content"))
         ends = {each for each in limits if not self._rows.isdisjoint(each.within())} - begins
         rest = Substitution(dict.fromkeys(begins, ZERO))(offset)
         first = rest.coefficients.get((), 0)
@@ -365,23 +363,23 @@ class Follower:
 
     def _entries(self, formula: Term | Condition, through: Through, node: Tree) -> None:
         """Note integers in memory that are another row's."""
-        contents = _contents(formula)
+        contents = formula.symbols("content")
         places = {(self._tensor(content), place) for content in contents for place in content.at}
         for content in contents:
             name = self._tensor(content)
             for place in content.at:
-                aside, step = self._aside(place)
-                known = self._asides.setdefault(name, {0})
-                known.add(aside)
-                alone = aside and (name, place - aside) not in places
-                if alone or (step and max(known) - min(known) > step):
+                distance, row_step = self._distance_from_row(place)
+                distances = self._row_distances.setdefault(name, {0})
+                distances.add(distance)
+                is_unpaired = distance and (name, place - distance) not in places
+                if is_unpaired or (row_step and max(distances) - min(distances) > row_step):
                     self._because("rows", through, f"what {name} holds for another row", node)
 
-    def _aside(self, place: Term) -> tuple[int, int]:
-        """Return how far a place in a tensor of integers is from its row's part, and rows apart.
+    def _distance_from_row(self, place: Term) -> tuple[int, int]:
+        """Return the distance of a place from its row's part of a tensor, and that of two rows.
 
         Where a row ends is where the next one begins, which is a length with where it begins. So
-        what is one row aside may be the row's own, and what is further aside is not.
+        what is one row away may be the row's own, and what is further away is not.
         """
         first = place.coefficients.get((), 0)
         steps = [
@@ -437,7 +435,7 @@ class Follower:
         on, the same number for all that is read of the tensor.
         """
         given = self._given(node, facts)
-        selecting = _contents(rest)
+        selecting = rest.symbols("content")
         self._selecting |= dict.fromkeys(self._tensor(atom) for atom in selecting)
         rest = Substitution(dict.fromkeys(selecting, ZERO))(rest)
         for factor in factors.values():
@@ -460,7 +458,7 @@ class Follower:
         return True
 
     def _given(self, node: Tree, facts: _Facts) -> Given:
-        """Return what holds where an element is read."""
+        """Return the conditions under which an element is read, its mask among them."""
         first = 0 if node.detail[1] is not None else 1
         masks = [p.detail[0] for p in node.parts[first : first + 1] if p.what == "condition"]
         return Given((*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges)
@@ -556,10 +554,6 @@ def _selecting(address: Tree) -> Iterator[Tree]:
             waiting += each.parts[1:]
         else:
             waiting += each.parts
-
-
-def _contents(formula: Term | Condition) -> list[Symbol]:
-    return [atom for atom in formula.atoms() if isinstance(atom, Symbol) and atom.kind == "content"]
 
 
 def without_contents(formula: Term | Condition) -> frozenset[Atom]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from math import frexp
 from time import monotonic
@@ -157,22 +157,16 @@ def data_of(trees: Iterable[Tree], placing: Iterable[Condition]) -> frozenset[ob
     values, others = set[object](), set[object]()
     for node in (node for tree in trees for node in tree.walk()):
         keys = values if node.what in ("integer", "condition") else others
-        keys |= {atom.key for each in node.formulas() for atom in _contents(each)}
-    others |= {atom.key for each in placing for atom in _contents(each)}
+        keys |= {atom.key for each in node.formulas() for atom in each.symbols("content")}
+    others |= {atom.key for each in placing for atom in each.symbols("content")}
     return frozenset(values - others)
-
-
-def _contents(formula: Term | Condition) -> Iterator[Symbol]:
-    for atom in formula.atoms():
-        if isinstance(atom, Symbol) and atom.kind == "content":
-            yield atom
 
 
 def integers_of(trees: Iterable[Tree]) -> tuple[int, ...]:
     """Return integers that formulas compare loaded ones with, and those beside them."""
     found = set()
     for formula in (each for tree in trees for node in tree.walk() for each in node.formulas()):
-        if any(isinstance(atom, Symbol) and atom.kind == "content" for atom in formula.atoms()):
+        if formula.symbols("content"):
             found |= _numbers_in(formula)
     return tuple(sorted({n + apart for n in found for apart in (-1, 0, 1)} - {*range(_SMALL)}))
 
@@ -682,12 +676,12 @@ def _is_beyond(formula: Term | Condition) -> bool:
 
     What counts programs, lanes and trips is far from that in any launch.
     """
-    if not any(_contents(formula)):
+    if not formula.symbols("content"):
         return False
     parts = [part for atom in formula.atoms() for part in getattr(atom, "arguments", ())]
     terms = [formula] if isinstance(formula, Term) else []
     return any(
-        not (part.low >= -_MOST_HELD and part.high < _MOST_HELD) and any(_contents(part))
+        not (part.low >= -_MOST_HELD and part.high < _MOST_HELD) and part.symbols("content")
         for part in (*terms, *parts)
     )
 
@@ -705,7 +699,7 @@ def _is_of_data(term: Term) -> bool:
     `integers_of` and small integers are near places.
     """
     monomials = [each for each in term.coefficients if each]
-    of_data = [each for each in monomials if any(any(_contents(atom.term)) for atom in each)]
+    of_data = [each for each in monomials if any(atom.term.symbols("content") for atom in each)]
     return bool(of_data) and (
         len(of_data) == len(monomials)
         or any(
@@ -719,7 +713,7 @@ def _is_tried(atom: Atom | None) -> bool:
     """Whether an atom is any of the numbers that are tried for integers in memory."""
     if isinstance(atom, Choice):
         return not _is_rare(atom.condition) and all(
-            _is_tried(single(way)) for way in (atom.then, atom.otherwise) if any(_contents(way))
+            _is_tried(single(way)) for way in (atom.then, atom.otherwise) if way.symbols("content")
         )
     return isinstance(atom, Symbol)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.symbolic.conditions import Condition, Opaque
 from kvtrace.symbolic.functions import Quotient, quotient, remainder
-from kvtrace.symbolic.terms import ZERO, Symbol, Term
+from kvtrace.symbolic.terms import ZERO, Term
 from kvtrace.symbolic.walk_types import number_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _HINTS: Final = ("tt.divisibility", "tt.contiguity", "tt.constancy", "operandSeg
 
 def is_followed(known: Term | Condition) -> bool:
     """Whether nothing in a formula is a number or a truth that the walk does not follow."""
-    if any(isinstance(atom, Symbol) and atom.kind == "unknown" for atom in known.atoms()):
+    if known.symbols("unknown"):
         return False
     return not (isinstance(known, Condition) and known.opaques()) and not any(
         opaque for atom in known.atoms() for opaque in _opaques(atom)
