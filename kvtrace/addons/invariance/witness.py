@@ -36,7 +36,7 @@ _EXTREMES: Final = tuple(
     for sign in (-1, 1)
 )
 """Integers at which arithmetic leaves its width."""
-_ZEROS: Final = (0.0, -0.0, 1.0, -1.0)
+_ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
 
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
@@ -163,10 +163,12 @@ def with_other_rows(batched: Batched, output: int) -> Witness | None:
     assert isinstance(tensor, TensorArgument)
     rows = [tensor.shape[axis] for axis in sorted(batched.axes.get(output, ()))]
     alike = _rows_of(batched, output, _same_rows, 0)
-    for inputs, row in itertools.product(_OTHERS, (0, count - 1)):
+    if alike is None:
+        return None
+    for inputs, row in itertools.product(_OTHER_ROWS, (0, count - 1)):
         fill = partial(_own_rows, rows=rows, kept=0 if row == 0 else -1, inputs=inputs)
         unlike = _rows_of(batched, output, fill, 0)
-        if alike is None or unlike is None:
+        if unlike is None:
             return None
         name = f"{count} rows, row {row}, the others"
         one, other = alike[row : row + 1], unlike[row : row + 1]
@@ -282,7 +284,7 @@ Inputs = Literal["random numbers", "numbers around 10,000", "huge numbers", "tin
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
 
-_OTHERS: Final[tuple[Inputs, ...]] = ("random numbers", "huge numbers")
+_OTHER_ROWS: Final[tuple[Inputs, ...]] = ("random numbers", "huge numbers")
 """What other rows hold where a row is to stay as it is; of huge numbers a tiny share shows."""
 
 
@@ -387,10 +389,8 @@ def _of_inputs(
         case "numbers with NaNs, infinities and zeros":
             found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
         case "zeros and ones":
-            signed = np.asarray(_ZEROS)[
-                np.random.default_rng(seed).integers(len(_ZEROS), size=shape)
-            ]
-            found = np.asarray(signed)
+            drawn = np.random.default_rng(seed).integers(len(_ZEROS_AND_ONES), size=shape)
+            found = np.asarray(np.take(_ZEROS_AND_ONES, drawn))
         case "nothing but NaNs":
             found = np.full(shape, np.nan)
         case "nothing but -infinities":
@@ -403,16 +403,16 @@ def _of_inputs(
 
 
 def _with_specials(numbers: NDArray[Any], seed: int) -> NDArray[Any]:
-    """Put NaNs, infinities and zeros of both signs into some rows, one each: others stay finite.
+    """Put one NaN, infinity or zero into each of some rows; the other rows stay finite.
 
-    They are other rows than those of another tensor, or the same.
+    Every third row has one in all tensors; a quarter of the rows, drawn by the seed, in this one.
     """
     rows = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim > 1 else 1)
     random = np.random.default_rng(seed + 1)
     places = random.integers(rows.shape[1], size=len(rows))
-    more = random.random(len(rows)) < 1 / 4
+    is_drawn = random.random(len(rows)) < 1 / 4
     for row in range(1, len(rows)):
-        if row % 3 == 1 or more[row]:
+        if row % 3 == 1 or is_drawn[row]:
             rows[row, places[row]] = _SPECIALS[(row // 3 + seed) % len(_SPECIALS)]
     return rows.reshape(numbers.shape)
 
@@ -591,12 +591,11 @@ def _left_by(
         own = given.storage
         if id(own) not in storages:
             data = np.zeros(own.nbytes, np.uint8)
-            if given.element.kind == "f" or any_integers:
-                pass
-            elif own.data is not None:
-                data[:] = own.data
-            elif position in leading:
-                return None  # any integers would lead rows to each other's data
+            if given.element.kind != "f" and not any_integers:
+                if own.data is not None:
+                    data[:] = own.data
+                elif position in leading:
+                    return None  # any integers would lead rows to each other's data
             storages[id(own)] = Storage(own.nbytes, data, own.address)
         tensor = replace(given, storage=storages[id(own)])
         if own.data is None and given.element.kind != "f":
@@ -619,7 +618,7 @@ def _left_by(
 
 
 def _orders(call: Call, *, backwards: bool) -> list[NDArray[np.int64] | None]:
-    """Return programs that are evaluated one after the other; None: all, as they are numbered."""
+    """Return the groups of programs to evaluate, in order; None: the whole grid, as numbered."""
     return [np.asarray([n]) for n in reversed(range(prod(call.grid)))] if backwards else [None]
 
 
@@ -634,7 +633,7 @@ def _read_positions(call: Call) -> frozenset[int]:
 
 
 def _leading(call: Call) -> frozenset[int]:
-    """Return the positions of tensors whose integers say where data are, or which."""
+    """Return the positions of tensors whose integers select what is read, written or run."""
     from kvtrace.symbolic.walk import summarise
 
     leading = leading_integers(call.module)
@@ -671,7 +670,7 @@ def _random(shape: Sequence[int], seed: int, tensor: TensorArgument) -> NDArray[
 def _same_rows(
     tensor: TensorArgument, axes: Dims, seed: int, extents: Sequence[int]
 ) -> NDArray[Any]:
-    """Return the same for every row: random numbers, or the integers of the first row."""
+    """Return a tensor's contents, equal in all rows: random floats, or the first row's integers."""
     if tensor.element.kind != "f":
         return np.broadcast_to(_view(tensor)[_first_row(tensor, axes)].copy(), tensor.shape)
     inner = [1 if axis in axes else extent for axis, extent in enumerate(extents)]
@@ -689,10 +688,10 @@ def _own_rows(
     kept: int,
     inputs: Inputs,
 ) -> NDArray[Any]:
-    """Return rows of which the first or the last is as `_same_rows` has it, others are not.
+    """Return contents whose rows differ, but for row `kept`, which is as `_same_rows` has it.
 
-    Where a tensor has not as many rows as the output, which of them belong to which is not known:
-    then all are as `_same_rows` has them.
+    Of a tensor with another number of rows than the output, it is not known which row is whose:
+    all of them are as `_same_rows` has them.
     """
     same = _same_rows(tensor, axes, seed, extents)
     if [tensor.shape[axis] for axis in sorted(axes)] != list(rows):
