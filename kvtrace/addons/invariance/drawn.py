@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kvtrace.addons.invariance.batches import Kept
-    from kvtrace.addons.invariance.results import OutputResult
+    from kvtrace.addons.invariance.output_results import OutputResult
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.metrics.stacks import StackRows
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kvtrace.addons.invariance.contracts import Contract
-    from kvtrace.addons.invariance.results import OutputResult
+    from kvtrace.addons.invariance.output_results import OutputResult
     from kvtrace.schema.trace import Run, Trace
 
 _Judged = tuple[dict[str, Any], dict[str, Any]]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kvtrace.addons.invariance.contracts import Contract
-    from kvtrace.addons.invariance.results import OutputResult
+    from kvtrace.addons.invariance.output_results import OutputResult
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvtrace.addons.invariance.batches import Across
-    from kvtrace.addons.invariance.results import Invariance, OutputResult, Place, Why
+    from kvtrace.addons.invariance.output_results import Invariance, OutputResult, Place, Why
     from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.versions import Apart, Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness

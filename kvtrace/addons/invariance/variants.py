@@ -15,7 +15,7 @@ from kvtrace.text import wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kvtrace.addons.invariance.results import OutputResult
+    from kvtrace.addons.invariance.output_results import OutputResult
     from kvtrace.schema.trace import Selection
 
 _LAYOUT: Final = re.compile(r"^#\w+ = (#.*)$|(\"ttg\.num-warps\" = \d+)", re.MULTILINE)

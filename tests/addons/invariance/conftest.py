@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import kvtrace
-from kvtrace.addons.invariance.results import Invariance, invariance_of
+from kvtrace.addons.invariance.output_results import Invariance
+from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.schema.trace import Selection, open_trace
 from tests.converters.report_page import report_browser
 from tests.support.free_driver import free_driver

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kvtrace.addons.invariance.results import Invariance
+from kvtrace.addons.invariance.output_results import Invariance
 
 Judged = Callable[[Callable[[], object]], Invariance]
 """Records what a function launches, and judges its outputs."""

@@ -9,7 +9,7 @@ import triton.language as tl
 
 from kvtrace.addons.invariance.batches import by_tree, with_most_sizes
 from kvtrace.addons.invariance.drawn import Drawing, DrawnNode, drawing_of
-from kvtrace.addons.invariance.results import Invariance
+from kvtrace.addons.invariance.output_results import Invariance
 from kvtrace.metrics.stacks import StackRows
 from tests.addons.invariance import contracted
 from tests.addons.invariance.contracted import broken, kept, launch

@@ -8,8 +8,9 @@ import triton.language as tl
 
 from benchmarks.invariance_traps.rows import ROWS, Rows
 from benchmarks.invariance_traps.versions import VERSIONS, Versions, launched
+from kvtrace.addons.invariance.output_results import OutputResult
 from kvtrace.addons.invariance.over import answers_over
-from kvtrace.addons.invariance.results import OutputResult, invariance_of
+from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.addons.invariance.text import invariance_lines, meaning_lines, versions_text
 from kvtrace.addons.invariance.versions import OutputMeaning, same_meaning
 from kvtrace.recorded_calls.recorded import Call, calls_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvtrace.addons.invariance.coordinates import coordinate
 from kvtrace.addons.invariance.kernels import indices_of
-from kvtrace.addons.invariance.results import Invariance
+from kvtrace.addons.invariance.output_results import Invariance
 from kvtrace.evaluate.arguments import Storage, TensorArgument
 from kvtrace.symbolic.terms import Term
 from tests.addons.invariance.inputs import tensor

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kvtrace.addons.invariance.results import Invariance
+from kvtrace.addons.invariance.output_results import Invariance
 from tests.addons.invariance.inputs import tensor
 from tests.addons.invariance.planted import PLANTED, Planted
 from tests.support.tiers import some
