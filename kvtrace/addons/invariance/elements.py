@@ -58,37 +58,37 @@ _TRIPS: Final = "a loop whose number of trips is not followed"
 
 
 def folded(op: Op, kind: str, parts: Sequence[Tree]) -> Term | Condition | None:
-    """Return the formula of what an op makes of integers, in its width; None: no such.
+    """Return the formula of an op's result on integers, wrapped to its width; None: no formula.
 
-    The walk has only formulas of what stays in its width.
+    The walk has formulas of results alone that stay in their width.
     """
     bits = int(kind[1:]) if kind in ("i1", "i8", "i16", "i32", "i64") else 0
     if not bits or any(part.what not in ("integer", "condition") for part in parts):
         return None
-    found: Term | None = None
+    result: Term | None = None
     match operator_of(op), [part.detail[0] for part in parts]:
         case "compare", [Term() as left, Term() as right]:
             compare = _COMPARING.get(number_of(op, "predicate"))
             return None if compare is None else compare(left, right)
         case "where", [Condition() as condition, Term() as then, Term() as otherwise]:
-            found = choice(condition, then, otherwise)
+            result = choice(condition, then, otherwise)
         case "+", [Term() as left, Term() as right]:
-            found = left + right
+            result = left + right
         case "-", [Term() as left, Term() as right]:
-            found = left - right
+            result = left - right
         case "*", [Term() as left, Term() as right]:
-            found = left * right
+            result = left * right
         case "<<", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
-            found = left * (1 << count)
+            result = left * (1 << count)
         case ">>", [Term() as left, Term(constant=int(count))] if 0 <= count < bits:
             whole = left if op.name in SIGNED else wrapped(left, bits, signed=False)
-            found = quotient(whole, 1 << count, floor=True)
+            result = quotient(whole, 1 << count, floor=True)
         case "cast", [Term() as left] if op.name in MODULAR:
-            found = left
-    return None if found is None or bits == 1 else wrapped(found, bits, signed=True)
+            result = left
+    return None if result is None or bits == 1 else wrapped(result, bits, signed=True)
 
 
-#: Comparisons of signed integers, and whether they are equal, as arith.cmpi numbers them.
+#: Comparisons of signed integers, by their number in arith.cmpi.
 _COMPARING: Final[Mapping[int, Callable[[Term, Term], Condition]]] = {
     0: equal, 1: lambda left, right: ~equal(left, right), 2: less,
     3: lambda left, right: at_least(right, left), 4: lambda left, right: less(right, left),
@@ -108,8 +108,8 @@ class Elements:
     `written` rewrites a formula of the kernel as its meaning is to be compared: numbers in place of
     arguments, the output's coordinates in place of programs and lanes. `name` names an argument,
     `located` rewrites a byte offset in one. `floats` are types and bits of floats that are numbers
-    in place of arguments. `wrapping` are ids of values that are built op by op, as integers may
-    leave their width there.
+    in place of arguments. `wrapping` are ids of values whose arithmetic may leave its width: their
+    trees are built op by op.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ _SMALL: Final = 8
 _SPREAD: Final = np.asarray(
     [*range(-8, 0), *(sign * ((5 << n) + n) for n in range(1, 60) for sign in (-1, 1))], np.int64
 )
-"""What integers that are data alone may be as well."""
+"""Further values of integers that are data alone: negative ones, and of all magnitudes."""
 _EXPONENTIAL: Final = "'__nv_exp"
 """How the symbols of libdevice's exponentials of both bases begin; `expm1` has no limit of 0."""
 _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
@@ -66,13 +66,13 @@ _GREATER, _LESS, _UNEQUAL = "2", "4", "13"
 """Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
 _ROOTS: Final = frozenset({"math.sqrt", "math.rsqrt", "tt.precise_sqrt"})
 _TURNED: Final = {4: 2, 5: 3, 11: 9, 12: 10}
-"""For `olt`, `ole`, `ult` and `ule` what they are with operands exchanged."""
+"""`olt`, `ole`, `ult` and `ule` as comparisons of the exchanged operands."""
 _STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
-"""For `oge`, `ole`, `uge` and `ule` what they are of numbers that differ."""
+"""`oge`, `ole`, `uge` and `ule` without the case that both operands are equal."""
 _NEGATED: Final = {8: 6, 9: 5, 10: 4, 13: 1, 14: 7}
-"""For `ueq`, `ugt`, `uge`, `une` and `uno` what holds where they do not."""
+"""The opposites of `ueq`, `ugt`, `uge`, `une` and `uno`."""
 _TRUE: Final[Numbers] = np.asarray(1, np.uint64)
-_MOST_HELD: Final = 1 << 63
+_BEYOND_INT64: Final = 1 << 63
 _MOST_ELEMENTS: Final = 1 << 22
 _MOST_TRIPS: Final = 1 << 12
 _MOST_ROUNDS: Final = 1 << 8
@@ -122,11 +122,11 @@ class Points:
         places = [np.asarray(each, np.int64) for each in at]
         with np.errstate(over="ignore"):
             picked = mixed(self._seed, 3, _named(symbol.key), *places)
-        some = self._integers
-        if symbol.key in self._data:
+        choices = self._integers
+        if symbol.key in self._data:  # half of the choices are of the spread
             spread = _SPREAD[(symbol.low <= _SPREAD) & (symbol.high >= _SPREAD)]
-            some = np.append(np.tile(some, 1 + spread.size // some.size), spread)
-        return some[(picked % np.uint64(some.size)).astype(np.int64)]
+            choices = np.append(np.tile(choices, 1 + spread.size // choices.size), spread)
+        return choices[(picked % np.uint64(choices.size)).astype(np.int64)]
 
     def values(self, tree: Tree, coordinates: Mapping[Symbol, NDArray[np.int64]]) -> Numbers:
         """Return the values of a tree, whose numbers are bound, at elements of the output.
@@ -150,9 +150,9 @@ class Points:
 
 
 def data_of(trees: Iterable[Tree], placing: Iterable[Condition]) -> frozenset[object]:
-    """Return keys of integers in memory that are in values alone.
+    """Return the keys of integers in memory that are data alone.
 
-    They lead to no element of memory, end no loop, and are not in `placing`: where stores write.
+    No address, mask, loop bound or condition of a store (`placing`) depends on them.
     """
     values, others = set[object](), set[object]()
     for node in (node for tree in trees for node in tree.walk()):
@@ -252,8 +252,8 @@ def _is_one(node: Tree) -> bool:
     return constant(kind, bits[0]) == 1
 
 
-def _power_of_two(node: Tree) -> int | None:
-    """Return the inverse of a constant that is a power of two, and not too large for one."""
+def _inverse_of_power_of_two(node: Tree) -> int | None:
+    """Return the inverse of a constant that is a power of two, where that is exact; else None."""
     if node.what != "constant" or node.parts:
         return None
     kind, bits = node.detail
@@ -359,7 +359,7 @@ class _Evaluation:
             raise NotEvaluated(f"it depends on {error}") from error
 
     def _decided(self, condition: Condition) -> Numbers:
-        """Return a condition's truth: a random function of what the numbers tried may never be."""
+        """Return a condition's truth; of a rare one, a random function of its operands."""
         if not _is_rare(condition):
             return self._truth(condition).astype(np.uint64)
         if isinstance(condition, Not):
@@ -375,7 +375,7 @@ class _Evaluation:
         return np.where(value < 0, difference_of(_TRUE, truth), truth)
 
     def _rare_truths(self, term: Term) -> list[Numbers]:
-        """Return what decides between integers of a formula, where numbers tried may never do."""
+        """Return the truths of rare conditions that choose between integers in a formula."""
         choices = (atom for atom in term.atoms() if isinstance(atom, Choice))
         rare = {atom.condition for atom in choices if _is_rare(atom.condition)}
         return [self._decided(each) for each in sorted(rare, key=repr)]
@@ -433,7 +433,7 @@ class _Evaluation:
                 exact = exact & ((1 << int(node.parts[0].detail[1][1:])) - 1)
             if kind == "f32" and (np.abs(exact) < 1 << 24).all():
                 return (exact % PRIME).astype(np.uint64)
-        if name == "arith.divf" and (by := _power_of_two(node.parts[1])) is not None:
+        if name == "arith.divf" and (by := _inverse_of_power_of_two(node.parts[1])) is not None:
             name, values = "arith.mulf", [values[0], np.full_like(values[1], by)]
             operator = "*"
         value = None
@@ -457,20 +457,21 @@ class _Evaluation:
         return infinite(operator, values, value) if floats else value
 
     def _root(self, node: Tree) -> Numbers:
-        """Return a square root, or its inverse, which is the root of the inverse."""
-        (given,) = node.parts
-        inverted = node.detail[0] == "math.rsqrt"
-        if given.what == "op" and given.detail[0] == "arith.divf" and _is_one(given.parts[0]):
-            given, inverted = given.parts[1], not inverted
-        root = mixed(self._seed, 20, self.of(given))
-        return inverse(root) if inverted else root
+        """Return a square root or its inverse: `1 / sqrt(x)` and `sqrt(1 / x)` are the same."""
+        (radicand,) = node.parts
+        is_inverse = node.detail[0] == "math.rsqrt"
+        is_division = radicand.what == "op" and radicand.detail[0] == "arith.divf"
+        if is_division and _is_one(radicand.parts[0]):
+            radicand, is_inverse = radicand.parts[1], not is_inverse
+        root = mixed(self._seed, 20, self.of(radicand))
+        return inverse(root) if is_inverse else root
 
     def _compared(self, predicate: str, one: Tree, other: Tree) -> Numbers:
-        """Return the truth of a comparison of floats: one for all ways to write it."""
+        """Return the truth of a comparison of floats, the same in whichever way it is written."""
         number = int(predicate)
         if number in _TURNED:
             number, one, other = _TURNED[number], other, one
-        negated = number in _NEGATED
+        is_negated = number in _NEGATED
         values = [self.of(one), self.of(other)]
         number = _NEGATED.get(number, number)
         if number in _TURNED:
@@ -478,7 +479,7 @@ class _Evaluation:
         if number not in _TURNED.values():
             values = [np.minimum(*values), np.maximum(*values)]
         truth = mixed(self._seed, 19, number, *values)
-        return difference_of(_TRUE, truth) if negated else truth
+        return difference_of(_TRUE, truth) if is_negated else truth
 
     def _multiplied(self, kind: str, left: Numbers, right: Numbers) -> Numbers:
         """Multiply two floats where products are random functions."""
@@ -672,7 +673,7 @@ def _definitions(
 
 
 def _is_beyond(formula: Term | Condition) -> bool:
-    """Whether a formula of integers in memory may have a part that 64 bits do not hold.
+    """Tell whether a formula of integers in memory may have a part that 64 bits do not hold.
 
     What counts programs, lanes and trips is far from that in any launch.
     """
@@ -681,22 +682,22 @@ def _is_beyond(formula: Term | Condition) -> bool:
     parts = [part for atom in formula.atoms() for part in getattr(atom, "arguments", ())]
     terms = [formula] if isinstance(formula, Term) else []
     return any(
-        not (part.low >= -_MOST_HELD and part.high < _MOST_HELD) and part.symbols("content")
+        not (part.low >= -_BEYOND_INT64 and part.high < _BEYOND_INT64) and part.symbols("content")
         for part in (*terms, *parts)
     )
 
 
 def _is_rare(condition: Condition) -> bool:
-    """Whether integers in memory decide a condition, and no numbers tried may show both ways."""
+    """Tell whether a condition on integers in memory may have one truth for all tried numbers."""
     if isinstance(condition, AtLeast | Equal):
         return _is_of_data(condition.term)
     return any(isinstance(part, Condition) and _is_rare(part) for part in condition.inside())
 
 
 def _is_of_data(term: Term) -> bool:
-    """Whether a formula is of integers in memory, and not of how far they are from a place.
+    """Tell whether a formula is more than the distance of an integer in memory from a place.
 
-    `integers_of` and small integers are near places.
+    Such distances are tried: small integers and those of `integers_of` are near places.
     """
     monomials = [each for each in term.coefficients if each]
     of_data = [each for each in monomials if any(atom.term.symbols("content") for atom in each)]
@@ -710,7 +711,7 @@ def _is_of_data(term: Term) -> bool:
 
 
 def _is_tried(atom: Atom | None) -> bool:
-    """Whether an atom is any of the numbers that are tried for integers in memory."""
+    """Tell whether an atom takes all values that are tried for integers in memory."""
     if isinstance(atom, Choice):
         return not _is_rare(atom.condition) and all(
             _is_tried(single(way)) for way in (atom.then, atom.otherwise) if way.symbols("content")

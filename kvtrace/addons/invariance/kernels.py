@@ -99,7 +99,7 @@ class Kernel:
 
     @cached_property
     def _counted(self) -> frozenset[Symbol]:
-        """Numbers that count something: they are 2 or more here; a 1 may be a switch."""
+        """Numbers of the call that count something: those above 1; a 1 may be a switch."""
         return frozenset(each for each in self._scalars() if self.bound.ranges.of(each)[0] > 1)
 
     def _scalars(self) -> Iterator[Symbol]:
@@ -116,6 +116,11 @@ class Kernel:
         """Return the tensor that was passed for an argument."""
         given = None if position is None else self.call.arguments[position]
         return given if isinstance(given, TensorArgument) else None
+
+    def has_one_store(self, position: int | None) -> bool:
+        """Tell whether one op alone writes to an argument."""
+        writes = (access for access in self.summary.accesses if access.kind != "load")
+        return sum(access.argument == position for access in writes) == 1
 
     def growing_axes(self, position: int) -> frozenset[int]:
         """Return which axes of a tensor are longer in other recorded calls."""
@@ -222,22 +227,22 @@ class Kernel:
 
     @cached_property
     def _wrapping(self) -> frozenset[int]:
-        """Values made of integers in memory whose arithmetic may leave its width, by their ids."""
+        """Ids of values made of integers in memory whose arithmetic may leave its width."""
         flow, given = flow_of(self.summary.module), Given((), Ranges({}))
-        waiting: list[Value] = []
-        for each in self.summary.arithmetic:
-            ideal = self._as_bound(each.result, indexed=False)
-            if ideal.symbols("content") and not fits(replace(each, result=ideal), given):
-                waiting += each.op.results
-        found = {value.id for value in waiting}
-        while waiting:
-            value = waiting.pop()
+        pending: list[Value] = []
+        for arithmetic in self.summary.arithmetic:
+            ideal = self._as_bound(arithmetic.result, indexed=False)
+            if ideal.symbols("content") and not fits(replace(arithmetic, result=ideal), given):
+                pending += arithmetic.op.results
+        wrapping = {value.id for value in pending}
+        while pending:
+            value = pending.pop()
             made = (op.results for op in flow.uses(value) if not KINDS[op.name].effect)
             for result in (*chain.from_iterable(made), *flow.copies(value)):
-                if result.id not in found:
-                    found.add(result.id)
-                    waiting.append(result)
-        return frozenset(found)
+                if result.id not in wrapping:
+                    wrapping.add(result.id)
+                    pending.append(result)
+        return frozenset(wrapping)
 
     def end_deadline(self) -> None:
         """Let trees take any time from here on."""
@@ -482,7 +487,7 @@ def _units(tensor: TensorArgument) -> tuple[int, ...]:
 
 
 def _without_contents(call: Call) -> Call:
-    """Return a call of whose tensors no contents are known."""
+    """Return a call without the contents that were recorded of its tensors."""
     tensors = [each for each in call.arguments if isinstance(each, TensorArgument)]
     storages = {id(each.storage): replace(each.storage, data=None) for each in tensors}
     arguments = tuple(

@@ -203,8 +203,7 @@ def _add(
 
 def _row_guards(verdict: RowVerdict, kernel: Kernel) -> tuple[RowGuard, ...]:
     """Return the guards of an output's only store that may leave out rows."""
-    stores = (each for each in kernel.summary.accesses if each.kind != "load")
-    if not verdict.leaving or sum(each.argument == verdict.access.argument for each in stores) > 1:
+    if not verdict.leaving or not kernel.has_one_store(verdict.access.argument):
         return ()
     row = verdict.rows[0].coordinate
     return tuple(

@@ -156,7 +156,7 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
 
 
 def _is_length(part: Condition, rows: Sequence[Axis]) -> bool:
-    """Whether a condition says of the row only how long it is, as an end less a begin does."""
+    """Tell whether a condition is on the row's length alone, an end minus a begin."""
     coordinates = {axis.coordinate for axis in rows}
     return without_contents(part).isdisjoint(coordinates) and stays_when_moved(part)
 
@@ -250,7 +250,7 @@ def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
 
 
 def _has_whole_parts(divisor: Term, access: Access, output: Output, kernel: Kernel) -> bool:
-    """Whether the rows of the recorded call are whole sequences of so many."""
+    """Tell whether a divisor of the row's number divides the number of rows, too."""
     count = kernel.rows(access.argument, output.axes[:1])
     low, high = kernel.bound.ranges.interval(divisor)
     return count is None or low != high or low <= 0 or count % low == 0
@@ -323,29 +323,29 @@ def _guards(
 
 
 def _divisions(part: Condition, ranges: Ranges) -> Iterator[Condition]:
-    """Yield that quotients by numbers that are passed leave 0 or more, and less than the number."""
+    """Yield facts of division: remainders by passed numbers are from 0 to below the number."""
     for atom in part.atoms():
         if isinstance(atom, Quotient) and atom.arguments[1].constant is None:
             dividend, divisor = atom.arguments
             is_down = atom.floor or ranges.interval(dividend)[0] >= 0
             if is_down and ranges.interval(divisor)[0] > 0:
-                left = dividend - atom.term * divisor
-                yield at_least(left)
-                yield less(left, divisor)
+                rest = dividend - atom.term * divisor
+                yield at_least(rest)
+                yield less(rest, divisor)
 
 
 def _is_of_rows(part: Condition, rows: Sequence[Axis]) -> bool:
-    """Whether a condition is one of the number of a row and of numbers that are passed."""
+    """Tell whether a condition is on a row's number and passed numbers, and nothing else."""
     atoms = {atom for atom in part.atoms() if isinstance(atom, Symbol)}
     numbers = {atom for atom in atoms if atom.kind == "scalar" and isinstance(atom.key, int)}
-    only = len(rows) == 1 and rows[0].is_index and atoms - numbers == {rows[0].coordinate}
-    return only and bool(numbers)
+    is_alone = len(rows) == 1 and rows[0].is_index and atoms - numbers == {rows[0].coordinate}
+    return is_alone and bool(numbers)
 
 
 def _leaves_out_rows(
     part: Condition, rows: Sequence[Axis], output: Output, active: Condition, kernel: Kernel
 ) -> bool:
-    """Whether a bound of the rows may leave out some of them at a size that was not recorded.
+    """Tell whether a guard may leave out rows at a size of the batch that was not recorded.
 
     The number of rows itself must admit each of them: `4 * tile + 4 <= M` loses those of a tile
     that is not full. A number that ends an inner axis does not count rows, nor does a constant.
@@ -485,12 +485,12 @@ def _collected(
 ) -> frozenset[int] | None:
     """Return along which axes of the grid programs update the same elements, each once.
 
-    None where that is not so: of each element must be known which other programs and lanes update
-    it, and all of them do. That their order does not matter, `determinism_of` says.
+    None where other programs or lanes than these may update an element, or not all of these do.
+    Whether their order matters, `determinism_of` says.
     """
-    stores = [each for each in kernel.summary.accesses if each.kind != "load"]
-    alone = sum(each.argument == access.argument for each in stores) == 1
-    if access.kind != "atomic" or access.operator in FREE or access.loops or not alone:
+    if access.kind != "atomic" or access.operator in FREE or access.loops:
+        return None
+    if not kernel.has_one_store(access.argument):
         return None
     places = placing(access.offset)
     lanes = sum(each.kind == "lane" for each in places)
@@ -499,8 +499,7 @@ def _collected(
         return None
     if any(map(is_placing, (a for each in places for a in simplifier.term(each.term).atoms()))):
         return None
-    atoms = (atom for atom in access.active.atoms() if isinstance(atom, Symbol))
-    if any(atom.kind == "program" and atom not in places for atom in atoms):
+    if any(program not in places for program in access.active.symbols("program")):
         return None
     return frozenset(range(3)) - {each.key for each in places if each.kind == "program"}
 
