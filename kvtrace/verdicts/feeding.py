@@ -47,7 +47,7 @@ def feeding_values(values: Iterable[Value], module: Module) -> frozenset[int]:
 
 
 def feeding_values_and_trips(values: Iterable[Value], module: Module) -> frozenset[int]:
-    """Return the indices of the ops that values are made of, and of the loops that count them."""
+    """Return the indices of the ops that values are made of, and of the loops they count."""
     return _Slice(module).of_values_and_trips(values)
 
 

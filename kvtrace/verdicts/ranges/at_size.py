@@ -68,25 +68,25 @@ def at_size(relations: Relations, wanted: Mapping[str, int], rules: Sequence[str
 
 
 def _undefined_shifts(call: Call) -> Iterator[Verdict]:
-    """Return that what shifts decide is unknown where these may be undefined."""
+    """Yield an unknown verdict for each shift that decides an access and may be undefined."""
     bound = BoundCall(call, (), _BUDGET)
-    for op, place, wanted in shifts_of(call.module):
-        if not is_defined(place, wanted, bound):
+    for op, place, in_width in shifts_of(call.module):
+        if not is_defined(place, in_width, bound):
             text = operation_expression(op, summarise(call.module))
             reason = f"{text} may shift by less than 0, or by the width or more"
             yield Verdict("out-of-bounds", "unknown", op, f"undefined: {reason}", reason=reason)
 
 
 def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[str, str]:
-    """Return scalars that this variant's divisor does not divide, and what that means."""
-    found = {}
+    """Return, by scalar, that it is no multiple of the divisor that the kernel is compiled for."""
+    reasons = {}
     for hint in summarise(relations.call.module).hints:
         if hint.position is None or hint.argument is not None or hint.what != "divisibility":
             continue
         value, divisor = numbers.get(("scalar", hint.position, 0)), hint.numbers[0]
         if value is not None and divisor > 0 and value % divisor:
             name = relations.call.arguments[hint.position].name
-            found[name] = (
+            reasons[name] = (
                 f"{name} is {value:,}, no multiple of {divisor}: the kernel is compiled again"
             )
-    return found
+    return reasons

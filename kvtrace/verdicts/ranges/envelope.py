@@ -311,7 +311,7 @@ class _Size(Subject):
         return least
 
     def _least_with_extents(self) -> int:
-        """Return the least value, from 0, at which no extent that follows is negative."""
+        """Return the least value of the size, from 0, at which no extent is negative."""
         bad, good = -1, self.sized.recorded[0]
         while good - bad > 1:
             middle = (good + bad) // 2
@@ -352,7 +352,7 @@ class _Size(Subject):
         return sized.between(value, value, solving=True)
 
     def doubt(self, claim: Claim) -> str | None:
-        """Return that a tensor, or the grid, may grow along, and that nothing says how."""
+        """Return why a tensor, or the grid, may grow with the size in an unknown way; else None."""
         if claim.group != "tensor" or claim.access is None:
             return None
         place = summarise(self.kernel.call.module).accesses[claim.access].argument

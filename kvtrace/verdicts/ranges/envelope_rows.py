@@ -229,7 +229,7 @@ class _Search:
             self._solving = False
 
     def _down(self, claim: Claim, good: int, bad: int) -> int:
-        """Return the lowest value by bisection; the claim is proven from `good`, not from `bad`."""
+        """Bisect for the lowest value, above `bad`, from which a claim is proven as from `good`."""
         if not self._holds(claim, good - 1, self._last):
             return good
         good -= 1

@@ -131,14 +131,14 @@ class Relations:
         return "one recorded launch" if count == 1 else f"the first of {count:,} recorded launches"
 
     def is_derived(self, quantity: Quantity) -> bool:
-        """Whether it does not grow by itself: a scalar that was a stride, or what scalars give."""
+        """Tell whether scalars give a quantity, or it was a stride: it does not grow by itself."""
         return quantity in self._derived or (
             all(n[0] == "scalar" for n in quantity)
             and any(self._stride_readings(number) for number in quantity)
         )
 
     def is_open(self, number: Number) -> bool:
-        """Whether launches differ in an extent or an axis of the grid that nothing explains."""
+        """Tell whether an extent, or an axis of the grid, varies and has no reading."""
         kind, place, _ = number
         if not self.varies(number):
             return False
@@ -262,7 +262,7 @@ class Relations:
         return self._derived.get(quantity) or [self._plain(quantity[0])]
 
     def _scalars(self) -> list[Number]:
-        """Return a number of each quantity that has a scalar, and that launches differ in."""
+        """Return the first number of each quantity of scalars that launches differ in."""
         return [q[0] for q in self.quantities if q[0][0] == "scalar" and self.varies(q[0])]
 
     def _multiples(self, number: Number, size: Number) -> Iterator[_Reading]:
@@ -271,23 +271,24 @@ class Relations:
             yield _Reading(f"{times} * {self.name(size)}", lambda n: n[size] * times)
 
     def _size_readings(self, quantity: Quantity) -> list[_Reading]:
-        """Read extents as what launches of different sizes show that a scalar gives.
+        """Read an extent as a formula of a scalar that its tensor is accessed by.
 
-        These are tensors that are accessed by the scalar: `cdiv(n, 32)` and `n // 32` of what the
-        kernel divides by, or, of all elements of a tensor, `6 * n` and `n - 1`.
+        Launches of different sizes have to agree with it: `cdiv(n, 32)` or `n // 32`, where the
+        kernel divides by 32; of a tensor with one axis also `6 * n` and `n - 1`.
         """
         if any(number[0] == "scalar" for number in quantity) or not self.varies(quantity[0]):
             return []
         is_counted = any(number[0] == "grid" for number in quantity)
-        found: dict[str, _Reading] = {}
+        readings: dict[str, _Reading] = {}
         for extent in (number for number in quantity if number[0] == "shape"):
+            is_flat = not is_counted and self._rank(extent[1]) == 1
             for size in self._scalars():
                 if self._is_tied(size, extent[1]):
-                    readings = [*self._quotients_of(size)]
-                    if not is_counted and self._rank(extent[1]) == 1:
-                        readings += (*self._multiples(extent, size), *self._near(extent, size))
-                    found |= {reading.text: reading for reading in readings}
-        return [reading for reading in found.values() if self._fits(quantity[0], reading)]
+                    formulas = [*self._quotients_of(size)]
+                    if is_flat:
+                        formulas += (*self._multiples(extent, size), *self._near(extent, size))
+                    readings |= {formula.text: formula for formula in formulas}
+        return [reading for reading in readings.values() if self._fits(quantity[0], reading)]
 
     def _rank(self, place: int) -> int:
         argument = self.call.arguments[place]
@@ -296,18 +297,14 @@ class Relations:
     def _quotients_of(self, size: Number) -> Iterator[_Reading]:
         plain = self._plain(size)
         for by in sorted(divisors_of(self.call.module)):
-            yield _ceiling(plain, by)
-            yield _Reading(
-                f"{plain.text} // {by}",
-                lambda n, by=by: quotient(n[size], by, floor=True),  # type: ignore[misc]
-            )
+            yield from (_ceiling(plain, by), _floor(plain, by))
 
     def _near(self, extent: Number, size: Number) -> Iterator[_Reading]:
-        """Read an extent as a little more, or less, than a size."""
-        more = self.base[extent] - self.base[size]
-        if 0 < abs(more) * 4 <= self.base[size]:
-            text = f"{self.name(size)} {'+' if more > 0 else '-'} {abs(more)}"
-            yield _Reading(text, lambda n: n[size] + more)
+        """Read an extent as a size plus or minus a constant, up to a quarter of the size."""
+        constant = self.base[extent] - self.base[size]
+        if 0 < abs(constant) * 4 <= self.base[size]:
+            text = f"{self.name(size)} {'+' if constant > 0 else '-'} {abs(constant)}"
+            yield _Reading(text, lambda n: n[size] + constant)
 
     def _by_reach(self, axis: int) -> list[_Reading]:
         """Read `size <= block * grid`, which stores need to write all that their masks let."""
@@ -595,9 +592,13 @@ def _put_in(atom: Quotient, scalars: Sequence[Symbol], numbers: Terms) -> Term:
 
 
 def _bare(text: str) -> str:
-    """Return an expression without parentheses around all of it."""
+    """Return an expression without the pair of parentheses that encloses all of it, if any."""
     depths = accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in text[:-1])
     return text[1:-1] if text[0] == "(" and min(depths) > 0 else text
+
+
+def _floor(reading: _Reading, by: int) -> _Reading:
+    return _Reading(f"{reading.text} // {by}", lambda n: quotient(reading.value(n), by, floor=True))
 
 
 def _ceiling(reading: _Reading, by: int) -> _Reading:

@@ -57,8 +57,8 @@ class Claim:
 def rules_of_sizes() -> list[str]:
     """Return the ids of the rules that a size may break: all default ones but one.
 
-    At a size at which there is nothing to access, as the next element of one, a mask is false in
-    every lane as it should be.
+    Where a size leaves nothing to access, as the neighbors of a single element, a mask is false in
+    every lane, as it should be.
     """
     return [rule.id for rule in RULES.values() if rule.default and rule.id != "mask-always-false"]
 
@@ -116,10 +116,10 @@ def _does_not_wrap(number: int, bound: SizedCall) -> bool:
 
 
 def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
-    """Return the shifts that decide an access, where, and that they are by 0 to the width - 1.
+    """Yield each shift that decides an access, its place, and that it is by 0 to the width - 1.
 
-    Other shifts are undefined, whatever a device makes of them, and even where what it makes of
-    them does not matter. Without a place, or a formula, nothing is known of one.
+    A shift by another number is undefined, even where its result does not matter. The condition is
+    FALSE where the number has no formula; the place is None where it is not known.
     """
     summary = summarise(module)
     deciding = {index for access in summary.accesses for index in feeding(access.op, module)}
@@ -128,25 +128,25 @@ def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
             continue
         by, bits = summary.values.get(op.operand("right").id), integer_bits(op.results[0].type)
         place = None if op.block is None else summary.places.get(op.block)
-        wanted: Condition = FALSE
+        in_width: Condition = FALSE
         if isinstance(by, Term) and bits is not None:
-            wanted = conjunction((at_least(by), at_least(bits - 1 - by)))
-        if wanted is not TRUE:
-            yield op, place, wanted
+            in_width = conjunction((at_least(by), at_least(bits - 1 - by)))
+        if in_width is not TRUE:
+            yield op, place, in_width
 
 
 def _of_shifts(module: Module) -> Iterator[Claim]:
-    for op, place, wanted in shifts_of(module):
+    for op, place, in_width in shifts_of(module):
         what = f"whether {operation_expression(op, summarise(module))} shifts by 0 to the width - 1"
-        yield Claim("rule", (), op, what, partial(is_defined, place, wanted))
+        yield Claim("rule", (), op, what, partial(is_defined, place, in_width))
 
 
-def is_defined(place: Place | None, wanted: Condition, bound: BoundCall) -> bool:
+def is_defined(place: Place | None, in_width: Condition, bound: BoundCall) -> bool:
     """Tell whether a shift is proven to be defined wherever it is reached."""
     if place is None:
         return False
     given = bound.given(place)
-    return given.is_impossible or isinstance(bound.decide(wanted, given), Proven)
+    return given.is_impossible or isinstance(bound.decide(in_width, given), Proven)
 
 
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
