@@ -32,7 +32,8 @@ from kvtrace.schema.writer import RunWriter, new_run_id
 Shown = Callable[[int, int], None]
 _shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
 
-#: So many times its size a packed file may have, beyond this many bytes: tools' have some 20 times.
+#: How many times its size a packed file may unpack to, where that is more than so many bytes:
+#: files of tools unpack to some 20 times.
 _RATIO: Final = 50
 _SMALL_BYTES: Final = 64 << 20
 #: Bytes of a file by which its tool is recognized.
@@ -62,7 +63,7 @@ class Imported:
 class _Watched(io.RawIOBase):
     """A file's content, whose size is bounded by that of the file, and whose reading is shown."""
 
-    def __init__(self, path: Path, plain: BinaryIO, content: BinaryIO) -> None:
+    def __init__(self, path: Path, plain: io.BufferedReader, content: io.BufferedIOBase) -> None:
         self._path = path
         self._plain = plain
         self._content = content
@@ -72,8 +73,8 @@ class _Watched(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: Any) -> int:
-        count: int = self._content.readinto(room)  # type: ignore[attr-defined]
+    def readinto(self, buffer: Any) -> int:
+        count = self._content.readinto(buffer)
         self._done += count
         if self._done > max(_SMALL_BYTES, _RATIO * self._total) and self._content != self._plain:
             raise BadSource(
@@ -91,7 +92,7 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading, through gzip where it is packed.
 
     Raises:
-        BadSource: it cannot be read, its packed content is damaged, or far larger than it.
+        BadSource: the file cannot be read, or its packed content is damaged or far too large.
 
     """
     try:
@@ -101,7 +102,7 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
                 yield io.BufferedReader(_Watched(path, plain, plain))
                 return
             with gzip.open(plain) as content:
-                yield io.BufferedReader(_Watched(path, plain, content))  # type: ignore[arg-type]
+                yield io.BufferedReader(_Watched(path, plain, content))
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
         raise BadSource(
             f"{path} is damaged or was not written to its end ({problem}); copy it again."
@@ -112,7 +113,7 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
 
 
 def _unpack_once(path: Path) -> None:
-    """Have a packed file refused before it is parsed, which takes fifty times as long."""
+    """Unpack a packed file and keep nothing: parsing takes fifty times as long to refuse it."""
     if path.is_file():
         with path.open("rb") as file:
             packed = file.read(2) == _GZIP
@@ -153,7 +154,7 @@ def import_files(
 
     Raises:
         BadSource: a file is of no known tool, or damaged.
-        MemoryError: the process may not have as much as it takes.
+        MemoryError: a file takes more memory than the process may have.
         BadSetting: there is no such tool, `out` is a file, or a file says nothing of any process.
         TraceNotFound: there is no such file.
         TraceWriteError: the disk is full, or the like.

@@ -29,7 +29,7 @@ def spooled_call(
     records: Sequence[ArgumentRecord],
     frames: Sequence[Frame],
 ) -> dict[str, Any]:
-    """Return what a spool has of a call: its row without contents, and with the stack's frames."""
+    """Return a call's row for a spool: without contents, with the stack's frames."""
     return {
         "call_id": call_id,
         "kernel_id": kernel_id,

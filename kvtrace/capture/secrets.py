@@ -79,7 +79,7 @@ def _parts(argument: str) -> tuple[str, str, str]:
 
 
 def _masked_within(argument: str) -> str:
-    """Return an argument whose name does not say that it is a secret, without those in it."""
+    """Return an argument with the secrets inside of its text masked."""
     plain = _IN_URL.sub(rf"\1:{MASK}@", argument)
     plain = _BEARER.sub(rf"\1{MASK}", plain)
     plain = _WITHIN.sub(rf"\g<name>{MASK}", plain)

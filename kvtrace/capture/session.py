@@ -173,7 +173,7 @@ class Session:
     def add_kernel(self, record: KernelSource, name: str | None = None) -> int:
         """Record a compiled variant; return its id.
 
-        Where a function makes the record, the `name` is what is known of it until then.
+        Where a function makes the record, the spool has the kernel's `name` until then.
         """
         kernel_id = next(self._kernel_ids)
         if not callable(record):
@@ -183,7 +183,7 @@ class Session:
             made = record() if callable(record) else record
             journal.add("kernels", kernel_row(journal, kernel_id, made))
 
-        self._submit(write, "kernels", {"kernel_id": kernel_id, "name": name})
+        self._submit(write, ("kernels", {"kernel_id": kernel_id, "name": name}))
         return kernel_id
 
     def add_call(
@@ -206,7 +206,8 @@ class Session:
             row |= {"grid_x": x, "grid_y": y, "grid_z": z, "stack_id": stack_id}
             journal.add("calls", row)
 
-        self._submit(write, "calls", spooled_call(call_id, kernel_id, grid, records, frames))
+        spooled = spooled_call(call_id, kernel_id, grid, records, frames)
+        self._submit(write, ("calls", spooled))
         return call_id
 
     def add_columns(
@@ -350,18 +351,17 @@ class Session:
     def _submit(
         self,
         write: Callable[[Journal], None],
-        table: str | None = None,
-        spooled: Mapping[str, Any] | None = None,
+        spooled: tuple[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Leave something to the journal; what is spooled of it is on disk before that."""
+        """Have the journal's thread write; until then, the spool has a table's row."""
         if self._ended:
             return
         journal = self._journal
         if journal is None:
             journal = self._open()
         if not journal.ended:
-            if table is not None and spooled is not None:
-                journal.spool.add(table, spooled)
+            if spooled is not None:
+                journal.spool.add(*spooled)
             journal.submit(write)
 
     def _open(self) -> Journal:

@@ -86,7 +86,7 @@ def command(
 
 @contextmanager
 def limited_memory(most: int) -> Iterator[None]:
-    """Have allocations fail (MemoryError) that take more bytes than there are now and so many.
+    """Let the process take `most` bytes more than now: allocations beyond raise MemoryError.
 
     Only on Linux, which counts what a process may write to (RLIMIT_DATA).
     """

@@ -21,27 +21,27 @@ def depending_on_data(module: Module) -> frozenset[int]:
 
 @once_per_module
 def leading_integers(module: Module) -> frozenset[int]:
-    """Return the indices of the ops that read integers which are more than data.
+    """Return the indices of the ops that read integers which lead to other data.
 
-    They say what is read, written or run, or are compared with others of memory, as numbers of
-    sequences are that say which data belong together.
+    They select what is read, written or run, or are compared with other integers of memory, as
+    numbers of sequences are that say which data belong together.
     """
     reading = [op for op in module.ops if op.name in READING and _reads_integers(op)]
-    every = _Dependence(module, reading)
-    every.found()
-    found = set()
+    together = _Dependence(module, reading)
+    together.found()
+    leading = set()
     for read in reading:
-        own = _Dependence(module, [read])
-        touched = own.found()
+        alone = _Dependence(module, [read])
+        depending = alone.found()
         if any(
             op.name in MEMORY
-            or own.is_doubtful(op)
-            or (op.name == "arith.cmpi" and all(v.id in every.reached for v in op.operands))
+            or alone.is_doubtful(op)
+            or (op.name == "arith.cmpi" and all(v.id in together.reached for v in op.operands))
             for op in module.ops
-            if op.index in touched
+            if op.index in depending
         ):
-            found.add(read.index)
-    return frozenset(found)
+            leading.add(read.index)
+    return frozenset(leading)
 
 
 class _Dependence:
