@@ -33,16 +33,16 @@ def table(cases: Sequence[Case]) -> int:
     print("| case | truth | kvtrace | s | why |", "|---|---|---|---|---|", sep="\n")
     for case in cases:
         start = time.perf_counter()
-        said = case.ask()
+        asked = case.ask()
         seconds = time.perf_counter() - start
-        answer, found = said if isinstance(said, tuple) else (said, "")
+        answer, findings = asked if isinstance(asked, tuple) else (asked, "")
         truth = Answer.YES if case.right else Answer.NO
         wrong = answer not in (truth, Answer.UNKNOWN)
         sums[
             "unknown" if answer is Answer.UNKNOWN else f"false {answer}" if wrong else "right"
         ] += 1
         shown = f"**{answer}**" if wrong else str(answer)
-        why = f"{case.why} {found}".strip()
+        why = f"{case.why} {findings}".strip()
         print(f"| {case.name} | {truth} | {shown} | {seconds:.1f} | {why} |", flush=True)
     wrong_cases = sum(not case.right for case in cases)
     print(

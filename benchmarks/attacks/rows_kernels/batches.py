@@ -57,7 +57,7 @@ class Batch:
         ).to("cuda", dtype)
 
     def result(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """Return an output that holds what no kernel stores."""
+        """Return an output filled with a number that no kernel stores."""
         return torch.full((self.size, *shape), 77, device="cuda", dtype=dtype)
 
 

@@ -1,4 +1,4 @@
-"""Sizes of a launch as a case states them, what is true of them, and what kvtrace says of them.
+"""Questions to `kvtrace sizes`: a range of sizes, its truth by a model, and the answer.
 
 A model is the kernel's address arithmetic once more in NumPy, with integers that wrap at 32 bits.
 It gets numbers alone (scalars, extents, the grid), so that it is evaluated at sizes that no tensor
@@ -181,7 +181,7 @@ class Question:
                 self.kernel[launch.grid](**made, **launch.constants)
 
     def ask(self) -> Answer:
-        """Return kvtrace's answer for the range; the false one where what it prints is false."""
+        """Return kvtrace's answer for the range: a false one where rows contradict the model."""
         with tempfile.TemporaryDirectory() as folder:
             self._record(folder)
             rows = _sizes(folder)
@@ -205,7 +205,7 @@ class Question:
         return Answer.YES if Answer.YES in answers else Answer.UNKNOWN
 
     def _at(self, row: Mapping[str, Any], size: int) -> Numbers | None:
-        """Return the numbers that a row is about at a size; None where its text is not read."""
+        """Return the numbers of the launch that a row describes at a size; None: not readable."""
         numbers = self.launch(row["recorded"]).numbers()
         changed = {row["quantity"]: size}
         for equation in row["along"]:
@@ -243,7 +243,7 @@ class Question:
         return Answer.UNKNOWN
 
     def _contradicted(self, row: Mapping[str, Any]) -> bool:
-        """Print what a row says that the model contradicts."""
+        """Print a row's first claim that the model contradicts; return whether there is one."""
         for size, wanted in self._claims(row):
             numbers = self._at(row, size)
             if numbers is None:
@@ -258,7 +258,7 @@ class Question:
         return False
 
     def _claims(self, row: Mapping[str, Any]) -> Iterator[tuple[int, bool]]:
-        """Yield sizes of which a row says whether they are bad."""
+        """Yield sizes, and whether a row says that they are bad."""
         if row["low"] is not None and row["high"] is not None:
             yield from ((size, False) for size in between(row["low"], row["high"]).tolist())
         yield from ((size, True) for size in _bad(row))

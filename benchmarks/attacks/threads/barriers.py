@@ -5,26 +5,8 @@ import triton
 import triton.language as tl
 
 from benchmarks.attacks.threads.attack import one_program, within
+from benchmarks.attacks.threads.places import B, mirror, mirrored, numbers
 from kvtrace.evaluate import assembly
-
-B = 512
-
-
-def mirror(lane):
-    return B - 1 - lane
-
-
-def itself(lane):
-    return lane
-
-
-def mirrored(*between):
-    """Return a truth: lanes load what others store, with these steps between both."""
-    return lambda: one_program(B, ("r", mirror), *between, ("w", itself))
-
-
-def numbers(*more):
-    return lambda: (torch.arange(512.0), *more)
 
 
 @within(

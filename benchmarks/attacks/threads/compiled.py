@@ -9,20 +9,7 @@ import triton
 import triton.language as tl
 
 from benchmarks.attacks.threads.attack import Touch, clash_free, one_program, thread, within
-
-B = 512
-
-
-def mirror(lane):
-    return B - 1 - lane
-
-
-def itself(lane):
-    return lane
-
-
-def mirrored(*between):
-    return lambda: one_program(B, ("r", mirror), *between, ("w", itself))
+from benchmarks.attacks.threads.places import B, itself, mirror, mirrored
 
 
 def numbers(*more):

@@ -5,8 +5,7 @@ import triton
 import triton.language as tl
 
 from benchmarks.attacks.threads.attack import Touch, clash_free, thread, within
-
-B = 512
+from benchmarks.attacks.threads.places import B
 
 
 def scalar(place):

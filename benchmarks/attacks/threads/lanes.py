@@ -5,12 +5,7 @@ import triton
 import triton.language as tl
 
 from benchmarks.attacks.threads.attack import Touch, clash_free, one_program, thread, within
-
-B = 512
-
-
-def itself(lane):
-    return lane
+from benchmarks.attacks.threads.places import B, itself
 
 
 def numbers(*more):

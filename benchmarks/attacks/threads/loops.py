@@ -5,16 +5,7 @@ import triton
 import triton.language as tl
 
 from benchmarks.attacks.threads.attack import one_program, within
-
-B = 512
-
-
-def after(lane):
-    return (lane + 1) % B
-
-
-def itself(lane):
-    return lane
+from benchmarks.attacks.threads.places import B, after, itself, trips
 
 
 def halved(last):
@@ -93,10 +84,6 @@ def double_buffer(x, trips, every, BLOCK: tl.constexpr = 512):
         tl.store(x + (k + 1) % 2 * BLOCK + lanes, values + 1)
         if k % every == 0:
             tl.debug_barrier()
-
-
-def trips(count, *end):
-    return lambda: one_program(B, *[("r", after), "|", ("w", itself), *end] * count)
 
 
 @within(

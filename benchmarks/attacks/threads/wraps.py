@@ -5,20 +5,7 @@ import triton
 import triton.language as tl
 
 from benchmarks.attacks.threads.attack import Touch, between, clash_free, one_program, within
-
-B = 512
-
-
-def after(lane):
-    return (lane + 1) % B
-
-
-def itself(lane):
-    return lane
-
-
-def trips(count, *end):
-    return lambda: one_program(B, *[("r", after), "|", ("w", itself), *end] * count)
+from benchmarks.attacks.threads.places import B, after, itself, numbers, trips
 
 
 def counters(first, end, step):
@@ -32,10 +19,6 @@ def counted_trips(*bounds):
     return trips(sum(1 for _ in counters(*bounds)))
 
 
-def bounds(*numbers):
-    return lambda: (torch.arange(512.0), *numbers)
-
-
 WRAPS = (2**30 - 4, 2**30, 3 * 2**29)
 
 
@@ -43,15 +26,15 @@ WRAPS = (2**30 - 4, 2**30, 3 * 2**29)
     "counter that wraps",
     False,
     "2^30 - 4 is followed by two trips",
-    bounds(*WRAPS),
+    numbers(*WRAPS),
     counted_trips(*WRAPS),
 )
-@within("counter that ends", True, "there is one trip", bounds(0, 7, 7), counted_trips(0, 7, 7))
+@within("counter that ends", True, "there is one trip", numbers(0, 7, 7), counted_trips(0, 7, 7))
 @within(
     "counter from above",
     True,
     "7 < 0 is false: there is no trip",
-    bounds(7, 0, -1),
+    numbers(7, 0, -1),
     counted_trips(7, 0, -1),
 )
 @triton.jit
@@ -69,9 +52,9 @@ def held(*numbers):
 
 
 @within(
-    "barrier in steps down", False, "7 < 0 is false: no barrier", bounds(7, 0, -1), held(7, 0, -1)
+    "barrier in steps down", False, "7 < 0 is false: no barrier", numbers(7, 0, -1), held(7, 0, -1)
 )
-@within("barrier in steps up", True, "there is one trip", bounds(0, 7, 7), held(0, 7, 7))
+@within("barrier in steps up", True, "there is one trip", numbers(0, 7, 7), held(0, 7, 7))
 @triton.jit
 def counted_barrier(x, first, end, step, BLOCK: tl.constexpr = 512):
     lanes = tl.arange(0, BLOCK)
@@ -94,14 +77,14 @@ def waits_while_positive(*numbers):
     "barrier behind a counter that is positive",
     True,
     "no counter of three is negative",
-    bounds(0, 3, 1),
+    numbers(0, 3, 1),
     waits_while_positive(0, 3, 1),
 )
 @within(
     "barrier behind a counter that wraps",
     False,
     "the second counter is negative, so that the third trip does not wait",
-    bounds(*WRAPS),
+    numbers(*WRAPS),
     waits_while_positive(*WRAPS),
 )
 @triton.jit
@@ -202,14 +185,14 @@ def doubled(first, end, step):
     "while a counter is positive",
     True,
     "2^31 - 2 and 2 more is negative: there is one trip",
-    bounds(2**31 - 2, 2**31 - 1, 2),
+    numbers(2**31 - 2, 2**31 - 1, 2),
     lambda: trips(len([*doubled(2**31 - 2, 2**31 - 1, 2)]))(),
 )
 @within(
     "while a counter is positive, twice",
     False,
     "there are two trips before the counter is negative",
-    bounds(2**31 - 3, 2**31 - 1, 1),
+    numbers(2**31 - 3, 2**31 - 1, 1),
     lambda: trips(len([*doubled(2**31 - 3, 2**31 - 1, 1)]))(),
 )
 @triton.jit
@@ -227,14 +210,14 @@ def while_positive(x, first, end, step, BLOCK: tl.constexpr = 512):
     "blocks of a size",
     True,
     "(512 + 511) // 512 is one trip",
-    bounds(512),
+    numbers(512),
     lambda: one_program(B, ("r", after), "|", ("w", itself)),
 )
 @within(
     "blocks of a size that wraps",
     False,
     "2^31 - 1 and 511 more is negative: no trip",
-    bounds(2**31 - 1),
+    numbers(2**31 - 1),
     lambda: one_program(B, ("r", after), ("w", itself)),
 )
 @triton.jit
@@ -257,14 +240,14 @@ def across(first, end, bits):
     "counter of 64 bits",
     True,
     "two trips pass 2^31",
-    bounds(2**31 - 1, 2**31 + 1, True),
+    numbers(2**31 - 1, 2**31 + 1, True),
     across(2**31 - 1, 2**31 + 1, 64),
 )
 @within(
     "counter of 64 bits as one of 32",
     False,
     "from 2^31 - 1 to -2^31 + 1 there is no trip",
-    bounds(2**31 - 1, 2**31 + 1, False),
+    numbers(2**31 - 1, 2**31 + 1, False),
     across(2**31 - 1, 2**31 + 1, 32),
 )
 @triton.jit
@@ -283,14 +266,14 @@ def across_widths(x, first, end, WIDE: tl.constexpr, BLOCK: tl.constexpr = 512):
     "counter without a sign",
     False,
     "Triton compares with a sign: from 2^31 - 1 to -2^31 + 1 there is no trip",
-    bounds(2**31 - 1, -(2**31) + 1),
+    numbers(2**31 - 1, -(2**31) + 1),
     lambda: one_program(B, ("r", after), ("w", itself)),
 )
 @within(
     "counter without a sign, three trips",
     True,
     "Triton compares counters with a sign: -1 to 2 is three trips",
-    bounds(-1, 2),
+    numbers(-1, 2),
     lambda: one_program(B, ("r", after), *"|||", ("w", itself)),
 )
 @triton.jit
@@ -320,14 +303,14 @@ def outer_wraps(*numbers):
     "barriers by the outer counter",
     True,
     "2^30 - 4 >> 29 is 1",
-    bounds(2**30 - 4, 2**30, 4),
+    numbers(2**30 - 4, 2**30, 4),
     outer_wraps(2**30 - 4, 2**30, 4),
 )
 @within(
     "barriers by an outer counter that wraps",
     False,
     "a negative counter has no inner trip",
-    bounds(*WRAPS),
+    numbers(*WRAPS),
     outer_wraps(*WRAPS),
 )
 @triton.jit
@@ -409,14 +392,14 @@ def one_trip_more(*numbers):
     "barrier after one trip",
     True,
     "a number that is carried is 1 after one trip",
-    bounds(0, 7, 7),
+    numbers(0, 7, 7),
     one_trip_more(0, 7, 7),
 )
 @within(
     "barrier after more trips",
     False,
     "the counter wraps around: a number that is carried is 3 after three trips",
-    bounds(*WRAPS),
+    numbers(*WRAPS),
     one_trip_more(*WRAPS),
 )
 @triton.jit

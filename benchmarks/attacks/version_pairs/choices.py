@@ -8,21 +8,17 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.attacks.version_pairs.inputs import INTS, blank, floats, ints
+from benchmarks.attacks.version_pairs.inputs import INTS, blank, floats, ints, two_vectors
 from benchmarks.attacks.version_pairs.pair import Level, Pair
 
 SIZE = 200
 BLOCK = 64
 
 
-def elements(kind: str) -> list[torch.Tensor]:
-    """Return two vectors of floats and an output."""
-    return [floats(kind, SIZE), floats(kind, SIZE, seed=1), blank(SIZE)]
-
-
 def elementwise(name: str, truth: Level, why: str, kernel: Any, **more: Any) -> Pair:
     """Return a pair that computes an output's elements from those of two inputs."""
-    return Pair(name, truth, why, kernel, elements, (SIZE,), ((4,), (4,)), {"BLOCK": BLOCK}, **more)
+    tensors = two_vectors(floats, SIZE, torch.float32, torch.float32)
+    return Pair(name, truth, why, kernel, tensors, (SIZE,), ((4,), (4,)), {"BLOCK": BLOCK}, **more)
 
 
 @triton.jit

@@ -1,5 +1,7 @@
 """Inputs that show where versions part: ordinary and awkward numbers."""
 
+from collections.abc import Callable
+
 import torch
 
 BENIGN = ("random", "integers")
@@ -68,6 +70,18 @@ def ints(kind: str, *shape: int, seed: int = 0, dtype: torch.dtype = torch.int32
     return x.to(dtype).to("cuda")
 
 
+def two_vectors(
+    draw: Callable[..., torch.Tensor], count: int, like: torch.dtype, out: torch.dtype
+) -> Callable[[str], list[torch.Tensor]]:
+    """Return a function of a kind that draws two vectors (`floats` or `ints`) and an output."""
+
+    def tensors(kind: str) -> list[torch.Tensor]:
+        first, second = (draw(kind, count, seed=seed, dtype=like) for seed in (0, 1))
+        return [first, second, blank(count, dtype=out)]
+
+    return tensors
+
+
 def blank(*shape: int, dtype: torch.dtype = torch.float32, value: float = -7) -> torch.Tensor:
-    """Return an output that shows what was not written."""
+    """Return an output filled with a number that shows where nothing was written."""
     return torch.full(shape, value, dtype=dtype, device="cuda")

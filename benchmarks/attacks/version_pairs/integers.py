@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.attacks.version_pairs.inputs import INTS, blank, ints
+from benchmarks.attacks.version_pairs.inputs import INTS, blank, ints, two_vectors
 from benchmarks.attacks.version_pairs.pair import Level, Pair
 
 SIZE = 150
@@ -23,14 +23,7 @@ def pair(
     like: torch.dtype = torch.int32,
 ) -> Pair:
     """Return a pair that computes an output from two vectors of integers."""
-
-    def tensors(kind: str) -> list[torch.Tensor]:
-        return [
-            ints(kind, SIZE, dtype=like),
-            ints(kind, SIZE, seed=1, dtype=like),
-            blank(SIZE, dtype=out),
-        ]
-
+    tensors = two_vectors(ints, SIZE, like, out)
     return Pair(name, truth, why, kernel, tensors, (SIZE,), ((3,), (3,)), {"BLOCK": 64}, INTS)
 
 

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.attacks.version_pairs.inputs import INTS, blank, floats, ints
+from benchmarks.attacks.version_pairs.inputs import INTS, blank, floats, ints, two_vectors
 from benchmarks.attacks.version_pairs.pair import Level, Pair
 
 SIZE = 100
@@ -31,9 +31,7 @@ def pair(
     return Pair(name, truth, why, kernel, tensors, (n,), grids, {"BLOCK": 128}, **more)
 
 
-def apart(kind: str) -> list[torch.Tensor]:
-    """Return two inputs and an output."""
-    return [floats(kind, SIZE), floats(kind, SIZE, seed=1), blank(SIZE)]
+apart = two_vectors(floats, SIZE, torch.float32, torch.float32)
 
 
 def one_tensor(kind: str) -> list[torch.Tensor]:

@@ -1,4 +1,4 @@
-"""A pair of versions, how it is recorded, asked about and evaluated."""
+"""Pairs of versions of a kernel: recorded, asked about and evaluated."""
 
 import shutil
 import tempfile
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,7 @@ def launched(pair: Pair, version: int, kind: str) -> list[torch.Tensor]:
 def _in_fixed_order() -> Iterator[None]:
     """Have launches evaluated one program after the other, sums in a fixed order."""
     before = evaluating_launcher.evaluate
+    # launches pass no argument that `evaluate_ordered` lacks
     evaluating_launcher.evaluate = evaluate_ordered  # type: ignore[assignment]
     folder = tempfile.mkdtemp()
     try:
@@ -134,7 +135,7 @@ def _holds(pair: Pair, asked: Level) -> bool:
 
 @cache
 def _judged(pair: Pair) -> str:
-    """Return kvtrace's answer about two versions: the worst of all outputs."""
+    """Return the worst of kvtrace's answers about the outputs of two versions."""
     folder = Path(tempfile.mkdtemp())
     try:
         runs = []
@@ -173,14 +174,14 @@ def _answered(pair: Pair, asked: Level) -> Answer:
 
 
 def cases_of(pair: Pair) -> list[Case]:
-    """Return the questions about a pair: is it as much as is true, and is it more?"""
+    """Return two cases of a pair: the level that it has in common, and the next one."""
     return [
         Case(
             f"{pair.name}: {asked.name.lower()}",
             asked <= pair.truth,
             pair.why,
-            lambda asked=asked: _answered(pair, asked),  # type: ignore[misc]
-            None if _reading_decides(pair, asked) else lambda asked=asked: _holds(pair, asked),  # type: ignore[misc]
+            partial(_answered, pair, asked),
+            None if _reading_decides(pair, asked) else partial(_holds, pair, asked),
             "read" if _reading_decides(pair, asked) else "evaluated",
         )
         for asked in sorted({pair.truth, Level(min(pair.truth + 1, Level.SAME))})
@@ -189,5 +190,5 @@ def cases_of(pair: Pair) -> list[Case]:
 
 
 def _reading_decides(pair: Pair, asked: Level) -> bool:
-    """Return whether no evaluation can decide: it shows no difference between sums and products."""
+    """Return whether no evaluation can decide: reordered sums look like other rounding."""
     return pair.read or (pair.truth is Level.EXACT and asked is Level.SUMS)

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.attacks.version_pairs.inputs import FLOATS, blank, floats
+from benchmarks.attacks.version_pairs.inputs import FLOATS, floats, two_vectors
 from benchmarks.attacks.version_pairs.pair import Level, Pair
 
 SIZE = 200
@@ -24,14 +24,7 @@ def pair(
     **more: Any,
 ) -> Pair:
     """Return a pair that computes an output from two vectors of floats."""
-
-    def tensors(kind: str) -> list[torch.Tensor]:
-        return [
-            floats(kind, SIZE, dtype=like),
-            floats(kind, SIZE, seed=1, dtype=like),
-            blank(SIZE, dtype=out),
-        ]
-
+    tensors = two_vectors(floats, SIZE, like, out)
     return Pair(
         name, truth, why, kernel, tensors, (SIZE,), ((4,), (4,)), {"BLOCK": 64}, FLOATS, **more
     )
