@@ -252,7 +252,7 @@ def test_programs_killed_at_random_moments_leave_traces_that_are_whole(rows):
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGHUP])
 @pytest.mark.parametrize("kind", ["launches", "busy"])
 def test_first_launches_outlive_a_process_that_is_killed_soon_after(kind, by, tmp_path):
-    """Also where no other thread of Python ran since: the journal has nothing then."""
+    """They are in the spool, even if no other Python thread ran and the journal has nothing."""
     pytest.importorskip("kvtrace.capture._hot", reason="without it there is no spool")
 
     kill = kill_one(kind, 0.1, SEGMENT_ROWS, tmp_path, by)

@@ -59,7 +59,7 @@ class Expression:
         return Number(computed(self.operator, left.ideal, right.ideal), wrap(actual))
 
     def dividends(self, names: Names) -> Iterator[Number]:
-        """What is divided, shifted right or shifted by: that it has wrapped shows."""
+        """Yield dividends, integers shifted right, and shift counts: their wraps show."""
         if self.operator not in ("name", "constant"):
             for part in self.parts:
                 yield from part.dividends(names)
@@ -68,7 +68,7 @@ class Expression:
         yield from self.shifts(names)
 
     def shifts(self, names: Names) -> Iterator[Number]:
-        """What integers are shifted by here: beyond 0 to 31, nothing says what that gives."""
+        """Yield the shift count of this operation, which is undefined outside of 0 to 31."""
         if self.operator in ("<<", ">>"):
             yield self.parts[1].number(names)
 

@@ -100,7 +100,7 @@ def test_layouts_and_barriers_of_the_compiled_code_decide(name, warps, answer):
 
 @triton.jit
 def put_back(x, loaded, stored, BLOCK: tl.constexpr):
-    """A block is stored; then an element of it is loaded, for a number that is stored to it."""
+    """Store a block, then load an element of it and store a number that is made of it."""
     lanes = tl.arange(0, BLOCK)
     tl.store(x + lanes, lanes + 1.0)
     tl.store(x + stored, tl.load(x + loaded) + 1000)
@@ -141,7 +141,7 @@ def test_a_barrier_holds_the_threads_of_one_cta(name):
     ("name", "answer"), [*zip(BEHIND_BARRIERS, ("violation", "violation", "unknown"), strict=True)]
 )
 def test_lanes_of_different_ctas_are_held_by_no_barrier_of_one(name, answer):
-    """Of a number, which the last one carries, it is not known which CTA stores it."""
+    """Which CTA stores a scalar is not known: the last sample, which stores one, is undecided."""
     verdicts = [v for v in judge(compiled(SAMPLES[name], 4, ctas=2), [RULE]) if v.op is not None]
     shown = [v for v in verdicts if v.verdict == "violation"]
     assert bool(shown) is (answer == "violation")
@@ -407,7 +407,7 @@ def turned_behind_counted_barriers(x, first, end, step, BLOCK: tl.constexpr):
 
 @triton.jit
 def stored_at_a_counter(x, first, end, step, BLOCK: tl.constexpr):
-    """Trips store as far apart as their counters, without a barrier."""
+    """Store a block in each trip, at four times the counter, without a barrier."""
     lanes = tl.arange(0, BLOCK)
     for k in range(first, end, step):
         tl.store(x + k * 4 + lanes, lanes + k * 1.0)
@@ -452,7 +452,7 @@ def held_in_one_program(x, which, BLOCK: tl.constexpr):
 
 @pytest.mark.parametrize("which", [0, 1, 7])
 def test_a_race_is_looked_for_in_programs_that_take_no_barrier(which):
-    """A solver gives one program that may race, whether or not it has the barrier."""
+    """The solver's program may be one whose branch takes the barrier: others are tried, too."""
     made = call(held_in_one_program, (8,), x=tensor(8 * 512), which=which, BLOCK=512)
     assert worst(made) == "violation"
 

@@ -1,4 +1,4 @@
-"""Judgement of a run's kernels: a result for each output of each of them."""
+"""Results of a run: one for each output of each kernel, with the verdict on its rows."""
 
 from __future__ import annotations
 

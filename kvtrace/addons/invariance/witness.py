@@ -688,7 +688,7 @@ def _own_rows(
     kept: int,
     inputs: Inputs,
 ) -> NDArray[Any]:
-    """Return contents whose rows differ, but for row `kept`, which is as `_same_rows` has it.
+    """Return contents whose rows differ, except row `kept`, which is as `_same_rows` has it.
 
     Of a tensor with another number of rows than the output, it is not known which row is whose:
     all of them are as `_same_rows` has them.

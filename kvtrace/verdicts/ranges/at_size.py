@@ -78,7 +78,7 @@ def _undefined_shifts(call: Call) -> Iterator[Verdict]:
 
 
 def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[str, str]:
-    """Return, by scalar, that it is no multiple of the divisor that the kernel is compiled for."""
+    """Return, by scalar, that the divisor of this variant of the kernel does not divide it."""
     reasons = {}
     for hint in summarise(relations.call.module).hints:
         if hint.position is None or hint.argument is not None or hint.what != "divisibility":

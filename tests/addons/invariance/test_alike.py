@@ -1,4 +1,4 @@
-"""Formulas of integers in memory: which are proven equal, and numbers at which others part."""
+"""Formulas of integers in memory that are proven equal, and numbers for which others differ."""
 
 import numpy as np
 import pytest

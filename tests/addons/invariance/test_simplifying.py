@@ -1,4 +1,4 @@
-"""Formulas that are simpler where an element is written: proofs that hang on it."""
+"""Formulas that are simpler under an element's mask, and proofs that depend on that."""
 
 import pytest
 import torch

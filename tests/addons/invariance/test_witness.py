@@ -14,7 +14,7 @@ SIZES = (3, 5, 12)
 
 
 def integers(*shape: int, high: int = 100) -> torch.Tensor:
-    """Return integers below a number, where kernels run."""
+    """Return random integers below `high`, on the device that kernels run on."""
     generator = torch.Generator().manual_seed(5)
     made = torch.randint(0, high, shape, generator=generator, dtype=torch.int32, device="cpu")
     return made.to(tensor(1, seed=1).device)

@@ -37,7 +37,7 @@ def run(*words, **options):
 
 
 def test_a_packed_file_that_is_far_larger_unpacked_is_refused_early(tmp_path, capsys):
-    """Members of gzip can be repeated: some MB unpack to 2 GB here."""
+    """A gzip file of repeated members: a few MB that unpack to 2 GB."""
     member = gzip.compress(EVENT * 200_000)
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(HEAD) + member * 150 + gzip.compress(LAST))

@@ -120,7 +120,7 @@ def test_no_launch_has_a_negative_extent_or_no_programs():
 
 
 def test_a_mask_that_lets_no_lane_through_ends_no_range():
-    """Of one element there is no next one: its load is off, and that is no defect."""
+    """A single element has no next element: that all its loads are masked off is no defect."""
     one = call(kernels.following, (8,), x=tensor(1000), y=tensor(1000), n=1000, B=128)
 
     row = rows(one)["n", "overflow"]
@@ -152,7 +152,7 @@ def test_a_size_that_is_compiled_again_is_no_violation():
 
 
 def test_a_lower_end_that_only_a_solver_proves():
-    """The mask keeps lanes 10 to 15 off, of which linear reasoning sees too many."""
+    """Linear reasoning overestimates which of the lanes 10 to 15 the mask lets through."""
     row = rows(call(kernels.either_way, (1,), x=tensor(100), y=tensor(16), s=2))["s", "tensor"]
 
     assert (row.fine, row.first_bad) == ((-5, 5), 6)

@@ -1,4 +1,4 @@
-"""What grows with a size, as recorded launches of two sizes show it."""
+"""Extents and grids that grow with a size, read off recorded launches of two sizes."""
 
 import triton
 import triton.language as tl

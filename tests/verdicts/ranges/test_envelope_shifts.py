@@ -44,7 +44,7 @@ def levels(kernel, level=5):
 
 
 def test_a_shift_by_a_negative_number_or_the_width_is_not_proven():
-    """Devices give 0 or the sign; the compiler may take any number."""
+    """The result of such a shift is undefined, whatever a device makes of it."""
     for kernel, fine in ((level_of_tree, (0, 9)), (level_above, (0, 31)), (guarded_level, (0, 28))):
         (row,) = (
             row
@@ -76,7 +76,7 @@ def test_a_shift_that_is_not_reached_at_a_size_does_not_count():
 
 
 def test_a_shift_of_nothing_is_undefined_as_well():
-    """Formulas have none left: whatever 0 is shifted by, devices give 0."""
+    """Zero shifted by any number is zero, so no formula keeps the shift; its own check does."""
     found = rows(call(nothing_shifted, (5,), x=tensor(100), y=tensor(5)))
 
     (row,) = found.values()
