@@ -106,7 +106,7 @@ _Read = TypeVar("_Read")
 def _by_op(
     module: Module, ttgir: str, read: Callable[[str, int | None], _Read | None], shift: int
 ) -> dict[Op, tuple[Place, _Read]]:
-    """Return what is read of the layouts of memory ops (name, axis that is sliced) by their op."""
+    """Return, by memory op, its place and what `read` gives for its layout and sliced axis."""
     aliases = dict(_ALIAS.findall(ttgir))
     found: dict[Place, _Read | None] = {}
     for dim, parent, own, alias in _ACCESS.findall(ttgir):

@@ -381,7 +381,7 @@ class Pairs:
         meetings = [met for _, met in left if isinstance(met, Meeting)]
         for met in meetings if self._barriers.several_blocks else ():
             across = self._run_across((one, other), doing, met.program, met.byte)
-            if isinstance(across, Witness):
+            if across is not None:
                 return Shown(across, met.method, solver_ns, is_across=True)
         if self._threads.one_warp:
             return Open(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
@@ -391,6 +391,7 @@ class Pairs:
             return Open(doubt, evaluating=False, solver_ns=solver_ns)
         reason = ""
         last = self._bound.programs - 1
+        is_atomic = "atomic" in (one.part.kind, other.part.kind)
         for met in sure:
             # A barrier in a branch may hold this program and not another one.
             for program in dict.fromkeys((met.program, 0, min(1, last), last)):
@@ -398,8 +399,7 @@ class Pairs:
                 if isinstance(shown, Witness):
                     return Shown(shown, met.method, solver_ns)
                 if program == met.program:
-                    atomic = "atomic" in (one.part.kind, other.part.kind)
-                    reason = _ATOMIC if atomic else shown
+                    reason = _ATOMIC if is_atomic else shown
         return Open(reason, evaluating=False, solver_ns=solver_ns)
 
     def shown_at(self, one: Sharer, other: Sharer, program: int, byte: int) -> Shown | None:
@@ -417,7 +417,7 @@ class Pairs:
         doing = self._threads.doing(one.access), self._threads.doing(other.access)
         if self._barriers.several_blocks:
             across = self._run_across((one, other), doing, program, byte)
-            if isinstance(across, Witness):
+            if across is not None:
                 return Shown(across, "evaluated", is_across=True)
         sure = any(not case.doubtful for case in self._cases(one, other))
         if not sure or self._threads.one_warp:
@@ -456,21 +456,22 @@ class Pairs:
 
     def _run_across(
         self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], program: int, byte: int
-    ) -> Witness | str:
-        """Run lanes of different CTAs, which no barrier of a CTA holds, in two orders."""
+    ) -> Witness | None:
+        """Run lanes of different CTAs in two orders, as a barrier of one CTA does not hold both."""
         by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
 
         def differ(one: Side, other: Side) -> bool:
-            sides = (by_op[one.touch.op], one.lane), (by_op[other.touch.op], other.lane)
-            return self._threads.in_other_ctas(*sides[0], *sides[1])
+            mine, theirs = by_op[one.touch.op], by_op[other.touch.op]
+            return self._threads.in_other_ctas(mine, one.lane, theirs, other.lane)
 
         storage = pair[0].storage
         assert storage is not None
         ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
-        return raced(
+        shown = raced(
             self._bound, ops, program, storage, byte, differ, lambda *_: (False, False),
             barriers_hold=False,
         )  # fmt: skip
+        return shown if isinstance(shown, Witness) else None
 
     def _run(
         self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], program: int, byte: int
