@@ -21,13 +21,14 @@ pytest.importorskip("kvtrace.capture._hot", reason="without it there is no spool
 
 ROOT = Path(__file__).parents[2]
 
-#: Ends by a signal while no other thread of Python could run since its first launch.
+#: Ends by a signal while the journal's thread could not run since its first launch.
 PROGRAM = """
 import os, signal, sys, time
 import kvtrace
+from kvtrace.capture.journal import Journal
 from tests.capture.killed_program import arguments, kernel, stack
 
-sys.setswitchinterval(1000)
+Journal._work = lambda journal: journal._ended.wait()
 session = kvtrace.start(sys.argv[1])
 
 def launch(count):
