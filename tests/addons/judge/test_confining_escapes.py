@@ -22,7 +22,7 @@ ROOT, NOBODY = 0, 65534
 #: Escapes that do not come to their end, how they end, and what they are ended for.
 ENDED = {
     "takes_memory_and_disk": ("broken", "took more memory together than they may"),
-    "keeps_anonymous_files": ("broken", "took more memory together than they may"),
+    "keeps_anonymous_files": ("broken", ""),  # its folder is full, or that and its memory are
     "keeps_segments": ("broken", "took more memory together than they may"),
     "takes_memory_in_four": ("broken", ""),
     "fills_the_disk": ("broken", ""),  # by the bound of its folder, or of that and its memory

@@ -22,3 +22,5 @@ for make in (
             print(f"kept out: {error!r}")
             break
         print("HOLDS", held, flush=True)
+# The bound of its folder ended it, where that of folder and memory together did not.
+raise SystemExit("no place is left")
