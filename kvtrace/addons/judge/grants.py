@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.condition import (
+    DRAWS,
     FLOATS,
     Condition,
     Draw,
@@ -28,9 +29,8 @@ from kvtrace.evaluate.shadows.radius.tt_dot import TF32_STEP
 
 Numbers = NDArray[np.float64]
 
-#: How often the reference is called on inputs that move, and for at most how many seconds a call.
-_DRAWS: Final = 4
-_MOST_SECONDS: Final = 5.0
+#: A reference whose call takes longer is not called on inputs that move.
+_MOST_SECONDS: Final = 1.25
 
 
 class Unmeasured(Exception):
@@ -69,7 +69,7 @@ def grants_of(
             return None
         if any(not are_alike(values, again[at]) for at, values in known.items()):
             return None
-        measured = conditions(moved, known, given, _DRAWS)
+        measured = conditions(moved, known, given, DRAWS)
     except Unmeasured:
         return None
     scales = deviations_for(CHANCE, sum(each.size for each in exact))
