@@ -19,7 +19,8 @@ from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import headline
 from kvtrace.converters.diff.marks import launch_changes, order_note
 from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
-from kvtrace.converters.diff.meanings import meaning_sources, meanings_of_changed
+from kvtrace.converters.diff.meanings import MEANING_SECONDS, meanings_of_changed
+from kvtrace.converters.diff.merging import merge_answers, same_results
 from kvtrace.converters.diff.model import (
     Difference,
     KernelDifference,
@@ -64,7 +65,7 @@ def compare(
     gate: Gate | None = None,
     conditions: tuple[Conditions, Conditions] | None = None,
     disassemble: bool = True,
-    meaning: bool = False,
+    meaning: float = MEANING_SECONDS,
 ) -> Difference:
     """Compare the runs of two selections.
 
@@ -78,14 +79,12 @@ def compare(
         gate: Rules that are judged on all that AFTER has; it keeps what breaks them.
         conditions: Those for all sizes of both sides, as `kvtrace sizes` works them out.
         disassemble: Whether SASS is compared, which takes a tenth of a second a variant.
-        meaning: Whether add-ons say what each changed kernel means.
+        meaning: For how many seconds it is compared what changed kernels compute; 0: it is not.
 
     Raises:
-        BadSetting: `meaning` without an add-on that compares meanings.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    sources = meaning_sources() if meaning else None
     sides = zip((before, after), labels, strict=True)
     a, b = in_order(partial(take_snapshot, side, label) for side, label in sides)
     options = compiler_options(a, b)
@@ -139,9 +138,12 @@ def compare(
         bounds_unjudged=unjudged,
         launches=launch_changes(a, b, matched),
         results=results,
-        meanings=None if sources is None else meanings_of_changed(sources, before, after, kernels),
+        meanings=meanings_of_changed(before, after, kernels, meaning) if meaning else None,
     )
-    return replace(difference, headline=headline(difference))
+    if gate is not None:
+        gate.compare_results(same_results(difference))
+    answers = merge_answers(difference, gate)
+    return replace(difference, headline=headline(difference), answers=answers)
 
 
 _KINDS: Final[tuple[Kind, ...]] = ("device", "host")

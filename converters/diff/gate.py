@@ -1,7 +1,7 @@
 """Rules that a difference must not violate: `--fail-on 'findings.new, spills>0, registers>+10%'`.
 
-A rule is `findings.new`, `bounds.narrower`, or a figure and a bound: `registers>128` bounds what
-AFTER has, `registers>+8` and `registers>+10%` by how much it may have grown, `bytes<-1%` by how
+A rule is `findings.new`, `bounds.narrower`, `results` (changed kernels compute something else), or
+a figure and a bound: `registers>128` bounds what AFTER has, `registers>+8` and `registers>+10%` by how much it may have grown, `bytes<-1%` by how
 much it may have shrunk. `bytes/launch` and `flops/launch` compare launches of the same shapes and
 scalars, so they do not depend on how many launches there are. A change of time violates a rule
 where its interval excludes no change. A rule that ends in `?` is left out where its figure was not
@@ -21,6 +21,7 @@ from kvtrace.text import count, duration, percent, plural, size
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.model import (
+        Answer,
         BoundChange,
         FindingDifference,
         TimeComparison,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 FINDINGS: Final = "findings.new"
 BOUNDS: Final = "bounds.narrower"
+RESULTS: Final = "results"
 _Of = TypeVar("_Of")
 _Form = Callable[[float | None], str]
 
@@ -61,7 +63,7 @@ _PER_LAUNCH: Final[Mapping[str, tuple[Literal["bytes", "flops"], _Form]]] = {
     "bytes/launch": ("bytes", size),
     "flops/launch": ("flops", count),
 }
-_KNOWN: Final = (FINDINGS, BOUNDS, *OF_VARIANTS, *OF_KERNELS, *_PER_LAUNCH)
+_KNOWN: Final = (FINDINGS, BOUNDS, RESULTS, *OF_VARIANTS, *OF_KERNELS, *_PER_LAUNCH)
 #: Figures whose growth is compared with what chance allows, and the kind of time that they are.
 _TIMES: Final = {"time": "device", "host": "host"}
 
@@ -187,6 +189,14 @@ class Gate:
                     text = f"{bound.what}: {before} → {bound.after:,}"
                     self.failures.append(Failure(rule.text, bound.kernel, text))
 
+    def compare_results(self, answer: "Answer") -> None:
+        """Judge whether changed kernels compute what they did; "not known" judges nothing."""
+        for rule in self.rules:
+            if rule.figure == RESULTS and answer.word != "not known":
+                self._checked.add(rule.text)
+                if answer.word == "no":
+                    self.failures.append(Failure(rule.text, "results differ", answer.evidence))
+
     @property
     def wants_bounds(self) -> bool:
         """Whether a rule is about conditions for all sizes, which are worked out for it."""
@@ -294,9 +304,9 @@ def _rule(text: str) -> Rule:
         raise BadSetting(
             f"--fail-on {text!r} is not a rule; one is of {known}, as spills>0 or bytes>+1%."
         )
-    if (found["figure"] in (FINDINGS, BOUNDS)) != (found["sign"] is None):
+    if (found["figure"] in (FINDINGS, BOUNDS, RESULTS)) != (found["sign"] is None):
         raise BadSetting(
-            f"--fail-on {text!r} is not a rule: {FINDINGS} and {BOUNDS} have no bound, and any "
+            f"--fail-on {text!r} is not a rule: {FINDINGS}, {BOUNDS} and {RESULTS} have no bound, and any "
             "other figure needs one, as registers>+10%."
         )
     above = found["sign"] != "<"

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.model import Difference, HeadlineRow
 from kvtrace.converters.diff.words import (
+    answer_text,
     bounds_text,
     share_text,
     summary,
@@ -27,7 +28,7 @@ _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 def difference_junit(difference: Difference, gate: Gate | None = None) -> str:
     """Return the document."""
-    suites = {"headline": list(_headline(difference, gate)), "judged": list(_judged(difference))}
+    suites = {"merge": list(_answers(difference)), "headline": list(_headline(difference, gate)), "judged": list(_judged(difference))}
     if gate is not None and gate.rules:
         suites["gate"] = list(_rules(gate))
     root = ElementTree.Element("testsuites", name="kvtrace diff")
@@ -42,6 +43,20 @@ def difference_junit(difference: Difference, gate: Gate | None = None) -> str:
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _answers(difference: Difference) -> Iterator[ElementTree.Element]:
+    """Return a case for each question: a failure for no, except of speed, skipped if not known."""
+    for each in difference.answers:
+        case = _case("merge", f"{each.question}?")
+        if each.word == "no" and each.question != "faster":
+            _add(case, "failure", answer_text(each), "no")
+        elif each.word == "not known":
+            _add(case, "skipped", answer_text(each))
+        else:
+            text = f"{each.word}: {answer_text(each)}"
+            ElementTree.SubElement(case, "system-out").text = _legal(text)
+        yield case
 
 
 def _headline(difference: Difference, gate: Gate | None) -> Iterator[ElementTree.Element]:

@@ -14,6 +14,7 @@ from kvtrace.converters.diff.model import (
 )
 from kvtrace.converters.diff.words import (
     HEADLINE_COLUMNS,
+    answer_text,
     bounds_text,
     call_counts,
     finding_lines,
@@ -32,6 +33,7 @@ from kvtrace.converters.diff.words import (
 from kvtrace.converters.profile.specialization import Change
 from kvtrace.text import plural, printable
 
+_MARKS: Final = {"yes": "✅", "no": "❌", "not known": "❔"}
 #: Rows of the headline in a comment; GitHub takes 65,536 characters in all.
 _SHOWN: Final = 20
 _MOST_CHARACTERS: Final = 60_000
@@ -44,6 +46,7 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
     """
     d = difference
     lines = [
+        *_answers_markdown(d),
         *_verdict_markdown(d, gate or Gate([])),
         "",
         f"`{_code(side_line(d.before))}` → `{_code(side_line(d.after))}`",
@@ -74,6 +77,19 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
     return lines
 
 
+def _answers_markdown(difference: Difference) -> list[str]:
+    """Return the heading, whether it may be merged, and the answers that this follows from."""
+    if not difference.answers:
+        return []
+    *others, merge = difference.answers
+    heading = f"### {_MARKS[merge.word]} Merge? {merge.word}: {_escaped(answer_text(merge))}"
+    rows = [
+        f"| {each.question.capitalize()}? | {each.word} | {_escaped(answer_text(each))} |"
+        for each in others
+    ]
+    return [heading, "", "| | | |", "|---|---|---|", *rows, ""]
+
+
 def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
     if not rows:
         return []
@@ -91,9 +107,9 @@ def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
 def _verdict_markdown(difference: Difference, gate: Gate) -> list[str]:
     """Return the heading, what violates the rules, and what is worse and violates none."""
     if not gate.rules and not gate.problem:
-        return [f"### kvtrace diff: {_escaped(summary(difference))}"]
+        return [f"**{_escaped(summary(difference))}**"]
     passed, verdict = gate.verdict
-    heading = f"### {'✅' if passed else '❌'} {_escaped(verdict)}"
+    heading = f"Rules: {_escaped(verdict)}."
     lines = [
         f"- {_code_span(failure.rule)}: {_code_span(failure.what)} {_escaped(failure.text)}"
         for failure in gate.failures

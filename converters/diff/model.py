@@ -8,6 +8,7 @@ from kvtrace.converters.findings import Finding
 from kvtrace.converters.profile.specialization import Change
 
 Status = Literal["added", "removed", "changed"]
+Word = Literal["yes", "no", "not known"]
 Direction = Literal["worse", "better", "changed"]
 #: How sure a change is: timed, worked out from IR and arguments, or read off what both sides are.
 Certainty = Literal["measured", "derived", "exact"]
@@ -240,14 +241,30 @@ class LaunchChange:
 class KernelMeaning:
     """What is known of an output of a changed kernel: whether it means the same as before.
 
-    `answer` is a word for programs, `text` the answer with its reason or witness. No `output` is
-    the whole kernel.
+    `answer` is a word for programs, `text` the answer with its reason or witness. `same` says
+    whether a user gets the same results, and `evidence` why, in half a line. No `output` is the
+    whole kernel.
     """
 
     kernel: str
     output: str | None
     answer: str
     text: str
+    same: Word = "not known"
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to one of the questions of `merging.py`.
+
+    `evidence` is half a line; `settle` says what would answer what is not known.
+    """
+
+    question: str
+    word: Word
+    evidence: str
+    settle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +382,7 @@ class Difference:
     are not a difference; `times` are the measured times of every kernel that both sides launched.
     `bounds` are conditions for all sizes; they were judged if `bounds_unjudged` is empty, which
     else says why not. `results` are there where both sides have digests; `meanings` are those of
-    changed kernels, None where they were not asked for.
+    changed kernels, None where they were not asked for. `answers` say whether it may be merged.
     """
 
     before: Side
@@ -383,6 +400,7 @@ class Difference:
     headline: tuple[HeadlineRow, ...] = ()
     results: Results | None = None
     meanings: tuple[KernelMeaning, ...] | None = None
+    answers: tuple[Answer, ...] = ()
 
     @property
     def empty(self) -> bool:

@@ -25,6 +25,7 @@ from kvtrace.converters.diff.model import (
 from kvtrace.converters.diff.page_texts import PageTexts
 from kvtrace.converters.diff.render import gate_object
 from kvtrace.converters.diff.words import (
+    answer_text,
     bounds_text,
     share_text,
     summary,
@@ -114,6 +115,10 @@ def comparison_object(
     whole = rows <= _MOST_ROWS
     return {
         "empty": difference.empty,
+        "answers": [
+            {"question": each.question, "word": each.word, "text": answer_text(each)}
+            for each in difference.answers
+        ],
         "summary": summary(difference),
         "before": _side(difference.before),
         "after": _side(difference.after),

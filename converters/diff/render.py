@@ -1,5 +1,6 @@
 """A `Difference` as text for terminals, and as an object for JSON."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import takewhile
@@ -9,6 +10,7 @@ from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import stage_name, stage_words
 from kvtrace.converters.diff.headline_text import headline_table
 from kvtrace.converters.diff.model import (
+    Answer,
     BoundChange,
     CallChange,
     CodeDifference,
@@ -20,6 +22,7 @@ from kvtrace.converters.diff.model import (
 )
 from kvtrace.converters.diff.words import (
     SIGNS,
+    answer_text,
     bounds_text,
     call_counts,
     finding_lines,
@@ -98,7 +101,8 @@ def headline_text(difference: Difference, *, width: int = 80, full: bool = False
 
     """
     d = difference
-    lines = [f"before  {side_line(d.before)}", f"after   {side_line(d.after)}", "", summary(d)]
+    lines = [*answers_text(d.answers, width), "", f"before  {side_line(d.before)}"]
+    lines += [f"after   {side_line(d.after)}", "", summary(d)]
     if table := headline_table(d.headline, width, full=full):
         lines += ["", *table]
     if told := results_lines(d):
@@ -113,6 +117,19 @@ def headline_text(difference: Difference, *, width: int = 80, full: bool = False
     if d.notes:
         lines += ["", "notes", *(line for note in d.notes for line in wrapped(note, width, 2))]
     return lines
+
+
+def answers_text(answers: Sequence[Answer], width: int) -> list[str]:
+    """Return lines for a terminal: each question, its answer, and the evidence."""
+    return [
+        line
+        for each in answers
+        for line in textwrap.wrap(
+            printable(answer_text(each)), width,
+            initial_indent=f"{f'{each.question}?':<14} {each.word:<11}",
+            subsequent_indent=" " * 26, break_long_words=False, break_on_hyphens=False,
+        )
+    ]  # fmt: skip
 
 
 def _is_telling(change: Change) -> bool:

@@ -4,6 +4,7 @@ from typing import Final
 
 from kvtrace.converters.diff.figures import figure_values
 from kvtrace.converters.diff.model import (
+    Answer,
     CodeDifference,
     Difference,
     FindingDifference,
@@ -71,6 +72,11 @@ def results_lines(d: Difference) -> list[str]:
     if after:
         lines.append(f"{plural(after, 'launch')} with other results after it")
     return [*lines, *results.unlike]
+
+
+def answer_text(answer: Answer) -> str:
+    """Return an answer's evidence, with what would settle it."""
+    return f"{answer.evidence} ({answer.settle})" if answer.settle else answer.evidence
 
 
 def meaning_lines(d: Difference) -> list[str]:

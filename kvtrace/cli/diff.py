@@ -7,8 +7,10 @@ from kvtrace.cli.options import (
     JunitFile,
     MarkdownFile,
     MarkOption,
+    MeaningOption,
     SinceOption,
     StepsOption,
+    StrictOption,
     UntilOption,
     say,
 )
@@ -73,12 +75,8 @@ def command(
         bool,
         Option("--generic", help="Compare, too, for which sizes kernels are proven"),
     ] = False,
-    meaning: Annotated[
-        bool,
-        Option(
-            "--meaning", help="Say of each changed kernel whether it computes the same, by its IR"
-        ),
-    ] = False,
+    meaning: MeaningOption = None,
+    strict: StrictOption = False,
     exit_code: Annotated[
         bool, Option("--exit-code", help="Exit with 1 if there is a difference")
     ] = False,
@@ -106,15 +104,17 @@ def command(
 ) -> int:
     """Compare two traces: source, IR, resources, calls, launches, work, findings, times.
 
-    Prints a table of what changed, worst first. IR is compared without locations and value names.
+    Begins with four answers: faster, same results, safe, and so whether it may be merged; then a
+    table of what changed, worst first. Exits with 1 where it must not be merged, with --strict also
+    where that is not known. IR is compared without locations and value names.
     Times, ids, addresses, recorded values and the folders of files are not differences. A change of
     time is claimed only if its 99 % interval excludes "no change". Both sides are replayed and
     sanitized first where that takes only seconds; otherwise their findings are "not judged". A FILE
     of `-` is standard output. Launches and times are of the whole runs, unless --since, --until,
     --mark or --steps choose a part of both.
-    With --meaning, each output of a changed kernel that both sides called with the same tensors is
-    the same bit for bit by TTIR, the same except for the order of sums, different with two values
-    of an element, or unknown with the reason.
+    Each output of a changed kernel that both sides called with the same tensors is the same bit for
+    bit by TTIR, the same except for the order of sums, different with two values of an element, or
+    unknown with the reason.
 
     Example:
         kvtrace diff old/ new/ -v
@@ -132,6 +132,7 @@ def command(
     from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
+    from kvtrace.converters.diff.meanings import MEANING_SECONDS
     from kvtrace.converters.diff.outputs import Outputs, write_outputs
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
@@ -151,7 +152,7 @@ def command(
         time_threshold=threshold,
         gate=gate,
         conditions=conditions_of(sides) if generic or gate.wants_bounds else None,
-        meaning=meaning,
+        meaning=MEANING_SECONDS if meaning is None else meaning,
     )
     lines = write_outputs(
         difference, outputs, sides, gate=gate, verbose=verbose, full=full, width=terminal_width(),
@@ -160,7 +161,9 @@ def command(
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     if complaint := gate.complaint():
         raise BadSetting(complaint)
-    return int(bool(gate.failures) or (exit_code and not difference.empty))
+    merge = difference.answers[-1].word
+    stopped = merge == "no" or (strict and merge != "yes")
+    return int(stopped or bool(gate.failures) or (exit_code and not difference.empty))
 
 
 def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:

@@ -91,6 +91,20 @@ WholeOption = Annotated[
     bool, Option("--whole", help="Figures of the whole run, not only of its steady part")
 ]
 JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of text")]
+MeaningOption = Annotated[
+    float | None,
+    Option(
+        "--meaning",
+        metavar="SECONDS",
+        min=0,
+        help="Compare for so long, by IR, what changed kernels compute; 0: not at all  "
+        "[default: 30]",
+        show_default=False,
+    ),
+]
+StrictOption = Annotated[
+    bool, Option("--strict", help="Exit with 1 also where it is not known whether it may be merged")
+]
 MarkdownFile = Annotated[
     str | None,
     Option("--markdown", metavar="FILE", help="Write Markdown, as for a review comment"),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace import __version__
 from kvtrace.converters.diff import Difference, compare
 from kvtrace.converters.diff.gate import Gate, read_rules
+from kvtrace.converters.diff.meanings import MEANING_SECONDS
+from kvtrace.converters.diff.model import Word
 from kvtrace.converters.diff.outputs import Outputs, write_outputs
 from kvtrace.converters.findings import read_findings, sarif, without_proven
 from kvtrace.converters.output import whole_file
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 #: The rules that hold where neither the command nor the project has some. What a side does not
 #: know is left out. `bytes` and `flops` in all would fail a test that is added to a suite.
 DEFAULT_RULES: Final = (
-    "findings.new", "spills>+0?", "registers>+10%?", "bytes/launch>+5%?", "flops/launch>+5%?",
+    "results?", "findings.new", "spills>+0?", "registers>+10%?", "bytes/launch>+5%?",
+    "flops/launch>+5%?",
 )  # fmt: skip
 
 Sides = tuple[Selection, Selection]
@@ -55,6 +58,11 @@ class Comparison:
         return bool(self.gate.failures)
 
     @property
+    def merge(self) -> Word:
+        """Whether it may be merged."""
+        return self.difference.answers[-1].word
+
+    @property
     def headline(self) -> str:
         """One line: the first rule that is violated and by what, or that none is."""
         if not self.broken:
@@ -71,18 +79,28 @@ def compared(
     labels: tuple[str, str],
     rules: Sequence[str],
     analyses: Analyses,
-) -> Comparison:
+    *, problem: str | None = None, meaning: float = MEANING_SECONDS,
+) -> Comparison:  # fmt: skip
     """Compare two selections and judge what the second has.
+
+    Args:
+        before: The runs of the one side.
+        after: Those of the other.
+        labels: What to call the sides.
+        rules: What is judged by.
+        analyses: What the command line hands in.
+        problem: What fails the comparison whatever the rules say.
+        meaning: For how many seconds it is compared what changed kernels compute.
 
     Raises:
         BadSetting: a text is not a rule.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    gate = Gate(read_rules(rules))
+    gate = Gate(read_rules(rules), problem=problem)
     sides = before, after
     conditions = analyses.conditions(sides) if gate.wants_bounds else None
-    found = compare(*sides, labels=labels, gate=gate, conditions=conditions)
+    found = compare(*sides, labels=labels, gate=gate, conditions=conditions, meaning=meaning)
     return Comparison(found, gate, sides)
 
 

@@ -1,27 +1,160 @@
-"""`kvtrace diff --meaning`: does a changed kernel still compute the same?"""
+"""`kvtrace diff`: does a changed kernel still compute the same?"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from math import prod
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from kvtrace.addons.invariance.text import MEANINGS, versions_text
-from kvtrace.addons.invariance.versions import meanings_of
+from kvtrace.addons.invariance.versions import paired_calls, same_meaning
 from kvtrace.converters.diff.model import KernelMeaning
+from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.ir.types import FloatType, TensorType
+from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.versions import OutputMeaning
+    from kvtrace.converters.diff.model import Word
+    from kvtrace.ir.model import Op
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection
+
+#: Two versions whose roundings alone differ are farther apart than this only where one of them
+#: loses more, as by a type with fewer bits or by cancellation.
+_MOST_ULPS: Final = 32.0
+_NARROW: Final = 32
+_IEEE: Final = ("2", "ieee")
+_KEPT: Final = ("same", "equal")
+_ROUNDED: Final = ("reassociated", "exact")
 
 
 def kernel_meanings(
-    before: Selection, after: Selection, kernels: frozenset[str]
+    before: Selection, after: Selection, kernels: frozenset[str], seconds: float
 ) -> tuple[KernelMeaning, ...]:
-    """Compare both versions of the kernels of some names, output by output."""
-    return tuple(
-        KernelMeaning(each.kernel, each.output, each.meaning, _text(each))
-        for each in meanings_of(before, after, kernels)
+    """Compare both versions of the kernels of some names, output by output.
+
+    Args:
+        before: Runs of the one version.
+        after: Runs of the other.
+        kernels: Names of kernels.
+        seconds: How long; of calls that are left then, nothing is known.
+
+    """
+    deadline = monotonic() + seconds
+    found: dict[KernelMeaning, None] = {}
+    alone: Counter[str] = Counter()
+    late: Counter[str] = Counter()
+    for call, other in paired_calls(before, after, kernels):
+        if other is None:
+            alone[call.kernel] += 1
+        elif monotonic() > deadline:
+            late[call.kernel] += 1
+        else:
+            found |= dict.fromkeys(
+                _meaning(other, call, each) for each in same_meaning(other, call)
+            )
+    for counts, why in (
+        (late, f"the limit of {seconds:g} s was reached (--meaning)"),
+        (alone, "BEFORE has no call of it with the same tensors"),
+    ):
+        for kernel, count in counts.items():
+            text = f"{plural(count, 'call')} not compared: {why}"
+            found[KernelMeaning(kernel, None, "unknown", f"unknown: {text}", evidence=text)] = None
+    return tuple(found)
+
+
+def _meaning(first: Call, second: Call, each: OutputMeaning) -> KernelMeaning:
+    text = "; ".join((f"{MEANINGS[each.meaning]} (by TTIR)", *versions_text(each)))
+    same, evidence = _same(first, second, each)
+    return KernelMeaning(each.kernel, each.output, each.meaning, text, same, evidence)
+
+
+def _same(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
+    """Return whether a user gets the same results, and why in half a line."""
+    if each.meaning == "violation":
+        if each.witness is None:
+            return "no", each.first or "an element is written by one side alone"
+        scalars = _other_scalars(first, second)
+        because = f" ({scalars})" if scalars else ""
+        before, after = map(_short, each.witness.values)
+        place = _place(second, each)
+        return "no", f"element {place} is {after}, was {before}, on {each.inputs}{because}"
+    if each.meaning in _KEPT:
+        return "yes", MEANINGS[each.meaning]
+    if each.meaning not in _ROUNDED:
+        return "not known", MEANINGS[each.meaning].removeprefix("unknown: ")
+    if narrowed := narrower_ops(first, second):
+        return "not known", f"{MEANINGS[each.meaning]}, but {narrowed}"
+    worst = max((a.witness.ulps for a in each.apart if a.witness is not None), default=0.0)
+    if not worst <= _MOST_ULPS:
+        return (
+            "not known",
+            f"{MEANINGS[each.meaning]}, but {worst:,.3g} units in the last place off",
+        )
+    return "yes", MEANINGS[each.meaning]
+
+
+def _short(value: str) -> str:
+    """Return a number by six digits; what is no number, as it is."""
+    try:
+        return f"{float(value):.6g}"
+    except ValueError:
+        return value
+
+
+def _place(call: Call, each: OutputMeaning) -> str:
+    """Return an element's index in each axis; of a tensor with gaps, its place in memory."""
+    assert each.witness is not None
+    element = each.witness.element
+    names = [value.name.lstrip("%") for value in call.module.main.arguments]
+    for name, argument in zip(names, call.arguments, strict=False):
+        if name == each.output and isinstance(argument, TensorArgument):
+            steps = np.cumprod((1, *argument.shape[:0:-1]))[::-1]
+            if tuple(argument.strides) == tuple(steps[: len(argument.shape)]) and element < prod(
+                argument.shape
+            ):
+                index = np.unravel_index(element, argument.shape)
+                return str([int(at) for at in index])
+    return str(element)
+
+
+def _other_scalars(first: Call, second: Call) -> str:
+    """Say which scalar arguments differ."""
+    names = [value.name.lstrip("%") for value in second.module.main.arguments]
+    pairs = zip(names, first.arguments, second.arguments, strict=False)
+    return ", ".join(
+        f"{name} is {theirs.value}, was {mine.value}"
+        for name, mine, theirs in pairs
+        if isinstance(mine, ScalarArgument)
+        and isinstance(theirs, ScalarArgument)
+        and mine.value != theirs.value
     )
 
 
-def _text(each: OutputMeaning) -> str:
-    return "; ".join((f"{MEANINGS[each.meaning]} (by TTIR)", *versions_text(each)))
+def narrower_ops(first: Call, second: Call) -> str:
+    """Say of which ops AFTER has more that round to few bits; empty where of none."""
+    before, after = (
+        Counter(filter(None, map(_rounding, call.module.ops))) for call in (first, second)
+    )
+    more = after - before
+    return ", ".join(f"it has {count} more {name}" for name, count in sorted(more.items()))
+
+
+def _rounding(op: Op) -> str:
+    """Name an op that rounds to fewer bits than float32 has; empty for all others."""
+    precision = attribute(op, "inputPrecision")
+    computes = precision is not None or op.name.partition(".")[0] in ("arith", "math")
+    if not computes or not op.operands:
+        return ""
+    if precision is not None and str(precision) not in _IEEE:
+        return f"{op.name} of input precision {precision}"
+    for type_ in op.result_types:
+        element = type_.element if isinstance(type_, TensorType) else type_
+        if isinstance(element, FloatType) and element.width < _NARROW:
+            return f"{op.name} to {element}"
+    return ""

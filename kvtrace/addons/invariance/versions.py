@@ -116,15 +116,37 @@ def meanings_of(
         match: By names of kernels and tensors of the other version, what the one calls them.
 
     """
-    known: dict[tuple[object, ...], Call] = {}
-    for call in _calls(before, kernels):
-        known.setdefault(_key(call, match), call)
     found: dict[OutputMeaning, None] = {}
-    for call in _calls(after, kernels):
-        other = known.pop(_key(call, match), None)
+    for call, other in paired_calls(before, after, kernels, match):
         if other is not None:
             found |= dict.fromkeys(same_meaning(other, call, match))
     return tuple(found)
+
+
+def paired_calls(
+    before: Selection,
+    after: Selection,
+    kernels: Container[str] | None = None,
+    match: Mapping[str, str] = {},
+) -> list[tuple[Call, Call | None]]:
+    """Return the calls of AFTER, each with the one of BEFORE that it is compared with.
+
+    Of calls with the same tensors those with the same scalars come first, then those with the same
+    floats, then any that is left: a scalar may be what changed. None: none is left.
+    """
+    others = list(_calls(before, kernels))
+    calls = list(_calls(after, kernels))
+    pairs: dict[int, Call] = {}
+    for key in (_exact_key, _key, _tensor_key):
+        left: dict[tuple[object, ...], list[Call]] = {}
+        for other in others:
+            left.setdefault(key(other, match), []).append(other)
+        for number, call in enumerate(calls):
+            if number not in pairs and (same := left.get(key(call, match))):
+                pairs[number] = same.pop(0)
+        used = {id(other) for other in pairs.values()}
+        others = [other for other in others if id(other) not in used]
+    return [(call, pairs.get(number)) for number, call in enumerate(calls)]
 
 
 def _calls(selection: Selection, kernels: Container[str] | None) -> Iterator[Call]:
@@ -134,18 +156,31 @@ def _calls(selection: Selection, kernels: Container[str] | None) -> Iterator[Cal
                 yield call
 
 
+def _exact_key(call: Call, match: Mapping[str, str]) -> tuple[object, ...]:
+    """Return what two calls have in common that have the same arguments and grid."""
+    return (*_tensor_key(call, match), call.grid, *_scalars(call))
+
+
 def _key(call: Call, match: Mapping[str, str]) -> tuple[object, ...]:
+    """Return what two calls have in common with the same tensors and floats."""
+    floats = [value for value in _scalars(call) if isinstance(value, float)]
+    return (*_tensor_key(call, match), *floats)
+
+
+def _tensor_key(call: Call, match: Mapping[str, str]) -> tuple[object, ...]:
     """Return what two calls have in common whose results can be compared."""
-    numbers: list[object] = []
-    tensors: list[tuple[object, ...]] = []
-    for argument in call.arguments:
-        if isinstance(argument, TensorArgument):
-            tensors.append((str(argument.dtype), argument.shape, argument.strides))
-        elif isinstance(argument, ScalarArgument) and isinstance(argument.value, float):
-            numbers.append(argument.value)
+    tensors: list[tuple[object, ...]] = [
+        (str(argument.dtype), argument.shape, argument.strides)
+        for argument in call.arguments
+        if isinstance(argument, TensorArgument)
+    ]
     if match:  # tensors may have another order
         tensors.sort()
-    return (match.get(call.kernel, call.kernel), *tensors, *numbers)
+    return (match.get(call.kernel, call.kernel), *tensors)
+
+
+def _scalars(call: Call) -> list[object]:
+    return [each.value for each in call.arguments if isinstance(each, ScalarArgument)]
 
 
 def same_meaning(

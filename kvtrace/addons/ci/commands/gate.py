@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kvtrace.cli import complain
-from kvtrace.cli.options import JunitFile, MarkdownFile, print_lines, say
+from kvtrace.cli.options import (
+    JunitFile,
+    MarkdownFile,
+    MeaningOption,
+    StrictOption,
+    print_lines,
+    say,
+)
 from kvtrace.cli.parsing import Argument, Option
 
 if TYPE_CHECKING:
@@ -29,8 +36,8 @@ def command(
             "--fail-on",
             metavar="RULES",
             help="Exit with 1 where the program violates one; see kvtrace diff  [default: those of "
-            "[tool.kvtrace.diff] in pyproject.toml, else new findings, more spills, and growth of "
-            "registers by 10 %, or of a launch's bytes or FLOPs by 5 %]",
+            "[tool.kvtrace.diff] in pyproject.toml, else other results, new findings, more spills, "
+            "and growth of registers by 10 %, or of a launch's bytes or FLOPs by 5 %]",
             show_default=False,
         ),
     ] = None,
@@ -57,12 +64,15 @@ def command(
     sarif: Annotated[
         Path | None, Option("--sarif", metavar="FILE", help="Write the findings as SARIF")
     ] = None,
+    meaning: MeaningOption = None,
+    strict: StrictOption = False,
 ) -> int:
     """Record a program, judge and replay what it launches, and compare that with a baseline.
 
-    Needs no GPU. Exit code: the program's own where that is not 0; else 1 where a rule is violated;
-    2 where there is no baseline (unless --save makes it), no kernel, or a rule that cannot be
-    judged; else 0.
+    Needs no GPU. Exit code: the program's own where that is not 0; else 1 where it must not be
+    merged (results differ, a violation is new, a rule is violated), with --strict also where that
+    is not known; 2 where there is no baseline (unless --save makes it), no kernel, or a rule that
+    cannot be judged; else 0.
 
     Example:
         kvtrace gate --save -- python bench.py
@@ -75,6 +85,7 @@ def command(
     from kvtrace.addons.ci.comparing import DEFAULT_RULES, write_sarif
     from kvtrace.addons.ci.recording import record_program
     from kvtrace.converters.diff.gate import project_rules, read_rules
+    from kvtrace.converters.diff.meanings import MEANING_SECONDS
     from kvtrace.converters.diff.outputs import Outputs
 
     rules = (project_rules() or list(DEFAULT_RULES)) if fail_on is None else fail_on
@@ -96,7 +107,11 @@ def command(
         if sarif is not None:
             write_sarif(recorded.selection, sarif, say)
         keeps = save and not recorded.exit_code
-        code = _judge(recorded.selection, against, rules, outputs, recorded.exit_code, keeps=keeps)
+        seconds = MEANING_SECONDS if meaning is None else meaning
+        code = _judge(
+            recorded.selection, against, rules, outputs, recorded.exit_code, keeps=keeps,
+            meaning=seconds, strict=strict,
+        )  # fmt: skip
         if keeps:
             _save(against, recorded.selection)
     if recorded.exit_code:
@@ -109,8 +124,9 @@ def command(
 
 
 def _judge(
-    after: Selection, against: str, rules: list[str], outputs: Outputs, ended: int, *, keeps: bool
-) -> int:
+    after: Selection, against: str, rules: list[str], outputs: Outputs, ended: int, *, keeps: bool,
+    meaning: float, strict: bool,
+) -> int:  # fmt: skip
     """Compare runs with the baseline; return the exit code that their kernels deserve.
 
     Args:
@@ -120,6 +136,8 @@ def _judge(
         outputs: What is written.
         ended: The program's exit code, which fails the comparison where it is not 0.
         keeps: Whether these runs become the baseline, so that none has to exist yet.
+        meaning: For how many seconds it is compared what changed kernels compute.
+        strict: Whether what is not known fails it.
 
     """
     from kvtrace.addons.ci.baselines import has_baseline, no_baseline, open_baseline
@@ -136,15 +154,16 @@ def _judge(
             return 0
         return complain(no_baseline(against))
     labels = (f"baseline {against}", str(after.trace.path))
-    found = compared(open_baseline(against), after, labels, rules, analyses())
-    if ended:
-        found.gate.problem = f"the program failed with exit code {ended}"
+    problem = f"the program failed with exit code {ended}" if ended else None
+    found = compared(
+        open_baseline(against), after, labels, rules, analyses(), problem=problem, meaning=meaning
+    )
     tell = complain if outputs.printed else say
     lines = comparison_text(found, terminal_width(), outputs, tell)
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     if complaint := found.gate.complaint():
         return complain(complaint)
-    return int(found.broken)
+    return int(found.broken or found.merge == "no" or (strict and found.merge != "yes"))
 
 
 def _save(name: str, selection: Selection) -> None:

@@ -7,12 +7,31 @@ import { shortText } from "../../data/format";
 import { words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Note, Pill } from "../../parts/text";
-import type { BoundChange, Comparison, HeadlineRow } from "./blocks";
+import type { Answer, BoundChange, Comparison, HeadlineRow } from "./blocks";
 
 const KINDS = { worse: "error", better: "fine", changed: "note" } as const;
 
 function DirectionPill({ direction }: { direction: HeadlineRow["direction"] }) {
   return <Pill kind={KINDS[direction]}>{direction}</Pill>;
+}
+
+const WORDS = { yes: "fine", no: "error", "not known": "warning" } as const;
+
+/** Whether it may be merged, and the answers that this follows from. */
+export function Answers({ answers }: { answers: readonly Answer[] }) {
+  if (!answers.length) return null;
+  return (
+    <dl id="compare-answers">
+      {answers.map(({ question, word, text }) => (
+        <div key={question}>
+          <dt>
+            {question}? <Pill kind={WORDS[word]}>{word}</Pill>
+          </dt>
+          <dd>{shortText(text, 600)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
 }
 
 export function Headline({ comparison }: { comparison: Comparison }) {

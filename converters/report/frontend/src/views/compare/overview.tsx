@@ -12,7 +12,7 @@ import { Note, Pill, Section, Swatch } from "../../parts/text";
 import { metricColumns, Pairs, type Passed, PassedPill } from "./bars";
 import type { Comparison, KernelDifference, Metric, Side } from "./blocks";
 import { ChangeTable, FindingChanges, StatusPill } from "./changes";
-import { Bounds, Headline } from "./headline";
+import { Answers, Bounds, Headline } from "./headline";
 import { overThreshold } from "./kernel";
 
 interface OverviewProps {
@@ -25,6 +25,7 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
   const { kernels, findings, times } = comparison;
   return (
     <>
+      <Answers answers={comparison.answers} />
       {comparison.empty ? (
         <p id="no-difference">
           <Pill kind="fine">no difference</Pill> Both sides are the same except for times, ids and
