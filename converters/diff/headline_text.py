@@ -9,7 +9,7 @@ from kvtrace.converters.diff.words import HEADLINE_COLUMNS, share_text, sure_tex
 from kvtrace.text import columns, plural
 
 #: Rows that fit a screen, with the text around them.
-SHOWN: Final = 20
+SHOWN: Final = 16
 _CHANGE, _BASIS = (HEADLINE_COLUMNS.index(name) for name in ("change", "basis"))
 _TEXTS: Final = tuple(i for i in range(len(HEADLINE_COLUMNS)) if i != _CHANGE)
 

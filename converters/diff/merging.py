@@ -14,6 +14,7 @@ from kvtrace.converters.diff.model import (
     Difference,
     KernelMeaning,
 )
+from kvtrace.converters.diff.words import meaning_subject
 from kvtrace.text import duration, plural
 
 #: Kernels or outputs that a piece of evidence names.
@@ -41,7 +42,7 @@ def same_results(difference: Difference) -> Answer:
     wrong = [each for each in meanings or () if each.same == "no"]
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        return Answer(question, "no", f"{_subject(wrong[0])}: {wrong[0].evidence}{more}")
+        return Answer(question, "no", f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}")
     if not difference.before.kernels or not difference.after.kernels:
         return Answer(question, "not known", "a side has no kernel", "record it again")
     open_ = [each for each in meanings or () if each.same == "not known"]
@@ -53,7 +54,7 @@ def same_results(difference: Difference) -> Answer:
     if open_:
         more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
         return Answer(
-            question, "not known", f"{_subject(open_[0])}: {open_[0].evidence}{more}",
+            question, "not known", f"{meaning_subject(open_[0])}: {open_[0].evidence}{more}",
             "record both with KVTRACE_CHECK=digest, or judge the kernel with kvtrace judge",
         )  # fmt: skip
     alone = [kernel.name for kernel in difference.kernels if kernel.status != "changed"]
@@ -86,7 +87,7 @@ def _safety(difference: Difference) -> Answer:
     unjudged = [side for side in (difference.before, difference.after) if side.judged_by is None]
     if unjudged:
         labels = " ".join(side.label for side in unjudged)
-        text = f"{' and '.join(side.label for side in unjudged)} was not checked"
+        text = f"not checked: {' and '.join(side.label for side in unjudged)}"
         return Answer(question, "not known", text, f"kvtrace sanitize {labels}")
     new = [found.finding for found in difference.findings if found.status == "new"]
     violations = [finding for finding in new if finding.verdict == "violation"]
@@ -154,10 +155,6 @@ def _merge(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
         told += [f"{rule} cannot be judged" for rule in missing]
         return Answer(question, "not known", "; ".join(told))
     return Answer(question, "yes", "the same results, no new violation")
-
-
-def _subject(meaning: KernelMeaning) -> str:
-    return meaning.kernel if meaning.output is None else f"{meaning.kernel}, {meaning.output}"
 
 
 def _names(names: Iterable[str]) -> str:

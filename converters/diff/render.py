@@ -45,6 +45,8 @@ _SHOWN_LINES: Final = 40
 _SHOWN_CALLS: Final = 8
 #: Lines that differ in numbers alone are printed up to this many, and only counted above.
 _SHOWN_SUBSTITUTED: Final = 3
+#: Statements on what kernels compute that fit a screen.
+_SHOWN_MEANINGS: Final = 4
 _SHOWN_TIMES: Final = 12
 
 
@@ -108,7 +110,10 @@ def headline_text(difference: Difference, *, width: int = 80, full: bool = False
     if told := results_lines(d):
         lines += ["", "results", *(line for one in told for line in wrapped(one, width, 2))]
     if told := meaning_lines(d):
-        lines += ["", "meaning", *(line for one in told for line in wrapped(one, width, 2))]
+        shown = told if full else told[:_SHOWN_MEANINGS]
+        lines += ["", "meaning", *(line for one in shown for line in wrapped(one, width, 2))]
+        if left := len(told) - len(shown):
+            lines.append(f"  … {left} more (-v)")
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", *wrapped(unjudged, width)]
     if facts := [str(change) for change in d.context if _is_telling(change)]:

@@ -10,13 +10,18 @@ from kvtrace.converters.diff.model import (
     FindingDifference,
     HeadlineRow,
     KernelDifference,
+    KernelMeaning,
     Side,
     VariantDifference,
 )
 from kvtrace.converters.profile.specialization import Change
-from kvtrace.text import plural, printable
+from kvtrace.text import plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
+_ORDER: Final = ("no", "not known", "yes")
+#: Kernels of which the same is said that are named, and the characters of a name.
+_NAMED: Final = 3
+_WIDEST: Final = 60
 #: Headings of the headline's columns, in every form that is a table of text.
 HEADLINE_COLUMNS: Final = (
     "kernel", "what changed", "before → after", "change", "verdict", "basis"
@@ -80,13 +85,23 @@ def answer_text(answer: Answer) -> str:
 
 
 def meaning_lines(d: Difference) -> list[str]:
-    """Return what changed kernels mean, in sentences; none where that was not asked for."""
+    """Return what changed kernels mean, in sentences, what differs first; none where none is."""
     if d.meanings is None:
         return []
+    said: dict[str, list[str]] = {}
+    for each in sorted(d.meanings, key=lambda each: _ORDER.index(each.same)):
+        said.setdefault(each.text, []).append(meaning_subject(each))
     return [
-        f"{each.kernel}{'' if each.output is None else f', {each.output}'}: {each.text}"
-        for each in d.meanings
-    ] or ["no kernel changed that both sides have"]
+        f"{', '.join(subjects[:_NAMED])}"
+        f"{f' and {len(subjects) - _NAMED} more' if len(subjects) > _NAMED else ''}: {text}"
+        for text, subjects in said.items()
+    ]
+
+
+def meaning_subject(meaning: KernelMeaning) -> str:
+    """Return what a meaning is of: a kernel, and one of its outputs."""
+    kernel = shorten(meaning.kernel, _WIDEST)
+    return kernel if meaning.output is None else f"{kernel}, {meaning.output}"
 
 
 def unjudged_sides(d: Difference) -> str:

@@ -72,7 +72,7 @@ def test_no_pass_touches_a_baseline(traces, capsys):
     save_baseline("main", traces[0])
     files = {path: path.stat().st_mtime_ns for path in BASELINES.rglob("*")}
     after = str(traces[1].trace.path)
-    assert main(["diff", "--against", "main", after, "--replay"]) == 0
+    assert main(["diff", "--against", "main", after, "--replay"]) == 1
     assert {path: path.stat().st_mtime_ns for path in BASELINES.rglob("*")} == files
 
 

@@ -133,7 +133,8 @@ def test_a_pull_request_with_a_defect(runner, tmp_path):
     assert runner.outputs["exit-code"] == "1"
     assert runner.run("Verdict").returncode == 1
     comment = runner.read(".kvtrace/report/comment.md")
-    assert comment.startswith("<!-- kvtrace gate -->\n### ❌ 1 rule violated\n\n- `findings.new`")
+    assert comment.startswith("<!-- kvtrace gate -->\n### ❌ Merge? no: a violation is new\n")
+    assert "- `findings.new`" in comment
     assert str(runner.folder) not in comment
     # all that the action and its command write is in one folder
     tracked = {".git", "bench.py", ".kvtrace"}

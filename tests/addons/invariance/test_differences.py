@@ -91,11 +91,38 @@ def test_what_cannot_be_compared_says_why(
 ) -> None:
     told = told_of(trace_of(_first(), 20), trace_of(_different(), 30), capsys)
 
-    assert "changed: unknown: both sides have no call of it with the same tensors" in told
+    assert "BEFORE has no call of it with the same tensors" in told
+    assert "same results? not known" in told
+    assert "merge? not known" in told
 
 
-def test_it_is_not_said_unasked(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_time_nothing_is_compared_and_nothing_is_green(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
     sides = trace_of(_first(), 20), trace_of(_refactored(), 20)
 
-    assert main(["diff", *sides, "--no-replay"]) == 0
-    assert "meaning" not in capsys.readouterr().out
+    told = told_of(*sides, capsys, "--meaning", "0")
+
+    assert "same results? not known 1 changed kernel not compared" in told
+    assert main(["diff", *sides, "--no-replay", "--meaning", "0"]) == 0
+    assert main(["diff", *sides, "--no-replay", "--meaning", "0", "--strict"]) == 1
+
+
+def test_a_float_argument_that_changed_is_the_reason(
+    tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @triton.jit
+    def shifted(x, y, eps, N, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        tl.store(y + at, tl.load(x + at, mask=at < N, other=0.0) + eps, mask=at < N)
+
+    for name, eps in (("a", 0.5), ("b", 0.25)):
+        x = tensor(1, 20, seed=1)
+        with kvtrace.capture(tmp_path / name):
+            shifted[(1,)](x, x.clone(), eps, 20, BLOCK=64)
+
+    told = told_of(str(tmp_path / "a"), str(tmp_path / "b"), capsys)
+
+    assert "same results? no" in told
+    assert "(eps is 0.25, was 0.5)" in told
+    assert "merge? no results differ" in told

@@ -427,7 +427,9 @@ def test_the_recorded_runs_compare_steady_launches():
     (matmul,) = [time for time in compare(*runs).times if time.name == "matmul_kernel"]
     assert matmul.before.host_ns < 20_000_000 < 1_900_000_000 < matmul.before.compiling_ns
     assert matmul.before.compiling_launches == 9
-    row = next(line for line in difference_text(compare(*runs)) if line.startswith("  matmul"))
+    row = next(
+        line for line in difference_text(compare(*runs)) if line.startswith("  matmul_kernel ")
+    )
     assert row.endswith("+18.2%")
 
 

@@ -43,17 +43,25 @@ def work(size_bytes=4_000, flops=1_000, call_id=0):
 def test_the_verdict_is_the_first_line_and_what_violates_it_the_next(judged):
     found, gate, _ = judged((launched(3), work()), (launched(3), work(flops=1_110)))
     lines = difference_markdown(found, gate)
-    assert lines[0] == "### ❌ 1 rule violated"
-    assert lines[2] == "- `flops/launch>+5%?`: `scale` 1,000 → 1,110 (+11.0%)"
-    gate.problem = "the program failed with exit code 3"
-    assert difference_markdown(found, gate)[0].startswith(
-        "### ❌ the program failed with exit code 3"
+    assert lines[0] == "### ❌ Merge? no: flops/launch&gt;+5%? is violated"
+    assert "Rules: 1 rule violated." in lines
+    assert "- `flops/launch>+5%?`: `scale` 1,000 → 1,110 (+11.0%)" in lines
+
+
+def test_a_program_that_failed_is_not_merged(judged):
+    _, _, sides = judged((launched(3), work()), (launched(3), work()))
+    gate = Gate([], problem="the program failed with exit code 3")
+    found = compare(*sides, gate=gate)
+    assert difference_markdown(found, gate)[0] == (
+        "### ❌ Merge? no: the program failed with exit code 3"
     )
 
 
 def test_equal_programs_pass_in_the_first_line(judged):
     found, gate, _ = judged((launched(3), work()), (launched(3), work()))
-    assert difference_markdown(found, gate)[0] == "### ✅ none of the 5 rules is violated"
+    assert difference_markdown(found, gate)[0] == (
+        "### ✅ Merge? yes: the same results, no new violation"
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,7 +98,9 @@ def test_other_shapes_are_not_compared_per_launch(judged):
     larger = replace(SCALE, calls=(Launches(number=3, shape=(2_000,), scalar="2000"),))
     _, gate, _ = judged((launched(3), work()), (larger, work(8_000)))
     assert gate.failures == []
-    assert set(gate.skipped()) == {"spills>+0?", "bytes/launch>+5%?", "flops/launch>+5%?"}
+    assert set(gate.skipped()) == {
+        "results?", "spills>+0?", "bytes/launch>+5%?", "flops/launch>+5%?",
+    }  # fmt: skip
 
 
 def test_no_path_of_this_machine_is_in_it(judged, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.diff import compare, difference_text
+from kvtrace.converters.diff.page import comparison_object
 from kvtrace.schema.trace import resolve
 
 pytestmark = [
@@ -152,9 +153,10 @@ def test_sides_are_named_by_tags_and_branches(recorded, tmp_path, monkeypatch, c
 def test_all_outputs_of_one_call_have_the_same_headline(recorded, tmp_path, capsys):
     files = {name: tmp_path / f"d.{name}" for name in ("markdown", "json", "junit", "html")}
     options = [text for name, file in files.items() for text in (f"--{name}", str(file))]
-    assert main(["diff", str(recorded / "first"), str(recorded / "mask"), *options]) == 0
+    assert main(["diff", str(recorded / "first"), str(recorded / "mask"), *options]) == 1
     printed = capsys.readouterr().out
-    shown = json.loads(files["json"].read_text())["headline"]
+    form = json.loads(files["json"].read_text())
+    shown = form["headline"]
     assert len(shown) == 4
     markdown = files["markdown"].read_text()
     cases = ElementTree.parse(files["junit"]).findall("testsuite[@name='headline']/testcase")
@@ -162,5 +164,19 @@ def test_all_outputs_of_one_call_have_the_same_headline(recorded, tmp_path, caps
         assert row["what"][:15] in printed
         assert row["what"][:30] in markdown.replace("\\", "")
         assert any(case.get("name") == f"{row['level']}: {row['what']}" for case in cases)
+    assert [each["question"] for each in form["answers"]] == [
+        "faster", "same results", "safe", "merge",
+    ]  # fmt: skip
+    cases = ElementTree.parse(files["junit"]).findall("testsuite[@name='merge']/testcase")
+    sides = (resolve(str(recorded / name)) for name in ("first", "mask"))
+    on_pages = comparison_object(compare(*sides))["answers"]
+    for each, case, on_page in zip(form["answers"], cases, on_pages, strict=True):
+        begin = f"{each['question']}?".ljust(14)
+        assert f"{begin} {each['word']}" in printed
+        assert each["evidence"][:25] in " ".join(printed.split())
+        assert each["evidence"][:15] in markdown.replace("\\", "")
+        assert case.get("name") == f"{each['question']}?"
+        assert (on_page["word"], on_page["text"][:40]) == (each["word"], each["evidence"][:40])
+    assert form["answers"][-1]["word"] == "no"
     assert files["html"].stat().st_size > 100_000
     assert "<details>" in markdown

@@ -146,7 +146,7 @@ def test_a_bound_that_narrowed(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("register>0", "is not a rule; one is of findings.new, bounds.narrower, registers"),
+        ("register>0", "is not a rule; one is of findings.new, bounds.narrower, results, regis"),
         ("spills", "needs one"),
         ("findings.new>0", "have no bound"), ("time>5%", "a share is of a change"),
         ("time>-5%", "write >\\+ for growth"), ("spills>0; x", "is not a rule"), ("", None),
@@ -173,7 +173,7 @@ def test_a_new_finding_fails_the_command_and_stands_in_every_output(judged, caps
     assert main(["diff", *judged, *rules]) == 1
     assert "FAIL: 1 rule violated (--fail-on)" in capsys.readouterr().out
     assert main(["diff", *judged, *rules, "--markdown", "-"]) == 1
-    assert capsys.readouterr().out.startswith("### ❌ 1 rule violated")
+    assert capsys.readouterr().out.startswith("### ❌ Merge? no: a violation is new")
     assert main(["diff", *judged, *rules, "--json", "-"]) == 1
     (failure,) = json.loads(capsys.readouterr().out)["gate"]["failures"]
     assert (failure["rule"], failure["what"]) == ("findings.new", "scale")
@@ -194,7 +194,9 @@ def test_rules_of_the_project_are_in_its_settings(judged, tmp_path, monkeypatch,
     settings = tmp_path / "pyproject.toml"
     settings.write_text('[tool.kvtrace.diff]\nfail-on = ["findings.new"]\n')
     assert main(["diff", *judged, "--no-replay"]) == 1
-    assert main(["diff", *judged, "--no-replay", "--fail-on", "spills>0?"]) == 0
+    assert "(--fail-on)" in capsys.readouterr().out
+    assert main(["diff", *judged, "--no-replay", "--fail-on", "spills>0?"]) == 1  # it is not safe
+    assert "(--fail-on)" not in capsys.readouterr().out
     settings.write_text("[tool.kvtrace.diff]\nfail-on = 3\n")
     assert main(["diff", *judged, "--no-replay"]) == 2
     settings.write_text("[tool")

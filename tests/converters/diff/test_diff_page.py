@@ -133,7 +133,7 @@ def test_the_command_writes_the_report_of_after_with_the_difference_in_it(sides,
 def test_a_page_is_written_beside_what_is_printed(sides, tmp_path, capsys):
     one, two = (str(side.trace.path) for side in sides)
     page = tmp_path / "d.html"
-    assert main(["diff", one, two, "--html", str(page), "--json", "-"]) == 0
+    assert main(["diff", one, two, "--html", str(page), "--json", "-"]) == 1
     assert json.loads(capsys.readouterr().out)["empty"] is False
     assert page.stat().st_size > 0
 
