@@ -14,7 +14,7 @@ MeaningSource = Callable[
     ["Selection", "Selection", frozenset[str], float], Sequence[KernelMeaning]
 ]
 
-#: How long what changed kernels compute is compared, unless it is said.
+#: How long what changed kernels compute is compared, by default.
 MEANING_SECONDS: Final = 30.0
 _UNCALLED: Final = "both sides have no call of it with the same tensors"
 _UNSOURCED: Final = "no add-on that compares what kernels compute is here"

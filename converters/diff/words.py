@@ -19,7 +19,7 @@ from kvtrace.text import plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _ORDER: Final = ("no", "not known", "yes")
-#: Kernels of which the same is said that are named, and the characters of a name.
+#: Subjects of a statement that are named, and the characters of a name.
 _NAMED: Final = 3
 _WIDEST: Final = 60
 #: Headings of the headline's columns, in every form that is a table of text.

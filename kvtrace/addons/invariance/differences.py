@@ -19,6 +19,7 @@ from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.versions import OutputMeaning
+    from kvtrace.addons.invariance.witness import Witness
     from kvtrace.converters.diff.model import Word
     from kvtrace.ir.model import Op
     from kvtrace.recorded_calls.recorded import Call
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 #: Two versions whose roundings alone differ are farther apart than this only where one of them
 #: loses more, as by a type with fewer bits or by cancellation.
 _MOST_ULPS: Final = 32.0
+#: ... of types with fewer bits than float32.
+_MOST_ULPS_NARROW: Final = 2.0
 _NARROW: Final = 32
 _IEEE: Final = ("2", "ieee")
 _KEPT: Final = ("same", "equal")
@@ -79,11 +82,7 @@ def _same(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
     if each.meaning == "violation":
         if each.witness is None:
             return "no", each.first or "an element is written by one side alone"
-        scalars = _other_scalars(first, second)
-        because = f" ({scalars})" if scalars else ""
-        before, after = map(_short, each.witness.values)
-        place = _place(second, each)
-        return "no", f"element {place} is {after}, was {before}, on {each.inputs}{because}"
+        return _differs(first, second, each, each.witness)
     if each.meaning in _KEPT:
         return "yes", MEANINGS[each.meaning]
     if each.meaning not in _ROUNDED:
@@ -91,7 +90,7 @@ def _same(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
     if narrowed := narrower_ops(first, second):
         return "not known", f"{MEANINGS[each.meaning]}, but {narrowed}"
     worst = max((a.witness.ulps for a in each.apart if a.witness is not None), default=0.0)
-    if not worst <= _MOST_ULPS:
+    if not worst <= _most_ulps(second, each):
         return (
             "not known",
             f"{MEANINGS[each.meaning]}, but {worst:,.3g} units in the last place off",
@@ -100,27 +99,59 @@ def _same(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
 
 
 def _short(value: str) -> str:
-    """Return a number by six digits; what is no number, as it is."""
+    """Return a number by six digits; any other text stays."""
     try:
         return f"{float(value):.6g}"
     except ValueError:
         return value
 
 
-def _place(call: Call, each: OutputMeaning) -> str:
+def _place(call: Call, each: OutputMeaning, element: int) -> str:
     """Return an element's index in each axis; of a tensor with gaps, its place in memory."""
-    assert each.witness is not None
-    element = each.witness.element
+    tensor = _output(call, each)
+    if tensor is not None and element < prod(tensor.shape):
+        steps = [prod(tensor.shape[axis + 1 :]) for axis in range(len(tensor.shape))]
+        if steps == list(tensor.strides):
+            return str([int(at) for at in np.unravel_index(element, tensor.shape)])
+    return str(element)
+
+
+def _output(call: Call, each: OutputMeaning) -> TensorArgument | None:
+    """Return the argument that an output is, where it goes by the same name."""
     names = [value.name.lstrip("%") for value in call.module.main.arguments]
     for name, argument in zip(names, call.arguments, strict=False):
         if name == each.output and isinstance(argument, TensorArgument):
-            steps = np.cumprod((1, *argument.shape[:0:-1]))[::-1]
-            if tuple(argument.strides) == tuple(steps[: len(argument.shape)]) and element < prod(
-                argument.shape
-            ):
-                index = np.unravel_index(element, argument.shape)
-                return str([int(at) for at in index])
-    return str(element)
+            return argument
+    return None
+
+
+def _differs(first: Call, second: Call, each: OutputMeaning, witness: Witness) -> tuple[Word, str]:
+    """Return whether two values of an element are other results, or may be other roundings."""
+    before, after = map(_short, witness.values)
+    scalars = _other_scalars(first, second)
+    because = f" ({scalars})" if scalars else ""
+    text = f"element {_place(second, each, witness.element)} is {after}, was {before}"
+    text = f"{text}, on {each.inputs}{because}"
+    most = _most_ulps(second, each)
+    if not because and witness.is_finite and witness.ulps <= most:
+        return "not known", f"{text}: by rounding, or not"
+    if not _is_finite(before) and _is_finite(after):
+        return "not known", f"{text}: a number where there was none"
+    return "no", text
+
+
+def _most_ulps(call: Call, each: OutputMeaning) -> float:
+    """Return how far apart roundings alone may bring an output; -1 of integers."""
+    tensor = _output(call, each)
+    if tensor is None:
+        return 0.0
+    if tensor.element.kind != "f":
+        return -1.0
+    return _MOST_ULPS if tensor.element.bits >= _NARROW else _MOST_ULPS_NARROW
+
+
+def _is_finite(value: str) -> bool:
+    return value not in ("nan", "inf", "-inf")
 
 
 def _other_scalars(first: Call, second: Call) -> str:
