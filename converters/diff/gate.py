@@ -1,8 +1,9 @@
 """Rules that a difference must not violate: `--fail-on 'findings.new, spills>0, registers>+10%'`.
 
 A rule is `findings.new`, `bounds.narrower`, `results` (changed kernels compute something else), or
-a figure and a bound: `registers>128` bounds what AFTER has, `registers>+8` and `registers>+10%` by how much it may have grown, `bytes<-1%` by how
-much it may have shrunk. `bytes/launch` and `flops/launch` compare launches of the same shapes and
+a figure and a bound: `registers>128` bounds what AFTER has, `registers>+8` and `registers>+10%` by
+how much it may have grown, `bytes<-1%` by how much it may have shrunk.
+`bytes/launch` and `flops/launch` compare launches of the same shapes and
 scalars, so they do not depend on how many launches there are. A change of time violates a rule
 where its interval excludes no change. A rule that ends in `?` is left out where its figure was not
 measured or judged; any other is then an error, since a gate must not pass what it did not check.
@@ -306,8 +307,8 @@ def _rule(text: str) -> Rule:
         )
     if (found["figure"] in (FINDINGS, BOUNDS, RESULTS)) != (found["sign"] is None):
         raise BadSetting(
-            f"--fail-on {text!r} is not a rule: {FINDINGS}, {BOUNDS} and {RESULTS} have no bound, and any "
-            "other figure needs one, as registers>+10%."
+            f"--fail-on {text!r} is not a rule: {FINDINGS}, {BOUNDS} and {RESULTS} have no bound, "
+            "and any other figure needs one, as registers>+10%."
         )
     above = found["sign"] != "<"
     if found["percent"] and not found["change"]:

@@ -28,7 +28,11 @@ _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 def difference_junit(difference: Difference, gate: Gate | None = None) -> str:
     """Return the document."""
-    suites = {"merge": list(_answers(difference)), "headline": list(_headline(difference, gate)), "judged": list(_judged(difference))}
+    suites = {
+        "merge": list(_answers(difference)),
+        "headline": list(_headline(difference, gate)),
+        "judged": list(_judged(difference)),
+    }
     if gate is not None and gate.rules:
         suites["gate"] = list(_rules(gate))
     root = ElementTree.Element("testsuites", name="kvtrace diff")

@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
 
 #: Compares the kernels of some names for so many seconds, and returns what it has found of each.
-MeaningSource = Callable[
-    ["Selection", "Selection", frozenset[str], float], Sequence[KernelMeaning]
-]
+MeaningSource = Callable[["Selection", "Selection", frozenset[str], float], Sequence[KernelMeaning]]
 
 #: How long what changed kernels compute is compared, by default.
 MEANING_SECONDS: Final = 30.0
