@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from math import prod
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.addons.invariance.text import MEANINGS, versions_text
-from kvtrace.addons.invariance.versions import paired_calls, same_meaning
+from kvtrace.addons.invariance.versions import ROUNDINGS, paired_calls, same_meaning
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.evaluate.compiler import attribute
@@ -25,11 +26,8 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection
 
-#: Two versions whose roundings alone differ are farther apart than this only where one of them
-#: loses more, as by a type with fewer bits or by cancellation.
-_MOST_ULPS: Final = 32.0
-#: ... of types with fewer bits than float32.
-_MOST_ULPS_NARROW: Final = 2.0
+#: Of types with fewer bits than float32: so many units in the last place may be roundings.
+_NARROW_ROUNDINGS: Final = 2.0
 _NARROW: Final = 32
 _IEEE: Final = ("2", "ieee")
 _KEPT: Final = ("same", "equal")
@@ -58,9 +56,7 @@ def kernel_meanings(
         elif monotonic() > deadline:
             late[call.kernel] += 1
         else:
-            found |= dict.fromkeys(
-                _meaning(other, call, each) for each in same_meaning(other, call)
-            )
+            found |= dict.fromkeys(_meanings(other, call))
     for counts, why in (
         (late, f"the limit of {seconds:g} s was reached (--meaning)"),
         (alone, "BEFORE has no call of it with the same tensors"),
@@ -69,6 +65,56 @@ def kernel_meanings(
             text = f"{plural(count, 'call')} not compared: {why}"
             found[KernelMeaning(kernel, None, "unknown", f"unknown: {text}", evidence=text)] = None
     return tuple(found)
+
+
+def _meanings(first: Call, second: Call) -> Iterator[KernelMeaning]:
+    if is_same_call(first, second):
+        text = "the same code, launched with the same arguments"
+        yield KernelMeaning(second.kernel, None, "same", text, "yes", text)
+        return
+    for each in same_meaning(first, second):
+        yield _meaning(first, second, each)
+
+
+def is_same_call(first: Call, second: Call) -> bool:
+    """Whether two calls have the same TTIR except names and lines, arguments and grid."""
+    if first.grid != second.grid or len(first.arguments) != len(second.arguments):
+        return False
+    return _arguments(first) == _arguments(second) and _code(first) == _code(second)
+
+
+def _arguments(call: Call) -> list[tuple[object, ...]]:
+    """Return a call's scalars, and its tensors by layout and place in memory, without contents."""
+    storages: list[object] = []
+    found: list[tuple[object, ...]] = []
+    for argument in call.arguments:
+        if isinstance(argument, ScalarArgument):
+            found.append((repr(argument.value),))
+            continue
+        if argument.storage not in storages:
+            storages.append(argument.storage)
+        place = storages.index(argument.storage), argument.offset_bytes
+        found.append((argument.dtype, argument.shape, argument.strides, *place))
+    return found
+
+
+def _code(call: Call) -> list[tuple[object, ...]]:
+    """Return a module's ops without names and places."""
+    return [
+        (
+            op.name,
+            sorted((name, str(value)) for name, value in op.attributes.items()),
+            [value.id for value in op.operands],
+            [(value.id, value.type) for value in op.results],
+            [
+                [(value.id, value.type) for value in block.arguments]
+                for region in op.regions
+                for block in region.blocks
+            ],
+            -1 if op.block is None else op.block.region.owner.index,
+        )
+        for op in call.module.ops
+    ]
 
 
 def _meaning(first: Call, second: Call, each: OutputMeaning) -> KernelMeaning:
@@ -147,7 +193,7 @@ def _most_ulps(call: Call, each: OutputMeaning) -> float:
         return 0.0
     if tensor.element.kind != "f":
         return -1.0
-    return _MOST_ULPS if tensor.element.bits >= _NARROW else _MOST_ULPS_NARROW
+    return ROUNDINGS if tensor.element.bits >= _NARROW else _NARROW_ROUNDINGS
 
 
 def _is_finite(value: str) -> bool:

@@ -65,6 +65,7 @@ _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.
 _GREATER, _LESS, _UNEQUAL = "2", "4", "13"
 """Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
 _ROOTS: Final = frozenset({"math.sqrt", "math.rsqrt", "tt.precise_sqrt"})
+_LIBRARY_ROOTS: Final = ("__nv_sqrt", "__nv_rsqrt", "__ocml_sqrt", "__ocml_rsqrt")
 _TURNED: Final = {4: 2, 5: 3, 11: 9, 12: 10}
 """`olt`, `ole`, `ult` and `ule` as comparisons of the exchanged operands."""
 _STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
@@ -243,6 +244,14 @@ def _comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
         return None
     predicate = dict(node.detail[1])["predicate"].partition(",")[0].rpartition("=")[2]
     return (predicate, node.parts[0], node.parts[1])
+
+
+def _root_of(name: str, attributes: Sequence[tuple[str, str]]) -> str:
+    """Return the name of a root, of an op or of a library's function; empty: it is none."""
+    if name in _ROOTS:
+        return name
+    texts = (text for _, text in attributes)
+    return next((root for text in texts for root in _LIBRARY_ROOTS if root in text), "")
 
 
 def _is_one(node: Tree) -> bool:
@@ -440,8 +449,8 @@ class _Evaluation:
         is_exact = self._arithmetic == "exact"
         if floats and operator in RING and (is_exact or (operator in _SUMS and not self._ordered)):
             value = RING[operator](*values)
-        elif is_exact and name in _ROOTS:
-            value = self._root(node)
+        elif is_exact and (root := _root_of(name, attributes)):
+            value = self._root(node, is_inverse="rsqrt" in root)
         elif name == "arith.divf" and is_exact:
             value = product_of(values[0], inverse(values[1]))
         elif name == "arith.mulf" and not _is_relaxed(attributes):
@@ -456,10 +465,9 @@ class _Evaluation:
             operator = "exp"
         return infinite(operator, values, value) if floats else value
 
-    def _root(self, node: Tree) -> Numbers:
+    def _root(self, node: Tree, *, is_inverse: bool) -> Numbers:
         """Return a square root or its inverse: `1 / sqrt(x)` and `sqrt(1 / x)` are the same."""
         (radicand,) = node.parts
-        is_inverse = node.detail[0] == "math.rsqrt"
         is_division = radicand.what == "op" and radicand.detail[0] == "arith.divf"
         if is_division and _is_one(radicand.parts[0]):
             radicand, is_inverse = radicand.parts[1], not is_inverse

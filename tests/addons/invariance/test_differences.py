@@ -1,4 +1,4 @@
-"""`kvtrace diff --meaning`: what it says of changed kernels."""
+"""`kvtrace diff`: what it says of changed kernels."""
 
 import json
 from collections.abc import Callable
@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 import kvtrace
+from kvtrace.addons.invariance.differences import kernel_meanings
 from kvtrace.cli import main
+from kvtrace.schema.trace import Selection, open_trace
 from tests.addons.invariance.inputs import tensor
 
 
@@ -126,3 +129,71 @@ def test_a_float_argument_that_changed_is_the_reason(
     assert "same results? no" in told
     assert "(eps is 0.25, was 0.5)" in told
     assert "merge? no results differ" in told
+
+
+@triton.jit
+def _normed(x, y, N, EDIT: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    row = x + tl.program_id(0) * N + at
+    if EDIT == "rounded":
+        values = tl.load(row, mask=at < N, other=0.0).to(tl.float16).to(tl.float32)
+    else:
+        values = tl.load(row, mask=at < N, other=0.0)
+    square = tl.sum(values * values, 0) / N + 1e-6
+    if EDIT == "divided":
+        normed = values / tl.sqrt(square)
+    elif EDIT == "outside":
+        normed = values * (libdevice.rsqrt(square - 1e-6) + 1e-6)
+    else:
+        normed = values * libdevice.rsqrt(square)
+    tl.store(y + tl.program_id(0) * N + at, normed, mask=at < N)
+
+
+@triton.jit
+def _softmax(x, y, N, EDIT: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    other = 0.0 if EDIT == "other" else float("-inf")
+    values = tl.load(x + tl.program_id(0) * N + at, mask=at < N, other=other)
+    if EDIT != "no maximum":
+        values -= tl.max(values, 0)
+    numerator = tl.exp(values)
+    tl.store(y + tl.program_id(0) * N + at, numerator / tl.sum(numerator, 0), mask=at < N)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "edit", "word", "evidence"),
+    [
+        (_normed, "none", "yes", "the same code, launched with the same arguments"),
+        (_normed, "divided", "yes", "equal in exact arithmetic"),
+        (_normed, "rounded", "no", "on random numbers"),
+        (_normed, "outside", "no", "is inf, was"),
+        (_softmax, "other", "no", "element ["),
+        (_softmax, "no maximum", "no", "is nan, was"),
+    ],
+)
+def test_a_user_is_told_whether_the_results_are_the_same(
+    tmp_path: Path, free_driver: object, kernel: Any, edit: str, word: str, evidence: str
+) -> None:
+    sides = []
+    for name in ("none", edit):
+        x = tensor(4, 20, seed=1)
+        folder = tmp_path / str(len(sides))
+        with kvtrace.capture(folder):
+            kernel[(4,)](x, x.clone(), 20, EDIT=name, BLOCK=32)
+        trace = open_trace(folder)
+        sides.append(Selection(trace, trace.runs))
+
+    (meaning,) = kernel_meanings(sides[0], sides[1], frozenset([kernel.fn.__name__]), 30.0)
+
+    assert meaning.same == word, meaning
+    assert evidence in meaning.evidence
+
+
+def test_after_its_time_a_comparison_says_what_is_left(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = trace_of(_first(), 20), trace_of(_refactored(), 20)
+
+    told = told_of(*sides, capsys, "--meaning", "0.000001")
+
+    assert "1 call not compared: the limit of 1e-06 s was reached (--meaning)" in told
