@@ -47,7 +47,12 @@ KVTRACE="$out/v1" python examples/matmul_v1.py
 KVTRACE="$out/v2" python examples/matmul_v2.py
 kvtrace replay "$out/v1"
 kvtrace replay "$out/v2"
-kvtrace diff "$out/v1" "$out/v2"
+different=0
+kvtrace diff "$out/v1" "$out/v2" || different=$?
+if [[ $different != 1 ]]; then
+  echo "demo: kvtrace diff should have found other results (exit code 1), but ended with $different." >&2
+  exit 1
+fi
 
 step "made in $out"
 (cd "$out" && du -sh -- *)

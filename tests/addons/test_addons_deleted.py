@@ -93,13 +93,6 @@ GONE = {
             2,
             "there is no rule 'not-invariant'",
         ),
-        (
-            "-m kvtrace diff {0} {0} --meaning --no-replay".format(
-                f"{GOLDEN[-1].relative_to(ROOT)}/trace"
-            ),
-            2,
-            "no add-on that compares what kernels mean is here",
-        ),
     ),
     "judge": (
         ("-m kvtrace judge kernel.py", 2, "there is no command 'judge'"),

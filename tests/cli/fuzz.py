@@ -101,7 +101,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("diff", "SOUND", "TRACE", "--json", "-"), ("diff", "TRACE", "SOUND", "--markdown", "-"),
         ("diff", "TRACE", "SOUND", "--html", "OUT/d.html", "--time-threshold", "5%"),
         ("diff", "TRACE", "SOUND", "--junit", "-", "--generic", "--markdown", "OUT/d.md"),
-        ("diff", "TRACE", "SOUND", "--no-replay", "--meaning"),
+        ("diff", "TRACE", "SOUND", "--no-replay", "--meaning", "1"),
     ),
     "fleet": (("fleet", "TRACE", "-o", "OUT/f.html", "--full"), ("fleet", "TRACE", "--json")),
     "join": (
