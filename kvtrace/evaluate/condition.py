@@ -186,7 +186,6 @@ def conditions(
     results: Callable[[Draw], Mapping[str, Numbers]],
     exact: Mapping[str, Numbers],
     inputs: Inputs,
-    draws: int = DRAWS,
 ) -> dict[str, Condition]:
     """Measure the conditions of results.
 
@@ -194,20 +193,19 @@ def conditions(
         results: gives them for inputs as a draw moves them.
         exact: what they are for the inputs as they are.
         inputs: their types and sizes.
-        draws: how often inputs are moved.
 
     """
     if not inputs.units:
         return {n: Condition(np.zeros(e.shape), np.zeros(e.shape)) for n, e in exact.items()}
     scale = _STEP / inputs.coarsest
-    stored = _moves(results, exact, scale, math.inf, draws)
+    stored = _moves(results, exact, scale, math.inf)
     if all(unit == inputs.units[0] for unit in inputs.units):
         share = min(1.0, inputs.working / inputs.coarsest)
         working = {name: each * share for name, each in stored.items()}
     else:
         fine = _STEP / inputs.working
-        working = _moves(results, exact, fine, inputs.working, draws)
-    found = results(Draw(draws, scale, half=True))
+        working = _moves(results, exact, fine, inputs.working)
+    found = results(Draw(DRAWS, scale, half=True))
     lengths = {
         name: _length(found[name].reshape(values.shape), values, stored[name], inputs)
         for name, values in exact.items()
@@ -258,11 +256,11 @@ def own_losses(
 
 def _moves(
     results: Callable[[Draw], Mapping[str, Numbers]], exact: Mapping[str, Numbers], scale: float,
-    most: float, draws: int,
+    most: float,
 ) -> dict[str, Numbers]:  # fmt: skip
     squares = {name: np.zeros(each.shape) for name, each in exact.items()}
     counts = {name: np.zeros(each.shape) for name, each in exact.items()}
-    for number in range(draws):
+    for number in range(DRAWS):
         found = results(Draw(number, scale, most))
         for name, values in exact.items():
             with np.errstate(all="ignore"):

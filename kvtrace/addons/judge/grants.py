@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.condition import (
-    DRAWS,
     FLOATS,
     Condition,
     Draw,
@@ -69,7 +68,7 @@ def grants_of(
             return None
         if any(not are_alike(values, again[at]) for at, values in known.items()):
             return None
-        measured = conditions(moved, known, given, DRAWS)
+        measured = conditions(moved, known, given)
     except Unmeasured:
         return None
     scales = deviations_for(CHANCE, sum(each.size for each in exact))
