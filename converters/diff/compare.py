@@ -20,7 +20,7 @@ from kvtrace.converters.diff.headline import headline
 from kvtrace.converters.diff.marks import launch_changes, order_note
 from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
 from kvtrace.converters.diff.meanings import MEANING_SECONDS, meanings_of_changed
-from kvtrace.converters.diff.merging import merge_answers, same_results
+from kvtrace.converters.diff.merging import merge_answers
 from kvtrace.converters.diff.model import (
     Difference,
     KernelDifference,
@@ -65,7 +65,7 @@ def compare(
     gate: Gate | None = None,
     conditions: tuple[Conditions, Conditions] | None = None,
     disassemble: bool = True,
-    meaning: float = MEANING_SECONDS,
+    meaning: float | None = None,
 ) -> Difference:
     """Compare the runs of two selections.
 
@@ -79,12 +79,14 @@ def compare(
         gate: Rules that are judged on all that AFTER has; it keeps what breaks them.
         conditions: Those for all sizes of both sides, as `kvtrace sizes` works them out.
         disassemble: Whether SASS is compared, which takes a tenth of a second a variant.
-        meaning: For how many seconds it is compared what changed kernels compute; 0: it is not.
+        meaning: For how many seconds it is compared what changed kernels compute; 0: it is not;
+            None: `MEANING_SECONDS`.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
+    seconds = MEANING_SECONDS if meaning is None else meaning
     sides = zip((before, after), labels, strict=True)
     a, b = in_order(partial(take_snapshot, side, label) for side, label in sides)
     options = compiler_options(a, b)
@@ -108,7 +110,8 @@ def compare(
         found = _kernel(pairing, *keys, times, notes)
         if found is not None:
             kernels.append(replace(found, similarity=alike.get(keys[1])))
-    changed = sum(kernel.status == "changed" for kernel in kernels)
+    old_names = {pair.after[1]: pair.before[1] for pair in renamed}
+    changed = [kernel.name for kernel in kernels if kernel.status == "changed"]
     judged = read_findings(before.trace, before.runs), read_findings(after.trace, after.runs)
     findings, still = finding_differences(*judged, notes, names)
     if gate is not None:
@@ -128,7 +131,7 @@ def compare(
         before=side_of(a, judged[0]),
         after=side_of(b, judged[1]),
         kernels=tuple(kernels),
-        same_kernels=len(matched) - changed,
+        same_kernels=len(matched) - len(changed),
         findings=findings,
         context=(*context(a.runs, b.runs), *options),
         notes=(*side_notes(a, b), *notes, *times.notes, *pairing.disassembly.missing),
@@ -138,10 +141,10 @@ def compare(
         bounds_unjudged=unjudged,
         launches=launch_changes(a, b, matched),
         results=results,
-        meanings=meanings_of_changed(before, after, kernels, meaning) if meaning else None,
-    )
-    if gate is not None:
-        gate.compare_results(same_results(difference))
+        meanings=meanings_of_changed(
+            before, after, {name: old_names.get(name, name) for name in changed}, seconds
+        ) if seconds else None,
+    )  # fmt: skip
     answers = merge_answers(difference, gate)
     return replace(difference, headline=headline(difference), answers=answers)
 

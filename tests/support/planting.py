@@ -59,6 +59,11 @@ def with_other_ttgir(out: Path, kernel: str, change: Callable[[str], str]) -> No
     opened.add_derived(run.run_id, "planted-ttgir", {"artifacts": artifacts})
 
 
+def without_stages(out: Path, chosen: Callable[[dict[str, Any]], bool]) -> None:
+    """Take the code of chosen kernels out of a trace."""
+    _rewrite(out, "kernels", lambda row: {"stages": []} if chosen(row) else {})
+
+
 def rewrite_memory(
     out: Path, chosen: Callable[[dict[str, Any]], bool], artifact: Callable[[str], str]
 ) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from kvtrace.addons.invariance.call_pairs import is_same_call, paired_calls
+from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.text import MEANINGS, versions_text
-from kvtrace.addons.invariance.versions import ROUNDINGS, paired_calls, same_meaning
+from kvtrace.addons.invariance.versions import ROUNDINGS, same_meaning
+from kvtrace.addons.invariance.witness import is_finite
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.evaluate.compiler import attribute
@@ -32,39 +35,43 @@ _NARROW: Final = 32
 _IEEE: Final = ("2", "ieee")
 _KEPT: Final = ("same", "equal")
 _ROUNDED: Final = ("reassociated", "exact")
+_ALONE: Final = "BEFORE has no call of it with the same tensors"
 
 
 def kernel_meanings(
-    before: Selection, after: Selection, kernels: frozenset[str], seconds: float
+    before: Selection, after: Selection, kernels: Mapping[str, str], seconds: float
 ) -> tuple[KernelMeaning, ...]:
-    """Compare both versions of the kernels of some names, output by output.
+    """Compare both versions of some kernels, output by output.
 
     Args:
         before: Runs of the one version.
         after: Runs of the other.
-        kernels: Names of kernels.
-        seconds: How long; of calls that are left then, nothing is known.
+        kernels: The names of kernels in AFTER, each with that in BEFORE.
+        seconds: For how long calls are compared; nothing is known of those that are left then.
 
     """
     deadline = monotonic() + seconds
-    found: dict[KernelMeaning, None] = {}
-    alone: Counter[str] = Counter()
-    late: Counter[str] = Counter()
-    for call, other in paired_calls(before, after, kernels):
-        if other is None:
-            alone[call.kernel] += 1
+    meanings: dict[KernelMeaning, None] = {}
+    calls = paired_calls(before, after, kernels, kernels)
+    uncompared = Counter(
+        (call.kernel, f"AFTER's cannot be evaluated: {call.reason}") for call in calls.unready_after
+    )
+    reasons = {call.kernel: call.reason for call in calls.unready_before}
+    for pair in calls.pairs:
+        kernel = pair.after.kernel
+        if pair.before is None:
+            reason = reasons.get(kernels[kernel])
+            why = f"BEFORE's cannot be evaluated: {reason}" if reason else _ALONE
+            uncompared[kernel, why] += 1
         elif monotonic() > deadline:
-            late[call.kernel] += 1
+            why = f"the limit of {seconds:g} s was reached (--meaning)"
+            uncompared[kernel, why] += 1
         else:
-            found |= dict.fromkeys(_meanings(other, call))
-    for counts, why in (
-        (late, f"the limit of {seconds:g} s was reached (--meaning)"),
-        (alone, "BEFORE has no call of it with the same tensors"),
-    ):
-        for kernel, count in counts.items():
-            text = f"{plural(count, 'call')} not compared: {why}"
-            found[KernelMeaning(kernel, None, "unknown", f"unknown: {text}", evidence=text)] = None
-    return tuple(found)
+            meanings |= dict.fromkeys(_meanings(pair.before, pair.after))
+    for (kernel, why), count in uncompared.items():
+        text = f"{plural(count, 'call')} not compared: {why}"
+        meanings[KernelMeaning(kernel, None, "unknown", f"unknown: {text}", evidence=text)] = None
+    return tuple(meanings)
 
 
 def _meanings(first: Call, second: Call) -> Iterator[KernelMeaning]:
@@ -76,59 +83,18 @@ def _meanings(first: Call, second: Call) -> Iterator[KernelMeaning]:
         yield _meaning(first, second, each)
 
 
-def is_same_call(first: Call, second: Call) -> bool:
-    """Whether two calls have the same TTIR except names and lines, arguments and grid."""
-    if first.grid != second.grid or len(first.arguments) != len(second.arguments):
-        return False
-    return _arguments(first) == _arguments(second) and _code(first) == _code(second)
-
-
-def _arguments(call: Call) -> list[tuple[object, ...]]:
-    """Return a call's scalars, and its tensors by layout and place in memory, without contents."""
-    storages: list[object] = []
-    found: list[tuple[object, ...]] = []
-    for argument in call.arguments:
-        if isinstance(argument, ScalarArgument):
-            found.append((repr(argument.value),))
-            continue
-        if argument.storage not in storages:
-            storages.append(argument.storage)
-        place = storages.index(argument.storage), argument.offset_bytes
-        found.append((argument.dtype, argument.shape, argument.strides, *place))
-    return found
-
-
-def _code(call: Call) -> list[tuple[object, ...]]:
-    """Return a module's ops without names and places."""
-    return [
-        (
-            op.name,
-            sorted((name, str(value)) for name, value in op.attributes.items()),
-            [value.id for value in op.operands],
-            [(value.id, value.type) for value in op.results],
-            [
-                [(value.id, value.type) for value in block.arguments]
-                for region in op.regions
-                for block in region.blocks
-            ],
-            -1 if op.block is None else op.block.region.owner.index,
-        )
-        for op in call.module.ops
-    ]
-
-
 def _meaning(first: Call, second: Call, each: OutputMeaning) -> KernelMeaning:
     text = "; ".join((f"{MEANINGS[each.meaning]} (by TTIR)", *versions_text(each)))
-    same, evidence = _same(first, second, each)
-    return KernelMeaning(each.kernel, each.output, each.meaning, text, same, evidence)
+    same, evidence = _answer(first, second, each)
+    return KernelMeaning(second.kernel, each.output, each.meaning, text, same, evidence)
 
 
-def _same(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
-    """Return whether a user gets the same results, and why in half a line."""
+def _answer(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
+    """Return whether an output of both versions has the same values, and the evidence for it."""
     if each.meaning == "violation":
         if each.witness is None:
             return "no", each.first or "an element is written by one side alone"
-        return _differs(first, second, each, each.witness)
+        return _answer_by_witness(first, second, each, each.witness)
     if each.meaning in _KEPT:
         return "yes", MEANINGS[each.meaning]
     if each.meaning not in _ROUNDED:
@@ -136,7 +102,7 @@ def _same(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
     if narrowed := narrower_ops(first, second):
         return "not known", f"{MEANINGS[each.meaning]}, but {narrowed}"
     worst = max((a.witness.ulps for a in each.apart if a.witness is not None), default=0.0)
-    if not worst <= _most_ulps(second, each):
+    if not worst <= _ulps_of_roundings(first, each):
         return (
             "not known",
             f"{MEANINGS[each.meaning]}, but {worst:,.3g} units in the last place off",
@@ -152,9 +118,8 @@ def _short(value: str) -> str:
         return value
 
 
-def _place(call: Call, each: OutputMeaning, element: int) -> str:
-    """Return an element's index in each axis; of a tensor with gaps, its place in memory."""
-    tensor = _output(call, each)
+def _index(tensor: TensorArgument | None, element: int) -> str:
+    """Return an element's index in each axis; in a tensor with gaps, its offset in elements."""
     if tensor is not None and element < prod(tensor.shape):
         steps = [prod(tensor.shape[axis + 1 :]) for axis in range(len(tensor.shape))]
         if steps == list(tensor.strides):
@@ -162,33 +127,35 @@ def _place(call: Call, each: OutputMeaning, element: int) -> str:
     return str(element)
 
 
-def _output(call: Call, each: OutputMeaning) -> TensorArgument | None:
-    """Return the argument that an output is, where it goes by the same name."""
-    names = [value.name.lstrip("%") for value in call.module.main.arguments]
-    for name, argument in zip(names, call.arguments, strict=False):
+def _output(first: Call, each: OutputMeaning) -> TensorArgument | None:
+    """Return BEFORE's argument that an output is: outputs have the names of BEFORE."""
+    for name, argument in zip(Kernel(first).names, first.arguments, strict=False):
         if name == each.output and isinstance(argument, TensorArgument):
             return argument
     return None
 
 
-def _differs(first: Call, second: Call, each: OutputMeaning, witness: Witness) -> tuple[Word, str]:
-    """Return whether two values of an element are other results, or may be other roundings."""
+def _answer_by_witness(
+    first: Call, second: Call, each: OutputMeaning, witness: Witness
+) -> tuple[Word, str]:
+    """Return whether the two values of an element are other results, or may be roundings of one."""
     before, after = map(_short, witness.values)
-    scalars = _other_scalars(first, second)
+    scalars = _changed_scalars(first, second)
     because = f" ({scalars})" if scalars else ""
-    text = f"element {_place(second, each, witness.element)} is {after}, was {before}"
-    text = f"{text}, on {each.inputs}{because}"
-    most = _most_ulps(second, each)
-    if not because and witness.is_finite and witness.ulps <= most:
+    index = _index(_output(first, each), witness.element)
+    text = f"element {index} is {after}, was {before}, on {each.inputs}{because}"
+    is_rounding = witness.is_finite and witness.ulps <= _ulps_of_roundings(first, each)
+    if is_rounding and not because:
         return "not known", f"{text}: by rounding, or not"
-    if not _is_finite(before) and _is_finite(after):
+    was_finite, is_now_finite = map(is_finite, witness.values)
+    if is_now_finite and not was_finite:
         return "not known", f"{text}: a number where there was none"
     return "no", text
 
 
-def _most_ulps(call: Call, each: OutputMeaning) -> float:
-    """Return how far apart roundings alone may bring an output; -1 of integers."""
-    tensor = _output(call, each)
+def _ulps_of_roundings(first: Call, each: OutputMeaning) -> float:
+    """Return how many units in the last place roundings may explain; -1: integers have none."""
+    tensor = _output(first, each)
     if tensor is None:
         return 0.0
     if tensor.element.kind != "f":
@@ -196,14 +163,9 @@ def _most_ulps(call: Call, each: OutputMeaning) -> float:
     return ROUNDINGS if tensor.element.bits >= _NARROW else _NARROW_ROUNDINGS
 
 
-def _is_finite(value: str) -> bool:
-    return value not in ("nan", "inf", "-inf")
-
-
-def _other_scalars(first: Call, second: Call) -> str:
-    """Say which scalar arguments differ."""
-    names = [value.name.lstrip("%") for value in second.module.main.arguments]
-    pairs = zip(names, first.arguments, second.arguments, strict=False)
+def _changed_scalars(first: Call, second: Call) -> str:
+    """Return the scalar arguments that differ, with both values."""
+    pairs = zip(Kernel(second).names, first.arguments, second.arguments, strict=False)
     return ", ".join(
         f"{name} is {theirs.value}, was {mine.value}"
         for name, mine, theirs in pairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from kvtrace.addons.invariance.alike import parting_integers
+from kvtrace.addons.invariance.call_pairs import paired_calls
 from kvtrace.addons.invariance.compared import Comparison, Elements, Pair, compared
 from kvtrace.addons.invariance.coordinates import Unfollowed, is_placing
 from kvtrace.addons.invariance.determinism import FREE
@@ -27,11 +28,11 @@ from kvtrace.addons.invariance.witness import (
     INPUTS,
     Inputs,
     Witness,
+    is_finite,
     versions_differ,
     versions_differ_on,
 )
-from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.symbolic.conditions import conjunction
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk import summarise
@@ -39,6 +40,7 @@ from kvtrace.symbolic.walk import summarise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.summary import Access
@@ -106,7 +108,7 @@ class OutputMeaning:
 def meanings_of(
     before: Selection,
     after: Selection,
-    kernels: Container[str] | None = None,
+    kernels: Collection[str] | None = None,
     match: Mapping[str, str] = {},
 ) -> tuple[OutputMeaning, ...]:
     """Compare the kernels that two traces called with the same arguments.
@@ -118,71 +120,11 @@ def meanings_of(
         match: By names of kernels and tensors of the other version, what the one calls them.
 
     """
-    found: dict[OutputMeaning, None] = {}
-    for call, other in paired_calls(before, after, kernels, match):
-        if other is not None:
-            found |= dict.fromkeys(same_meaning(other, call, match))
-    return tuple(found)
-
-
-def paired_calls(
-    before: Selection,
-    after: Selection,
-    kernels: Container[str] | None = None,
-    match: Mapping[str, str] = {},
-) -> list[tuple[Call, Call | None]]:
-    """Return the calls of AFTER, each with the one of BEFORE that it is compared with.
-
-    Of calls with the same tensors those with the same scalars come first, then those with the same
-    floats, then any that is left: a scalar may be what changed. None: none is left.
-    """
-    others = list(_calls(before, kernels))
-    calls = list(_calls(after, kernels))
-    pairs: dict[int, Call] = {}
-    for key in (_exact_key, _key, _tensor_key):
-        left: dict[tuple[object, ...], list[Call]] = {}
-        for other in others:
-            left.setdefault(key(other, match), []).append(other)
-        for number, call in enumerate(calls):
-            if number not in pairs and (same := left.get(key(call, match))):
-                pairs[number] = same.pop(0)
-        used = {id(other) for other in pairs.values()}
-        others = [other for other in others if id(other) not in used]
-    return [(call, pairs.get(number)) for number, call in enumerate(calls)]
-
-
-def _calls(selection: Selection, kernels: Container[str] | None) -> Iterator[Call]:
-    for run in selection.runs:
-        for call in calls_of(selection.trace, run):
-            if not isinstance(call, UnreadyCall) and (kernels is None or call.kernel in kernels):
-                yield call
-
-
-def _exact_key(call: Call, match: Mapping[str, str]) -> tuple[object, ...]:
-    """Return what two calls have in common that have the same arguments and grid."""
-    return (*_tensor_key(call, match), call.grid, *_scalars(call))
-
-
-def _key(call: Call, match: Mapping[str, str]) -> tuple[object, ...]:
-    """Return what two calls have in common with the same tensors and floats."""
-    floats = [value for value in _scalars(call) if isinstance(value, float)]
-    return (*_tensor_key(call, match), *floats)
-
-
-def _tensor_key(call: Call, match: Mapping[str, str]) -> tuple[object, ...]:
-    """Return what two calls have in common whose results can be compared."""
-    tensors: list[tuple[object, ...]] = [
-        (str(argument.dtype), argument.shape, argument.strides)
-        for argument in call.arguments
-        if isinstance(argument, TensorArgument)
-    ]
-    if match:  # tensors may have another order
-        tensors.sort()
-    return (match.get(call.kernel, call.kernel), *tensors)
-
-
-def _scalars(call: Call) -> list[object]:
-    return [each.value for each in call.arguments if isinstance(each, ScalarArgument)]
+    meanings: dict[OutputMeaning, None] = {}
+    for pair in paired_calls(before, after, kernels, match, reordered=bool(match)).pairs:
+        if pair.before is not None:
+            meanings |= dict.fromkeys(same_meaning(pair.before, pair.after, match))
+    return tuple(meanings)
 
 
 def same_meaning(
@@ -266,35 +208,41 @@ def _compared(
         meaning: Meaning = comparison.relation if comparison.is_whole else "sampled"
         return replace(found, meaning="violation" if witness else meaning)
     is_far = witness is not None and witness.ulps > _SUMS and not comparison.is_whole
-    if is_far or (comparison.relation == "different" and witness):
-        assert witness is not None
-        for inputs in INPUTS[1:]:
-            if witness.ulps > ROUNDINGS or monotonic() > deadline:
-                break
-            more = versions_differ_on(inputs, first, second, place, pairs, integers)
-            if isinstance(more, Witness) and _shows_more(more, inputs):
-                return replace(found, meaning="violation", witness=more, inputs=inputs)
-        return replace(found, meaning="violation")
+    is_violation = is_far or (comparison.relation == "different" and witness is not None)
     apart = [Apart(INPUTS[0], witness)]
     for inputs in INPUTS[1:]:
-        if monotonic() > deadline:
+        is_decided = is_violation and witness is not None and witness.ulps > ROUNDINGS
+        if is_decided or monotonic() > deadline:
             break
         more = versions_differ_on(inputs, first, second, place, pairs, integers)
-        if isinstance(more, Witness) and (
-            comparison.relation == "different" or _is_no_rounding(more, inputs)
-        ):
+        if isinstance(more, Witness) and _is_violation(more, inputs, comparison, witness):
             return replace(found, meaning="violation", witness=more, inputs=inputs)
         if more is not None:
             apart.append(Apart(inputs, more if isinstance(more, Witness) else None))
+    if is_violation:
+        return replace(found, meaning="violation")
     if comparison.relation == "different":
         return found
     meaning = comparison.relation if comparison.is_whole else "sampled"
     return replace(found, meaning=meaning, witness=None, apart=tuple(apart))
 
 
+def _is_violation(
+    more: Witness, inputs: Inputs, comparison: Comparison, witness: Witness | None
+) -> bool:
+    """Return whether two values on further inputs are other results, whatever random numbers gave.
+
+    A `witness` on random numbers that may be a rounding is replaced by one that is none; of
+    formulas that differ any is one; of formulas that are equal but for roundings few are.
+    """
+    if comparison.relation != "different":
+        return _is_no_rounding(more, inputs)
+    return witness is None or _shows_more(more, inputs)
+
+
 def _shows_more(witness: Witness, inputs: Inputs) -> bool:
     """Whether two values are farther apart than roundings bring them, or one is none any more."""
-    before, after = (value not in ("nan", "inf", "-inf") for value in witness.values)
+    before, after = map(is_finite, witness.values)
     if inputs == "numbers around 10,000":  # which roundings may cancel
         return before and not after
     is_plain = inputs in ("tiny numbers", "zeros and ones")

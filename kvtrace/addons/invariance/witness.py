@@ -59,12 +59,17 @@ class Witness:
     @property
     def is_finite(self) -> bool:
         """Whether both values are finite numbers."""
-        return not {"nan", "inf", "-inf"} & {*self.values}
+        return all(map(is_finite, self.values))
 
     @property
     def has_one_nan(self) -> bool:
         """Whether one value alone is a NaN."""
         return any(value == "nan" for value in self.values)
+
+
+def is_finite(value: str) -> bool:
+    """Return whether a value of a `Witness` is a finite number."""
+    return value not in ("nan", "inf", "-inf")
 
 
 @dataclass(frozen=True)

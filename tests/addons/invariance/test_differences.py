@@ -15,6 +15,7 @@ from kvtrace.addons.invariance.differences import kernel_meanings
 from kvtrace.cli import main
 from kvtrace.schema.trace import Selection, open_trace
 from tests.addons.invariance.inputs import tensor
+from tests.support.planting import without_stages
 
 
 def _first() -> Any:
@@ -48,19 +49,27 @@ def _different() -> Any:
     return changed
 
 
-Make = Callable[[Any, int], str]
+Make = Callable[..., str]
 
 
 @pytest.fixture
 def trace_of(tmp_path: Path, free_driver: object) -> Make:
-    def make(kernel: Any, columns: int = 20) -> str:
+    """Record a launch of four programs: x and y of four rows, further arguments, and options."""
+
+    def make(kernel: Any, *more: Any, **options: Any) -> str:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        columns = more[-1]
         x = tensor(4, columns, seed=1)
         with kvtrace.capture(folder):
-            kernel[(4,)](x, x.clone(), columns, BLOCK=64)
+            kernel[(4,)](x, x.clone(), *more, **({"BLOCK": 64} | options))
         return str(folder)
 
     return make
+
+
+def selected(folder: Path | str) -> Selection:
+    trace = open_trace(Path(folder))
+    return Selection(trace, trace.runs)
 
 
 def told_of(before: str, after: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
@@ -111,24 +120,54 @@ def test_without_time_nothing_is_compared_and_nothing_is_green(
     assert main(["diff", *sides, "--no-replay", "--meaning", "0", "--strict"]) == 1
 
 
+@triton.jit
+def _shifted(x, y, eps, N, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < N, other=0.0) + eps, mask=at < N)
+
+
 def test_a_float_argument_that_changed_is_the_reason(
-    tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str]
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    @triton.jit
-    def shifted(x, y, eps, N, BLOCK: tl.constexpr):
-        at = tl.arange(0, BLOCK)
-        tl.store(y + at, tl.load(x + at, mask=at < N, other=0.0) + eps, mask=at < N)
+    sides = trace_of(_shifted, 0.5, 20), trace_of(_shifted, 0.25, 20)
 
-    for name, eps in (("a", 0.5), ("b", 0.25)):
-        x = tensor(1, 20, seed=1)
-        with kvtrace.capture(tmp_path / name):
-            shifted[(1,)](x, x.clone(), eps, 20, BLOCK=64)
-
-    told = told_of(str(tmp_path / "a"), str(tmp_path / "b"), capsys)
+    told = told_of(*sides, capsys)
 
     assert "same results? no" in told
     assert "(eps is 0.25, was 0.5)" in told
     assert "merge? no results differ" in told
+
+
+@triton.jit
+def _doubled(source, result, N, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    inside = at < N
+    values = tl.load(source + tl.program_id(0) * N + at, mask=inside, other=0.0)
+    tl.store(result + tl.program_id(0) * N + at, values + values, mask=inside)
+
+
+def test_a_kernel_with_other_names_is_compared(trace_of: Make) -> None:
+    sides = selected(trace_of(_first(), 20)), selected(trace_of(_doubled, 20))
+
+    (meaning,) = kernel_meanings(*sides, {"_doubled": "changed"}, 30.0)
+
+    assert (meaning.kernel, meaning.same) == ("_doubled", "yes")
+
+
+def test_a_call_without_ir_is_not_passed_over(tmp_path: Path, free_driver: object) -> None:
+    for side, kernel in (("before", _first()), ("after", _refactored())):
+        x = tensor(4, 20, seed=1)
+        with kvtrace.capture(tmp_path / side):
+            for block in (32, 64):
+                kernel[(4,)](x, x.clone(), 20, BLOCK=block)
+    sides = tmp_path / "before", tmp_path / "after"
+    without_stages(sides[1], lambda row: row["kernel_id"] == 1)
+
+    known, unknown = kernel_meanings(*map(selected, sides), {"changed": "changed"}, 30.0)
+
+    assert known.same == "yes"
+    assert unknown.same == "not known"
+    assert "1 call not compared: AFTER's cannot be evaluated" in unknown.evidence
 
 
 @triton.jit
@@ -172,18 +211,12 @@ def _softmax(x, y, N, EDIT: tl.constexpr, BLOCK: tl.constexpr):
     ],
 )
 def test_a_user_is_told_whether_the_results_are_the_same(
-    tmp_path: Path, free_driver: object, kernel: Any, edit: str, word: str, evidence: str
+    trace_of: Make, kernel: Any, edit: str, word: str, evidence: str
 ) -> None:
-    sides = []
-    for name in ("none", edit):
-        x = tensor(4, 20, seed=1)
-        folder = tmp_path / str(len(sides))
-        with kvtrace.capture(folder):
-            kernel[(4,)](x, x.clone(), 20, EDIT=name, BLOCK=32)
-        trace = open_trace(folder)
-        sides.append(Selection(trace, trace.runs))
+    before, after = (selected(trace_of(kernel, 20, EDIT=name, BLOCK=32)) for name in ("none", edit))
+    name = kernel.fn.__name__
 
-    (meaning,) = kernel_meanings(sides[0], sides[1], frozenset([kernel.fn.__name__]), 30.0)
+    (meaning,) = kernel_meanings(before, after, {name: name}, 30.0)
 
     assert meaning.same == word, meaning
     assert evidence in meaning.evidence
