@@ -2,11 +2,11 @@
 
 A rule is `findings.new`, `bounds.narrower`, `results` (changed kernels compute something else), or
 a figure and a bound: `registers>128` bounds what AFTER has, `registers>+8` and `registers>+10%` by
-how much it may have grown, `bytes<-1%` by how much it may have shrunk.
-`bytes/launch` and `flops/launch` compare launches of the same shapes and
-scalars, so they do not depend on how many launches there are. A change of time violates a rule
-where its interval excludes no change. A rule that ends in `?` is left out where its figure was not
-measured or judged; any other is then an error, since a gate must not pass what it did not check.
+how much it may have grown, `bytes<-1%` by how much it may have shrunk. `bytes/launch` and
+`flops/launch` compare launches of the same shapes and scalars, so they do not depend on how many
+launches there are. A change of time violates a rule where its interval excludes no change. A rule
+that ends in `?` is left out where its figure was not measured or judged; any other is then an
+error, since a gate must not pass what it did not check.
 """
 
 import re
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FINDINGS: Final = "findings.new"
 BOUNDS: Final = "bounds.narrower"
 RESULTS: Final = "results"
+_WITHOUT_BOUND: Final = (FINDINGS, BOUNDS, RESULTS)
 _Of = TypeVar("_Of")
 _Form = Callable[[float | None], str]
 
@@ -64,7 +65,7 @@ _PER_LAUNCH: Final[Mapping[str, tuple[Literal["bytes", "flops"], _Form]]] = {
     "bytes/launch": ("bytes", size),
     "flops/launch": ("flops", count),
 }
-_KNOWN: Final = (FINDINGS, BOUNDS, RESULTS, *OF_VARIANTS, *OF_KERNELS, *_PER_LAUNCH)
+_KNOWN: Final = (*_WITHOUT_BOUND, *OF_VARIANTS, *OF_KERNELS, *_PER_LAUNCH)
 #: Figures whose growth is compared with what chance allows, and the kind of time that they are.
 _TIMES: Final = {"time": "device", "host": "host"}
 
@@ -305,7 +306,7 @@ def _rule(text: str) -> Rule:
         raise BadSetting(
             f"--fail-on {text!r} is not a rule; one is of {known}, as spills>0 or bytes>+1%."
         )
-    if (found["figure"] in (FINDINGS, BOUNDS, RESULTS)) != (found["sign"] is None):
+    if (found["figure"] in _WITHOUT_BOUND) != (found["sign"] is None):
         raise BadSetting(
             f"--fail-on {text!r} is not a rule: {FINDINGS}, {BOUNDS} and {RESULTS} have no bound, "
             "and any other figure needs one, as registers>+10%."

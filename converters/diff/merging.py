@@ -8,12 +8,8 @@ change has to be faster is for a rule to say (`time>+0%`).
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kvtrace.converters.diff.gate import Gate
-from kvtrace.converters.diff.model import (
-    Answer,
-    Difference,
-    KernelMeaning,
-)
+from kvtrace.converters.diff.gate import FINDINGS, RESULTS, Gate
+from kvtrace.converters.diff.model import Answer, Difference, KernelMeaning
 from kvtrace.converters.diff.words import meaning_subject
 from kvtrace.text import duration, plural
 
@@ -25,12 +21,20 @@ _BIT_FOR_BIT: Final = ("same", "equal")
 
 
 def merge_answers(difference: Difference, gate: Gate | None = None) -> tuple[Answer, ...]:
-    """Return the answers to "faster", "same results", "safe" and "merge", in this order."""
-    results, safety = same_results(difference), _safety(difference)
+    """Answer "faster", "same results", "safe" and "merge", in this order.
+
+    Args:
+        difference: What differs.
+        gate: Rules that were judged; it is given the answer to "same results", too.
+
+    """
+    results, safety = _same_results(difference), _safety(difference)
+    if gate is not None:
+        gate.compare_results(results)
     return (_speed(difference), results, safety, _merge(results, safety, gate))
 
 
-def same_results(difference: Difference) -> Answer:
+def _same_results(difference: Difference) -> Answer:
     """Answer whether every kernel that both sides launched computes what it did.
 
     What changed kernels mean decides; digests of results, where both sides have them, can only
@@ -45,16 +49,16 @@ def same_results(difference: Difference) -> Answer:
         return Answer(question, "no", f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}")
     if not difference.before.kernels or not difference.after.kernels:
         return Answer(question, "not known", "a side has no kernel", "record it again")
-    open_ = [each for each in meanings or () if each.same == "not known"]
+    unknown = [each for each in meanings or () if each.same == "not known"]
     if changed and meanings is None:
         return Answer(
             question, "not known", f"{plural(len(changed), 'changed kernel')} not compared",
             "give --meaning a number of seconds",
         )  # fmt: skip
-    if open_:
-        more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
+    if unknown:
+        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         return Answer(
-            question, "not known", f"{meaning_subject(open_[0])}: {open_[0].evidence}{more}",
+            question, "not known", f"{meaning_subject(unknown[0])}: {unknown[0].evidence}{more}",
             "record both with KVTRACE_CHECK=digest, or judge the kernel with kvtrace judge",
         )  # fmt: skip
     alone = [kernel.name for kernel in difference.kernels if kernel.status != "changed"]
@@ -76,10 +80,9 @@ def same_results(difference: Difference) -> Answer:
 def _kept(meanings: Sequence[KernelMeaning], difference: Difference, *, exactly: bool) -> str:
     if not meanings:
         return f"no code or argument of {plural(difference.same_kernels, 'kernel')} changed"
-    outputs = plural(len(meanings), "output")
     kernels = plural(len({each.kernel for each in meanings}), "changed kernel")
     how = "bit for bit" if exactly else "up to rounding"
-    return f"{outputs} of {kernels} equal {how}, by IR, at the recorded sizes"
+    return f"results of {kernels} are equal {how}, by IR, at the recorded sizes"
 
 
 def _safety(difference: Difference) -> Answer:
@@ -144,16 +147,15 @@ def _merge(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
     if gate is not None:
         reasons += [gate.problem] if gate.problem else []
         violated = dict.fromkeys(failure.rule for failure in gate.failures)
-        named = [rule for rule in violated if rule.rstrip("?") not in ("results", "findings.new")]
+        named = [rule for rule in violated if rule.rstrip("?") not in (RESULTS, FINDINGS)]
         reasons += [f"{rule} is violated" for rule in named]
     if reasons:
         return Answer(question, "no", "; ".join(reasons))
-    left = [each for each in (results, safety) if each.word == "not known"]
-    missing = gate.missing() if gate is not None else []
-    if left or missing:
-        told = [f"{_OPEN[each.question]} is not known" for each in left]
-        told += [f"{rule} cannot be judged" for rule in missing]
-        return Answer(question, "not known", "; ".join(told))
+    unanswered = [each for each in (results, safety) if each.word == "not known"]
+    reasons = [f"{_OPEN[each.question]} is not known" for each in unanswered]
+    reasons += [f"{rule} cannot be judged" for rule in (gate.missing() if gate else ())]
+    if reasons:
+        return Answer(question, "not known", "; ".join(reasons))
     return Answer(question, "yes", "the same results, no new violation")
 
 

@@ -402,6 +402,11 @@ class Difference:
     meanings: tuple[KernelMeaning, ...] | None = None
     answers: tuple[Answer, ...] = ()
 
+    def stops_merge(self, *, strict: bool = False) -> bool:
+        """Return whether *Merge?* is no; with `strict`, whether it is anything but yes."""
+        word = self.answers[-1].word
+        return word == "no" or (strict and word == "not known")
+
     @property
     def empty(self) -> bool:
         """Whether the sides are the same except for times, ids, addresses and context."""

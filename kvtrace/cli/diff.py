@@ -132,7 +132,6 @@ def command(
     from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
-    from kvtrace.converters.diff.meanings import MEANING_SECONDS
     from kvtrace.converters.diff.outputs import Outputs, write_outputs
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
@@ -152,7 +151,7 @@ def command(
         time_threshold=threshold,
         gate=gate,
         conditions=conditions_of(sides) if generic or gate.wants_bounds else None,
-        meaning=MEANING_SECONDS if meaning is None else meaning,
+        meaning=meaning,
     )
     lines = write_outputs(
         difference, outputs, sides, gate=gate, verbose=verbose, full=full, width=terminal_width(),
@@ -161,9 +160,8 @@ def command(
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     if complaint := gate.complaint():
         raise BadSetting(complaint)
-    merge = difference.answers[-1].word
-    stopped = merge == "no" or (strict and merge != "yes")
-    return int(stopped or bool(gate.failures) or (exit_code and not difference.empty))
+    stopped = difference.stops_merge(strict=strict)
+    return int(stopped or (exit_code and not difference.empty))
 
 
 def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:

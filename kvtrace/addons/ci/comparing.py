@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 from kvtrace import __version__
 from kvtrace.converters.diff import Difference, compare
 from kvtrace.converters.diff.gate import Gate, read_rules
-from kvtrace.converters.diff.meanings import MEANING_SECONDS
-from kvtrace.converters.diff.model import Word
 from kvtrace.converters.diff.outputs import Outputs, write_outputs
 from kvtrace.converters.findings import read_findings, sarif, without_proven
 from kvtrace.converters.output import whole_file
@@ -58,11 +56,6 @@ class Comparison:
         return bool(self.gate.failures)
 
     @property
-    def merge(self) -> Word:
-        """Whether it may be merged."""
-        return self.difference.answers[-1].word
-
-    @property
     def headline(self) -> str:
         """One line: the first rule that is violated and by what, or that none is."""
         if not self.broken:
@@ -79,7 +72,7 @@ def compared(
     labels: tuple[str, str],
     rules: Sequence[str],
     analyses: Analyses,
-    *, problem: str | None = None, meaning: float = MEANING_SECONDS,
+    *, problem: str | None = None, meaning: float | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare two selections and judge what the second has.
 

@@ -85,7 +85,6 @@ def command(
     from kvtrace.addons.ci.comparing import DEFAULT_RULES, write_sarif
     from kvtrace.addons.ci.recording import record_program
     from kvtrace.converters.diff.gate import project_rules, read_rules
-    from kvtrace.converters.diff.meanings import MEANING_SECONDS
     from kvtrace.converters.diff.outputs import Outputs
 
     rules = (project_rules() or list(DEFAULT_RULES)) if fail_on is None else fail_on
@@ -107,10 +106,9 @@ def command(
         if sarif is not None:
             write_sarif(recorded.selection, sarif, say)
         keeps = save and not recorded.exit_code
-        seconds = MEANING_SECONDS if meaning is None else meaning
         code = _judge(
             recorded.selection, against, rules, outputs, recorded.exit_code, keeps=keeps,
-            meaning=seconds, strict=strict,
+            meaning=meaning, strict=strict,
         )  # fmt: skip
         if keeps:
             _save(against, recorded.selection)
@@ -125,7 +123,7 @@ def command(
 
 def _judge(
     after: Selection, against: str, rules: list[str], outputs: Outputs, ended: int, *, keeps: bool,
-    meaning: float, strict: bool,
+    meaning: float | None, strict: bool,
 ) -> int:  # fmt: skip
     """Compare runs with the baseline; return the exit code that their kernels deserve.
 
@@ -163,7 +161,7 @@ def _judge(
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     if complaint := found.gate.complaint():
         return complain(complaint)
-    return int(found.broken or found.merge == "no" or (strict and found.merge != "yes"))
+    return int(found.difference.stops_merge(strict=strict))
 
 
 def _save(name: str, selection: Selection) -> None:
