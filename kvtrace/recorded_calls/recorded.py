@@ -284,7 +284,7 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
     if text is None and kernel["origin"] == GLUON:
         raise CannotReplay(not_evaluated(kernel["name"] or "?"))
     if text is None:
-        raise CannotReplay(f"kernel {kernel['name']} was recorded without its generic TTIR")
+        raise CannotReplay("its generic TTIR was not recorded")
     return module_defined_in(text, kernel["file"], kernel["target"] or "")
 
 
@@ -300,7 +300,7 @@ def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:
     try:
         return None if content is None else content.decode()
     except UnicodeDecodeError as error:
-        raise CannotReplay(f"the {name} of kernel {kernel['name']} is not text") from error
+        raise CannotReplay(f"its {name} is not text") from error
 
 
 def _arguments(

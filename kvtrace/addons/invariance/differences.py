@@ -69,7 +69,7 @@ def kernel_meanings(
         else:
             meanings |= dict.fromkeys(_meanings(pair.before, pair.after))
     for (kernel, why), count in uncompared.items():
-        text = f"{plural(count, 'call')} not compared: {why}"
+        text = f"{plural(count, 'call')} not compared: {why.removesuffix('.')}"
         meanings[KernelMeaning(kernel, None, "unknown", f"unknown: {text}", evidence=text)] = None
     return tuple(meanings)
 

@@ -233,7 +233,7 @@ def _is_violation(
     """Return whether two values on further inputs are other results, whatever random numbers gave.
 
     A `witness` on random numbers that may be a rounding is replaced by one that is none; of
-    formulas that differ any is one; of formulas that are equal but for roundings few are.
+    formulas that differ any is one; of formulas that are equal except for roundings few are.
     """
     if comparison.relation != "different":
         return _is_no_rounding(more, inputs)
