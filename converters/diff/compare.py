@@ -106,9 +106,12 @@ def compare(
     ]
     kernels += [_whole_kernel("added", b.kernels[key]) for key in added]
     notes: list[str] = []
+    other_code: set[KernelKey] = set()
     for keys in matched:
         found = _kernel(pairing, *keys, times, notes)
         if found is not None:
+            if found.has_other_code:
+                other_code.add(keys[1])
             kernels.append(replace(found, similarity=alike.get(keys[1])))
     old_names = {pair.after[1]: pair.before[1] for pair in renamed}
     changed = [kernel.name for kernel in kernels if kernel.status == "changed"]
@@ -125,7 +128,7 @@ def compare(
             gate.compare_times(time.name, time.compared)
     order = order_note(a, b, matched)
     notes += [order] if order else []
-    given = (compared(a, b, matched) for _, compared in registry.loaded("diff_results"))
+    given = (compared(a, b, matched, other_code) for _, compared in registry.loaded("diff_results"))
     results = next((each for each in given if each is not None), None)
     difference = Difference(
         before=side_of(a, judged[0]),

@@ -210,6 +210,14 @@ class KernelDifference:
     similarity: float | None = None
     figures: tuple[Figure, ...] = ()
 
+    @property
+    def has_other_code(self) -> bool:
+        """Whether its source, its variants, their options or any stage of them differ."""
+        return self.source is not None or any(
+            variant.status != "changed" or variant.changes or variant.code or variant.stages
+            for variant in self.variants
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class BoundChange:

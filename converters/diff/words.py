@@ -74,6 +74,11 @@ def results_lines(d: Difference) -> list[str]:
         return [said, *results.unlike]
     after = results.differing - 1
     lines = [f"{compared}: {results.differing:,} differ", results.first.why]
+    lines += [
+        f"{meaning_subject(each)}, by IR: {each.evidence}"
+        for each in d.meanings or ()
+        if each.kernel == results.first.kernel and results.first.inputs is not False
+    ]
     if after:
         lines.append(f"{plural(after, 'launch')} with other results after it")
     return [*lines, *results.unlike]

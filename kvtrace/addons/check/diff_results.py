@@ -1,11 +1,12 @@
 """Which launch first has another result: digests of both sides, launch by launch.
 
 Launches are paired by kernel and order, those of autotuners left out; their storages are compared
-where the arguments are alike. If what a launch read was equal, its kernel itself is not
-deterministic, and its IR may say why. If not, something upstream differs that has no digest.
+where the arguments are alike. If what a launch read differs, something upstream does that has no
+digest. If it is equal, the first suspect is a change of its code, scalars or grid. Only a kernel
+without any is not deterministic, and its IR may say why.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ from kvtrace.ir.unordered import unordered
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run
 
+_GRID: Final = ("grid_x", "grid_y", "grid_z")
 _ALIKE: Final = ("dtype", "shape", "strides", "offset_bytes", "storage_bytes")
 _AFTER: Final = "after"
 
@@ -36,15 +38,27 @@ class _Launch:
     seq: int
     kernel: Mapping[str, Any]
     args: Sequence[Mapping[str, Any]]
+    grid: tuple[int | None, ...]
     digests: _Digests
 
 
 def result_differences(
-    before: Snapshot, after: Snapshot, matched: Sequence[tuple[KernelKey, KernelKey]]
+    before: Snapshot,
+    after: Snapshot,
+    matched: Sequence[tuple[KernelKey, KernelKey]],
+    changed: Container[KernelKey],
 ) -> Results | None:
-    """Compare the launches of two sides, run by run; None where a side has no digests."""
+    """Compare the launches of two sides, run by run; None where a side has no digests.
+
+    Args:
+        before: The one side.
+        after: The other.
+        matched: Kernels of both.
+        changed: Those of AFTER that have other code or options than in BEFORE.
+
+    """
     found = [
-        _of_runs(before, after, runs, matched)
+        _of_runs(before, after, runs, matched, changed)
         for runs in zip(before.runs, after.runs, strict=False)
     ]
     results = [each for each in found if each is not None]
@@ -67,6 +81,7 @@ def _of_runs(
     after: Snapshot,
     runs: tuple["Run", "Run"],
     matched: Sequence[tuple[KernelKey, KernelKey]],
+    changed: Container[KernelKey],
 ) -> Results | None:
     sides = _launches(before, runs[0]), _launches(after, runs[1])
     if not all(sides):
@@ -90,7 +105,7 @@ def _of_runs(
         compared=len(pairs),
         unpaired=(left[0] - len(pairs), left[1] - len(pairs)),
         differing=len(differing),
-        first=None if first is None else _told(*first, after),
+        first=None if first is None else _told(*first, after, changed),
         unlike=tuple(unlike),
     )
 
@@ -115,7 +130,9 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
     }
     calls = {
         row["call_id"]: row
-        for row in side.trace.table("calls", (run,), ["call_id", "kernel_id", "args"]).to_pylist()
+        for row in side.trace.table(
+            "calls", (run,), ["call_id", "kernel_id", "args", *_GRID]
+        ).to_pylist()
     }
     found: dict[KernelKey, list[_Launch]] = {}
     for (seq, call_id), digests in sorted(by_launch.items()):
@@ -124,7 +141,7 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
         if call is None or kernel is None:
             continue
         found.setdefault(key_of(kernel), []).append(
-            _Launch(seq, kernel, call["args"] or (), digests)
+            _Launch(seq, kernel, call["args"] or (), tuple(call[name] for name in _GRID), digests)
         )
     return found
 
@@ -148,7 +165,9 @@ def _differing(a: _Launch, b: _Launch, *, after: bool) -> list[int]:
     ]
 
 
-def _told(a: _Launch, b: _Launch, order: int, side: Snapshot) -> DifferentResult:
+def _told(
+    a: _Launch, b: _Launch, order: int, side: Snapshot, changed: Container[KernelKey]
+) -> DifferentResult:
     outputs, inputs = (
         tuple(str(b.args[arg]["name"]) for arg in _differing(a, b, after=after))
         for after in (True, False)
@@ -169,8 +188,22 @@ def _told(a: _Launch, b: _Launch, order: int, side: Snapshot) -> DifferentResult
         sampled=sampled,
         inputs_differing=inputs,
         causes=causes,
-        why=_why(b, order, outputs, inputs, equal, sampled, causes),
+        why=_why(b, order, outputs, inputs, equal, sampled, causes, _changes(a, b, changed)),
     )
+
+
+def _changes(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
+    """Return what of a launch was changed except what is in memory; empty where nothing was."""
+    changes = ["its code was changed"] if key_of(b.kernel) in changed else []
+    scalars = [
+        f"{theirs['name']} is {theirs['scalar']}, was {mine['scalar']}"
+        for mine, theirs in zip(a.args, b.args, strict=False)
+        if theirs["scalar"] != mine["scalar"]
+    ]
+    changes += [f"its argument {text}" for text in scalars]
+    if a.grid != b.grid:
+        changes.append(f"its grid is {b.grid}, was {a.grid}")
+    return ", ".join(changes)
 
 
 def _why(
@@ -181,6 +214,7 @@ def _why(
     equal: bool | None,
     sampled: int,
     causes: Sequence[str],
+    changes: str,
 ) -> str:
     name = f"launch {order} of {launch.kernel['name']} is the first with another result"
     name = f"{name} ({', '.join(outputs)})"
@@ -191,6 +225,9 @@ def _why(
             "host"
         )
     some = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
+    if changes:
+        read = f"what it read was equal{some}" if equal else "of what it read nothing is known"
+        return f"{name}: {changes}; {read}"
     told = f"{name}, though what it read was equal{some}: the kernel is not deterministic"
     if equal is None:
         told = f"{name}; of what it read nothing is known"

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import __version__
 from kvtrace.converters.diff import Difference, compare
 from kvtrace.converters.diff.gate import Gate, read_rules
+from kvtrace.converters.diff.model import Answer
 from kvtrace.converters.diff.outputs import Outputs, write_outputs
 from kvtrace.converters.findings import read_findings, sarif, without_proven
 from kvtrace.converters.output import whole_file
@@ -114,8 +115,14 @@ def comparison_text(
     )  # fmt: skip
 
 
-def write_sarif(after: Selection, path: Path, tell: Tell) -> None:
+def write_sarif(after: Selection, answers: Sequence[Answer], path: Path, tell: Tell) -> None:
     """Write the findings of runs, as services that scan code read them.
+
+    Args:
+        after: The runs.
+        answers: Whether they may be merged: the log's property `answers`.
+        path: The file.
+        tell: Is given the line that says that it was written.
 
     Raises:
         BadSetting: the file cannot be written.
@@ -123,6 +130,9 @@ def write_sarif(after: Selection, path: Path, tell: Tell) -> None:
     """
     findings = without_proven(read_findings(after.trace, after.runs))
     root = after.runs[0].git_root if after.runs else None
+    log = sarif(findings, __version__, root=root)
+    if answers:
+        log["properties"] = {"answers": [asdict(answer) for answer in answers]}
     with whole_file(path) as file:
-        file.write(json.dumps(sarif(findings, __version__, root=root), indent=2).encode() + b"\n")
+        file.write(json.dumps(log, indent=2).encode() + b"\n")
     tell(f"wrote {path}")

@@ -104,6 +104,40 @@ def test_a_kernel_without_any_order_is_said_to_have_none(plain, tmp_path, monkey
     assert "Nothing in its IR depends on the order of programs" in first.why
 
 
+@triton.jit
+def _scaled(x, out, factor, n, TWICE: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n, other=0.0) * factor
+    tl.store(out + at, value * 2 if TWICE else value, mask=at < n)
+
+
+def _recorded_scaled(out, factor=0.5, *, twice=False):
+    x = torch.arange(1.0, 301)
+    with kvtrace.capture(out, check="digest"):
+        _scaled[(2,)](x, torch.zeros(300), factor, 300, TWICE=twice, BLOCK=256)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("factor", "twice", "cause"),
+    [
+        (0.25, False, "its argument factor is 0.25, was 0.5"),
+        (0.5, True, "its code was changed"),
+    ],
+)
+def test_a_changed_kernel_is_not_called_nondeterministic(tmp_path, factor, twice, cause):
+    sides = _recorded_scaled(tmp_path / "a"), _recorded_scaled(tmp_path / "b", factor, twice=twice)
+
+    found = difference(*sides)
+    text = " ".join(" ".join(headline_text(found, width=200)).split())
+
+    assert cause in found.results.first.why
+    assert "what it read was equal" in found.results.first.why
+    assert "deterministic" not in text
+    assert "_scaled, out, by IR: element" in text
+    assert found.answers[1].word == "no"
+
+
 def plant_in(monkeypatch, name, launch):
     """Have one launch of a kernel store another number than its IR says, as a device could."""
     from kvtrace.backends.triton import evaluating_launcher

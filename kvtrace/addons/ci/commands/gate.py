@@ -19,6 +19,7 @@ from kvtrace.cli.options import (
 from kvtrace.cli.parsing import Argument, Option
 
 if TYPE_CHECKING:
+    from kvtrace.converters.diff.model import Answer
     from kvtrace.converters.diff.outputs import Outputs
     from kvtrace.schema.trace import Selection
 
@@ -103,13 +104,13 @@ def command(
     else:
         for line in look(recorded.selection):
             complain(line)
-        if sarif is not None:
-            write_sarif(recorded.selection, sarif, say)
         keeps = save and not recorded.exit_code
-        code = _judge(
+        code, answers = _judge(
             recorded.selection, against, rules, outputs, recorded.exit_code, keeps=keeps,
             meaning=meaning, strict=strict,
         )  # fmt: skip
+        if sarif is not None:
+            write_sarif(recorded.selection, answers, sarif, say)
         if keeps:
             _save(against, recorded.selection)
     if recorded.exit_code:
@@ -124,8 +125,8 @@ def command(
 def _judge(
     after: Selection, against: str, rules: list[str], outputs: Outputs, ended: int, *, keeps: bool,
     meaning: float | None, strict: bool,
-) -> int:  # fmt: skip
-    """Compare runs with the baseline; return the exit code that their kernels deserve.
+) -> tuple[int, tuple[Answer, ...]]:  # fmt: skip
+    """Compare runs with the baseline; return the exit code, and whether they may be merged.
 
     Args:
         after: The runs.
@@ -149,8 +150,8 @@ def _judge(
                 complain(f"--{each.name} is not written: there is nothing to compare with.")
         if keeps:
             say(f"there was no baseline {against}, so nothing is compared")
-            return 0
-        return complain(no_baseline(against))
+            return 0, ()
+        return complain(no_baseline(against)), ()
     labels = (f"baseline {against}", str(after.trace.path))
     problem = f"the program failed with exit code {ended}" if ended else None
     found = compared(
@@ -159,9 +160,10 @@ def _judge(
     tell = complain if outputs.printed else say
     lines = comparison_text(found, terminal_width(), outputs, tell)
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
+    difference = found.difference
     if complaint := found.gate.complaint():
-        return complain(complaint)
-    return int(found.difference.stops_merge(strict=strict))
+        return complain(complaint), difference.answers
+    return int(difference.stops_merge(strict=strict)), difference.answers
 
 
 def _save(name: str, selection: Selection) -> None:

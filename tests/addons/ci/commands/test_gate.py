@@ -70,7 +70,11 @@ def test_a_defect_fails_it_in_every_form(baseline, capsys):
     assert "<!doctype html>" in (baseline / "g.html").read_text()[:100].lower()
     (first, *_) = json.loads((baseline / "g.json").read_text())["gate"]["failures"]
     assert (first["rule"], first["what"]) == ("findings.new", "add")
-    results = json.loads((baseline / "g.sarif").read_text())["runs"][0]["results"]
+    log = json.loads((baseline / "g.sarif").read_text())
+    results = log["runs"][0]["results"]
+    answers = json.loads((baseline / "g.json").read_text())["answers"]
+    assert log["properties"]["answers"] == answers
+    assert answers[-1]["word"] == "no"
     assert "out-of-bounds" in {result["ruleId"] for result in results}
     assert "out-of-bounds" in ET.tostring(ET.parse(baseline / "g.xml").getroot(), "unicode")
 
