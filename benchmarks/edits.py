@@ -217,6 +217,7 @@ def _module(name: str, folder: Path, edit: Edit | None) -> Iterator[ModuleType]:
         copied.loader.exec_module(module)
         yield module
     finally:
+        del sys.modules[full]
         if before is not None:
             sys.modules[full] = before
 
@@ -242,7 +243,7 @@ def answer(before: Selection, after: Selection) -> tuple[str, str]:
         for side in (before, after)
         for each in side.trace.table("kernels").select(["name"]).to_pylist()
     }
-    meanings = kernel_meanings(before, after, frozenset(kernels), _SECONDS)
+    meanings = kernel_meanings(before, after, {name: name for name in kernels}, _SECONDS)
     for word in ("no", "not known"):
         found = [each for each in meanings if each.same == word]
         if found:
@@ -251,7 +252,7 @@ def answer(before: Selection, after: Selection) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Print a row for each edit, and how many of each kind were answered how."""
+    """Print a row for each edit, and for each kind how many edits got each answer."""
     asked = sys.argv[1:]
     tally: Counter[tuple[str, str]] = Counter()
     seconds = 0.0
