@@ -427,8 +427,8 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
             )
         if spooled_runs(folder):
             raise EmptyTrace(
-                f"{folder} has only what processes left that were killed after their first "
-                f"launches; kvtrace trace recover {folder} makes runs of it"
+                f"{folder} has only what processes left that still run or were killed soon after "
+                f"their first launches; kvtrace trace recover {folder} makes runs of the latter"
             )
         raise EmptyTrace(
             f"{folder} holds no recorded run; record one with KVTRACE={folder} python program.py"

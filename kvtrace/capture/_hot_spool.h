@@ -209,11 +209,19 @@ static void *spool_work(void *given) {
 
 /* ---- the recorder's part ---------------------------------------------------------------------- */
 
+/* Adds a frame of JSON. Holds the lock, or nobody else has the spool yet. */
+static void spool_put(struct spool *spool, const char *bytes, size_t count) {
+  char *room = spool_room(spool, count);
+  if (!room) return;
+  memcpy(room, bytes, count);
+  frame_end(room, FRAME_JSON, count);
+}
+
 static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   recorder *self = (recorder *)object;
-  const char *folder;
-  Py_ssize_t length;
-  if (!PyArg_ParseTuple(args, "y#:spool_begin", &folder, &length)) return NULL;
+  const char *folder, *first; /* the first frame is in the first write: it says whose spool it is */
+  Py_ssize_t length, count;
+  if (!PyArg_ParseTuple(args, "y#y#:spool_begin", &folder, &length, &first, &count)) return NULL;
   if (own_spool(self) || memchr(folder, 0, (size_t)length)) Py_RETURN_FALSE;
   struct spool *spool = calloc(1, sizeof *spool + (size_t)length + 1);
   if (!spool) return PyErr_NoMemory();
@@ -227,10 +235,12 @@ static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   spool->owner = self;
   spool->process = getpid();
   spool->holders = 2;
+  spool_put(spool, first, (size_t)count);
   self->drained = 0;
   self->spool = spool;
   if (start_thread(spool_work, spool)) {
     self->spool = NULL;
+    free(spool->files[0].bytes);
     free(spool);
     Py_RETURN_FALSE;
   }
@@ -244,11 +254,7 @@ static PyObject *recorder_spool_add(PyObject *object, PyObject *content) {
   if (PyBytes_AsStringAndSize(content, &bytes, &count)) return NULL;
   if (!own_spool(self)) Py_RETURN_NONE;
   pthread_mutex_lock(&self->spool->lock);
-  char *room = spool_room(self->spool, (size_t)count);
-  if (room) {
-    memcpy(room, bytes, (size_t)count);
-    frame_end(room, FRAME_JSON, (size_t)count);
-  }
+  spool_put(self->spool, bytes, (size_t)count);
   pthread_mutex_unlock(&self->spool->lock);
   Py_RETURN_NONE;
 }

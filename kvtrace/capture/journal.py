@@ -133,7 +133,8 @@ class Journal:
         self._last_exit = 0
         self._closing = False
         self.overhead = Overhead(recorder)
-        self.spool = Spool(recorder, out, run_id)
+        of_host = {"run_id": run_id, "host": platform.node()}
+        self.spool = Spool(recorder, out, run_id, of_host | self._facts | process_facts())
         self._spooled = 0  # so much had been submitted when the spool was switched
         self._context: dict[str, Any] = {}
         self.listeners: list[Listener] = []
@@ -146,8 +147,6 @@ class Journal:
 
     def start(self) -> None:
         """Start the thread; the files appear soon after."""
-        of_host = {"run_id": self.run_id, "host": platform.node()}
-        self.spool.add("runs", of_host | self._facts | process_facts())
         try:
             self._thread.start()
         except RuntimeError:
@@ -277,8 +276,8 @@ class Journal:
                 self._lose_waiting()
                 return
             if not self.spool.switched:
-                self._spooled = self._taken + len(self._waiting)
                 self.spool.switch()
+                self._spooled = self._taken + len(self._waiting)  # all that the former file has
             self._take_waiting(end)
             self._open()
             self._take_launches()

@@ -360,9 +360,9 @@ class Session:
         if journal is None:
             journal = self._open()
         if not journal.ended:
+            journal.submit(write)  # first: a round empties the spool of what came before it
             if spooled is not None:
                 journal.spool.add(*spooled)
-            journal.submit(write)
 
     def _open(self) -> Journal:
         with self._lock:

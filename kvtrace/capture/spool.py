@@ -24,11 +24,13 @@ _encoded: Final = json.JSONEncoder(default=str, skipkeys=True).encode
 class Spool:
     """The spool of one run. Its methods may be called from any thread, and write nothing there."""
 
-    def __init__(self, recorder: Recorder, out: str, run_id: str) -> None:
-        """Begin to spool the recorder's launches, where the recorder can."""
+    def __init__(self, recorder: Recorder, out: str, run_id: str, run: Mapping[str, Any]) -> None:
+        """Begin to spool the recorder's launches, where the recorder can; first of all the run."""
         self._folder = spool_folder(Path(os.path.abspath(out)), run_id)  # noqa: PTH100 - not resolved
         self._native: Any = recorder if hasattr(recorder, "spool_begin") else None
-        if self._native is not None and not self._native.spool_begin(os.fsencode(self._folder)):
+        if self._native is not None and not self._native.spool_begin(
+            os.fsencode(self._folder), _frame("runs", run)
+        ):
             self._native = None
         #: A round has switched files, and what came before that is not all in the journal yet.
         self.switched = False
@@ -36,7 +38,7 @@ class Spool:
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         """Add what is known of a row so far; a later one of the same id completes it."""
         if self._native is not None:
-            self._native.spool_add(_encoded((table, row)).encode())
+            self._native.spool_add(_frame(table, row))
 
     def add_artifact(self, sha256: str, kind: str, content: bytes) -> None:
         """Add an artifact, whose content the journal has yet to compress."""
@@ -65,3 +67,7 @@ class Spool:
     def remove(self) -> None:
         """Remove the files of an ended spool whose run has no journal."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _frame(table: str, row: Mapping[str, Any]) -> bytes:
+    return _encoded((table, row)).encode()

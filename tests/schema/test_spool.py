@@ -13,6 +13,7 @@ from kvtrace.schema.errors import EmptyTrace, KvtraceError
 from kvtrace.schema.layout import spooled_runs
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.spool import spool_folder
+from kvtrace.schema.spooled import read_spool
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 
@@ -47,9 +48,9 @@ launch(5000)
 """  # noqa: E501
 
 
-def run(out, then="die()"):
+def run(out, then="die()", program=PROGRAM):
     return subprocess.run(
-        [sys.executable, "-c", f"{PROGRAM}{then}", out], cwd=ROOT, capture_output=True, text=True,
+        [sys.executable, "-c", f"{program}{then}", out], cwd=ROOT, capture_output=True, text=True,
         timeout=120,
     )  # fmt: skip
 
@@ -104,6 +105,91 @@ def test_what_the_journal_has_is_not_taken_in_again(tmp_path):
     assert numbers == list(range(5109))
     assert open_trace(out).table("kernels").num_rows == 3
     assert validate(out) == []
+
+
+#: Moments of a round of the journal: before or after a method of one of its parts.
+MOMENTS = [
+    ("journal.spool", "switch"),
+    ("journal", "_take_launches"),
+    ("journal._writer", "append"),
+    ("journal._writer", "flush"),
+    ("journal.spool", "empty"),
+]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("part", "method"), MOMENTS)
+def test_each_launch_is_there_once_whenever_a_round_was_killed(part, method, when, tmp_path):
+    then = f"""
+session.flush()
+launch(300)
+journal = session._journal
+done = {part}.{method}
+
+def dies(*given):
+    if {when!r} == "after":
+        done(*given)
+    launch(20)
+    die()
+
+{part}.{method} = dies
+session.flush()
+"""
+    done = run(tmp_path / "out", then)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+    recover(tmp_path / "out")
+
+    trace = open_trace(tmp_path / "out")
+    numbers = trace.table("launches", columns=["seq"]).column("seq").to_pylist()
+    assert numbers == list(range(5320))
+    assert validate(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("first", ["submit", "spool.add", "spool.switch"])
+def test_a_round_while_a_call_is_added_keeps_the_call(first, tmp_path):
+    then = f"""
+session.flush()
+journal = session._journal
+place = {"journal.spool" if "." in first else "journal"}
+method, flush = place.{first.rpartition(".")[2]}, session.flush
+done = []
+
+def late(*given):
+    if not done:
+        done.append(1)
+        {"launch(40)" if first == "spool.switch" else "flush()"}
+    method(*given)
+
+place.{first.rpartition(".")[2]} = late
+{"flush()" if first == "spool.switch" else "launch(40)"}
+die()
+"""
+    done = run(tmp_path / "out", then)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+    recover(tmp_path / "out")
+
+    trace = open_trace(tmp_path / "out")
+    assert trace.table("launches").num_rows == 5040
+    assert trace.table("calls").num_rows == 2
+    assert validate(tmp_path / "out") == []
+
+
+def test_the_first_write_says_whose_spool_it_is(tmp_path):
+    then = """
+from kvtrace.capture.spool import Spool
+Spool.add = lambda *_: None
+die()
+"""
+    program = PROGRAM.replace("launch(5000)\n", "")
+    run(tmp_path / "out", then, program)
+    assert not (tmp_path / "out").exists()  # nothing was launched
+
+    run(tmp_path / "out", f"{then.replace('die()', '')}launch(5000)\ndie()", program)
+
+    (run_id,) = spooled_runs(tmp_path / "out")
+    assert read_spool(tmp_path / "out", run_id).run["run_id"] == run_id
 
 
 def test_a_recovery_that_was_itself_killed_is_finished(copy, monkeypatch):
