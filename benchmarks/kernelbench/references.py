@@ -367,23 +367,33 @@ def min_wrong(x, inside, length):
 
 
 @triton.jit
+def _first_nan(x, inside, otherwise):
+    is_nan = tl.where(inside & (x != x), 1, 0)
+    return tl.where(tl.max(is_nan, axis=0) == 1, tl.argmax(is_nan, axis=0), otherwise)
+
+
+@triton.jit
 def argmax_of(x, inside, length):
-    return tl.argmax(tl.where(inside, x, float("-inf")), axis=0).to(tl.int64)
+    extreme = tl.argmax(tl.where(inside, x, float("-inf")), axis=0)
+    return _first_nan(x, inside, extreme).to(tl.int64)
 
 
 @triton.jit
 def argmax_wrong(x, inside, length):
-    return tl.argmax(tl.where(inside, x, 0.0), axis=0).to(tl.int64)
+    extreme = tl.argmax(tl.where(inside, x, 0.0), axis=0)
+    return _first_nan(x, inside, extreme).to(tl.int64)
 
 
 @triton.jit
 def argmin_of(x, inside, length):
-    return tl.argmin(tl.where(inside, x, float("inf")), axis=0).to(tl.int64)
+    extreme = tl.argmin(tl.where(inside, x, float("inf")), axis=0)
+    return _first_nan(x, inside, extreme).to(tl.int64)
 
 
 @triton.jit
 def argmin_wrong(x, inside, length):
-    return tl.argmin(tl.where(inside, x, 0.0), axis=0).to(tl.int64)
+    extreme = tl.argmin(tl.where(inside, x, 0.0), axis=0)
+    return _first_nan(x, inside, extreme).to(tl.int64)
 
 
 @triton.jit

@@ -51,12 +51,17 @@ EXPLAINED: Final = (
     Explained(
         (
             "liger: cross_entropy", "liger: fused_add_rms_norm", "liger: rms_norm",
-            "liger: swiglu",
+            "liger: swiglu", "fla: causal_conv1d", "fla: chunk_delta_rule",
+            "fla: cross_entropy_loss", "fla: rms_norm_gated", "fla: solve_tril_varlen",
+            "fla: swiglu", "fla: token_shift",
         ), "flops elementwise", (3, 8),
         "-x is arith.negf, which only turns a sign, and no longer a subtraction from 0",
     ),
     Explained(
-        ("within: a counter updated atomically and loaded plainly",), "race-within-program",
+        (
+            "within: a counter updated atomically and loaded plainly",
+            "within: zeroed, then added to by other lanes",
+        ), "race-within-program",
         (3, 9), "an atomic that acquires and releases is compiled with a barrier on either side",
     ),
 )  # fmt: skip
