@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -119,16 +119,15 @@ class LaunchPair:
             )
         if equal.all():
             return OutputAnswer("yes", count, equal=True)
-        values = held[0].values[lanes], held[1].values[lanes]
+        values = held[0].numbers[lanes], held[1].numbers[lanes]
         if not self._holds_floats(place):
             return self._of_other_bits(place, equal, values, lanes)
+        was, is_now = (each.astype(np.float64) for each in values)
         exact = self._exactly_before.of(place, lanes)
         there = self._before_on_after.of(place, lanes)
         element = self._tensor(0, place).element
-        within = (
-            (np.isnan(values[0]) & np.isnan(values[1]))
-            | _is_within(values[0], exact, element) & _is_within(values[1], there, element)
-        ) | equal
+        within = _is_within(was, exact, element) & _is_within(is_now, there, element)
+        within |= equal | (np.isnan(was) & np.isnan(is_now))
         if within.all():
             return OutputAnswer("yes", count)
         return self._beyond(place, ~within, values, lanes, floats=True)
@@ -136,7 +135,7 @@ class LaunchPair:
     # -- elements that BEFORE's bound does not decide ---------------------------------------------
 
     def _of_other_bits(
-        self, place: int, equal: _Lanes, values: tuple[Numbers, Numbers], lanes: _Lanes
+        self, place: int, equal: _Lanes, values: tuple[NDArray[Any], NDArray[Any]], lanes: _Lanes
     ) -> OutputAnswer:
         """Compare what is no float, or is stored as another type than its tensor has."""
         sides = self._tensor(0, place).element, self._tensor(1, place).element
@@ -145,7 +144,7 @@ class LaunchPair:
         return self._undecided(~equal)
 
     def _beyond(
-        self, place: int, left: _Lanes, values: tuple[Numbers, Numbers], lanes: _Lanes, *,
+        self, place: int, left: _Lanes, values: tuple[NDArray[Any], NDArray[Any]], lanes: _Lanes, *,
         floats: bool,
     ) -> OutputAnswer:  # fmt: skip
         """Search for an element that no rounding of either version explains.
@@ -153,9 +152,11 @@ class LaunchPair:
         What a launch left must be what its IR allows: else a race, a device or the evaluator is at
         fault, and the versions may well mean the same.
         """
-        was, is_now = values
+        was, is_now = (each.astype(np.float64) for each in values)
         sides = self._widely_before.of(place, lanes), self._widely_after.of(place, lanes)
-        allowed = [_is_allowed(value, side) for value, side in zip(values, sides, strict=True)]
+        allowed = [
+            _is_allowed(value, side) for value, side in zip((was, is_now), sides, strict=True)
+        ]
         limit = np.sum([side.worst + side.meaning for side in sides], axis=0)
         with np.errstate(all="ignore"):
             away = np.abs(is_now - was)
@@ -172,7 +173,8 @@ class LaunchPair:
         at = int(np.argmax(np.where(others, away, -1.0)))
         tensor = self._tensor(0, place)
         index = _index(tensor, int(np.flatnonzero(lanes)[at]))
-        text = f"element {index} is {_short(is_now[at])}, was {_short(was[at])}, in kept results"
+        before, after = (_text(each[at]) for each in values)
+        text = f"element {index} is {after}, was {before}, in kept results"
         return OutputAnswer("no", len(left), f"{text} (launch {self._after.seq})")
 
     def _undecided(self, left: _Lanes) -> OutputAnswer:
@@ -273,9 +275,9 @@ class _Held:
         size, phase = tensor.element.bytes, tensor.offset_bytes % tensor.element.bytes
         count = (len(held) - phase) // size
         whole = slice(phase, phase + count * size)
-        self.values: Numbers = held_elements(tensor, held).astype(np.float64)
+        self.numbers = held_elements(tensor, held)
         self.bits = held[whole].reshape(count, size)
-        self.lanes: _Lanes = known[whole].reshape(count, size).all(axis=1)
+        self.lanes: _Lanes = np.all(known[whole].reshape(count, size), axis=1)
         before = tensor.storage.data
         self.is_changed = before is not None and bool(np.any((held != before)[known]))
 
@@ -358,5 +360,6 @@ def _index(tensor: TensorArgument, element: int) -> str:
     return str(index[0].tolist()) if len(index) and steps else str(offset)
 
 
-def _short(value: float) -> str:
-    return f"{value:.6g}"
+def _text(number: np.generic) -> str:
+    value = number.item()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
