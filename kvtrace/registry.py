@@ -22,6 +22,7 @@ would take 20 ms. Groups:
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | `DeviceLimits`, several |
 | `diff_figures` | of the figures | a `kvtrace.converters.diff.further.FigureSource` |
+| `diff_kept` | of what it compares | a `kvtrace.converters.diff.meanings.KeptResultSource` |
 | `diff_meanings` | of what it compares | a `kvtrace.converters.diff.meanings.MeaningSource` |
 | `diff_results` | of what it compares | returns a `kvtrace.converters.diff.model.Results` |
 | `diff_stages` | of the stage | a `kvtrace.converters.diff.earlier_stages.EarlierStage` |

@@ -1,6 +1,13 @@
-"""What changed kernels mean, as add-ons compare it: the group `kvtrace.diff_meanings`."""
+"""What changed kernels mean, as add-ons compare it.
+
+Sources of the group `kvtrace.diff_meanings` compare both versions by their IR. Of outputs that they
+leave open, those of `kvtrace.diff_kept` compare what recorded launches left in memory.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
@@ -14,6 +21,12 @@ MeaningSource = Callable[
     ["Selection", "Selection", Mapping[str, str], float], Sequence[KernelMeaning]
 ]
 
+#: The same, of outputs of each kernel, by their names in BEFORE (None: all), by recorded results.
+KeptResultSource = Callable[
+    ["Selection", "Selection", Mapping[str, str], Mapping[str, AbstractSet[str] | None], float],
+    Sequence[KernelMeaning],
+]
+
 #: How long what changed kernels compute is compared, by default.
 MEANING_SECONDS: Final = 30.0
 _UNCALLED: Final = "both sides have no call of it with the same tensors"
@@ -25,6 +38,10 @@ def meanings_of_changed(
 ) -> tuple[KernelMeaning, ...]:
     """Compare what both versions of each changed kernel compute, by add-ons.
 
+    By kernel and output, "no" counts before "yes", and "yes" before "not known". Kept results are
+    compared of outputs that are "not known" by IR, and of all outputs of a kernel with calls that
+    are not compared; these calls stay "not known" unless a kept result differs.
+
     Args:
         before: The runs of the one side.
         after: Those of the other.
@@ -34,8 +51,16 @@ def meanings_of_changed(
     """
     if not kernels:
         return ()
+    deadline = monotonic() + seconds
     sources: list[MeaningSource] = [source for _, source in registry.loaded("diff_meanings")]
     meanings = [each for source in sources for each in source(before, after, kernels, seconds)]
+    open_ = _open_outputs(kernels, meanings)
+    open_kernels = {name: kernels[name] for name in open_}
+    kept_sources: list[KeptResultSource] = [source for _, source in registry.loaded("diff_kept")]
+    for compared_kept in kept_sources if open_ else ():
+        remaining = max(0.0, deadline - monotonic())
+        kept = compared_kept(before, after, open_kernels, open_, remaining)
+        meanings = _combined(meanings, kept)
     compared = {each.kernel for each in meanings}
     why = _UNCALLED if sources else _UNSOURCED
     meanings += [
@@ -43,3 +68,44 @@ def meanings_of_changed(
         for name in kernels if name not in compared
     ]  # fmt: skip
     return tuple(meanings)
+
+
+def _open_outputs(
+    kernels: Mapping[str, str], meanings: Sequence[KernelMeaning]
+) -> dict[str, AbstractSet[str] | None]:
+    """Return the outputs of each kernel that may still be another result; None: all of them."""
+    open_: dict[str, AbstractSet[str] | None] = {}
+    for name in kernels:
+        of_kernel = [each for each in meanings if each.kernel == name]
+        if any(each.same == "no" for each in of_kernel):
+            continue
+        unknown = [each.output for each in of_kernel if each.same == "not known"]
+        if not of_kernel or None in unknown:
+            open_[name] = None
+        elif unknown:
+            open_[name] = {output for output in unknown if output is not None}
+    return open_
+
+
+def _combined(
+    meanings: Sequence[KernelMeaning], kept: Sequence[KernelMeaning]
+) -> list[KernelMeaning]:
+    """Answer what IR leaves open by kept results; where both do, give the reasons of both."""
+    by_output = {(each.kernel, each.output): each for each in kept}
+    combined: dict[KernelMeaning, None] = {}
+    for each in meanings:
+        found = by_output.get((each.kernel, each.output))
+        if found is None or each.same != "not known":
+            combined[each] = None
+        elif found.same != "not known" and each.output is not None:
+            combined[found] = None
+        else:
+            evidence = f"{each.evidence}; {found.evidence}"
+            combined[replace(each, text=f"{each.text}; {found.evidence}", evidence=evidence)] = None
+    compared = {(each.kernel, each.output) for each in meanings}
+    kernels = {each.kernel for each in meanings}
+    for each in kept:
+        is_new = each.same == "yes" and (each.kernel, each.output) not in compared
+        if is_new or each.same == "no" or each.kernel not in kernels:
+            combined[each] = None
+    return list(combined)

@@ -59,7 +59,8 @@ def _same_results(difference: Difference) -> Answer:
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         return Answer(
             question, "not known", f"{meaning_subject(unknown[0])}: {unknown[0].evidence}{more}",
-            "record both with KVTRACE_CHECK=digest, or judge the kernel with kvtrace judge",
+            f"record both with KVTRACE_CHECK=kernel:{unknown[0].kernel}, or judge the kernel with "
+            "kvtrace judge",
         )  # fmt: skip
     alone = [kernel.name for kernel in difference.kernels if kernel.status != "changed"]
     if alone:
@@ -80,6 +81,11 @@ def _same_results(difference: Difference) -> Answer:
 def _kept(meanings: Sequence[KernelMeaning], difference: Difference, *, exactly: bool) -> str:
     if not meanings:
         return f"no code or argument of {plural(difference.same_kernels, 'kernel')} changed"
+    kept = [each for each in meanings if each.by_data]
+    if kept:
+        more = f" (and {len(kept) - 1} more)" if len(kept) > 1 else ""
+        rest = "; all others are equal by IR" if len(kept) < len(meanings) else ""
+        return f"{meaning_subject(kept[0])}: {kept[0].evidence}{more}{rest}"
     kernels = plural(len({each.kernel for each in meanings}), "changed kernel")
     how = "bit for bit" if exactly else "up to rounding"
     return f"results of {kernels} are equal {how}, by IR, at the recorded sizes"

@@ -251,7 +251,7 @@ class KernelMeaning:
 
     `answer` is a word for programs, `text` the answer with its reason or witness. `same` says
     whether a user gets the same results, and `evidence` why, in half a line. No `output` is the
-    whole kernel.
+    whole kernel. `by_data`: it was concluded from recorded results, and holds for their inputs.
     """
 
     kernel: str
@@ -260,6 +260,7 @@ class KernelMeaning:
     text: str
     same: Word = "not known"
     evidence: str = ""
+    by_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def results_lines(d: Difference) -> list[str]:
     after = results.differing - 1
     lines = [f"{compared}: {results.differing:,} differ", results.first.why]
     lines += [
-        f"{meaning_subject(each)}, by IR: {each.evidence}"
+        f"{meaning_subject(each)}, {meaning_basis(each)}: {each.evidence}"
         for each in d.meanings or ()
         if each.kernel == results.first.kernel and results.first.inputs is not False
     ]
@@ -107,6 +107,11 @@ def meaning_subject(meaning: KernelMeaning) -> str:
     """Return what a meaning is of: a kernel, and one of its outputs."""
     kernel = shorten(meaning.kernel, _WIDEST)
     return kernel if meaning.output is None else f"{kernel}, {meaning.output}"
+
+
+def meaning_basis(meaning: KernelMeaning) -> str:
+    """Return what a meaning was concluded from."""
+    return "by kept results" if meaning.by_data else "by IR"
 
 
 def unjudged_sides(d: Difference) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch, StorageAfter
+    from kvtrace.evaluate.shadows.driver import Shadows
     from kvtrace.evaluate.shadows.radius.tt_memory import FollowedMemory
     from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
@@ -155,20 +156,7 @@ def expected(
     call = launch.call()
     module = module or within_extents(call.module)
     radii = Radii(module)
-    programs = None if launch.programs is None else np.array(launch.programs, np.int64)
-    try:
-        evaluate(
-            module,
-            call.arguments,
-            call.grid,
-            kernel=call.kernel,
-            observers=() if may_leave else (_Inside(launch.views),),
-            programs=programs,
-            instrument=radii,
-            most_steps=MOST_STEPS,
-        )
-    except UNFIT as error:  # recorded IR may be anything; reported for the launch
-        raise UnfitOp(call.kernel, error) from error
+    evaluate_again(launch, replace(call, module=module), radii, may_leave=may_leave)
     memory, shared = radii.memory, radii.shared
     if memory is None or shared is None or not launch.after:
         raise Undecided("nothing that it writes to was kept")
@@ -179,6 +167,37 @@ def expected(
         tuple(each for each in found if isinstance(each, str)),
         tuple(shared.faults),
     )
+
+
+def evaluate_again(
+    launch: CheckedLaunch, call: Call, instrument: Shadows, *, may_leave: bool = False
+) -> None:
+    """Evaluate the programs of a launch that were kept, with an instrument.
+
+    Args:
+        launch: The launch.
+        call: The call that is evaluated, which the launch made.
+        instrument: The instrument.
+        may_leave: Whether it may leave its tensors, of which no more than what was kept is known.
+
+    Raises:
+        KvtraceError: The launch cannot be evaluated.
+
+    """
+    programs = None if launch.programs is None else np.array(launch.programs, np.int64)
+    try:
+        evaluate(
+            call.module,
+            call.arguments,
+            call.grid,
+            kernel=call.kernel,
+            observers=() if may_leave else (_Inside(launch.views),),
+            programs=programs,
+            instrument=instrument,
+            most_steps=MOST_STEPS,
+        )
+    except UNFIT as error:  # recorded IR may be anything; reported for the launch
+        raise UnfitOp(call.kernel, error) from error
 
 
 def check(launch: CheckedLaunch) -> LaunchCheck:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -63,6 +63,8 @@ class CheckedLaunch:
         after: what the storages that it writes to held after it.
         views: the places, among the evaluator's arguments, of tensors in storages of which no more
             than views was kept.
+        before: what storages held before it, as far as it was kept, by the place, among the
+            evaluator's arguments, of a tensor in each.
     """
 
     seq: int
@@ -73,10 +75,20 @@ class CheckedLaunch:
     call: Callable[[], Call]
     after: tuple[StorageAfter, ...]
     views: frozenset[int] = frozenset()
+    before: Mapping[int, tuple[Piece, ...]] = field(default_factory=dict)
 
 
-def checked_launches(trace: Trace, run: Run) -> Iterator[CheckedLaunch | UnreadyCall]:
-    """Return each launch of a run whose memory was kept, in the order of launches."""
+def checked_launches(
+    trace: Trace, run: Run, kernels: Container[str] | None = None
+) -> Iterator[CheckedLaunch | UnreadyCall]:
+    """Return each launch of a run whose memory was kept, in the order of launches.
+
+    Args:
+        trace: The trace.
+        run: The run.
+        kernels: Names of the kernels whose launches are returned; None: all.
+
+    """
     rows = trace.table("checked_launches", (run,)).to_pylist()
     if not rows:
         return
@@ -89,6 +101,8 @@ def checked_launches(trace: Trace, run: Run) -> Iterator[CheckedLaunch | Unready
     calls = {call.call_id: call for call in calls_of(trace, run) if call.call_id in wanted}
     for row in sorted(rows, key=lambda row: int(row["seq"])):
         call = calls.get(row["call_id"])
+        if call is not None and kernels is not None and call.kernel not in kernels:
+            continue
         if call is None:
             yield UnreadyCall(row["call_id"], "?", "the trace has no record of its call")
         elif isinstance(call, UnreadyCall):
@@ -114,10 +128,10 @@ def _launch(
 ) -> CheckedLaunch:
     places = {each["arg"]: _place(call, names, each["arg"]) for each in memory}
     pieces = {(each["arg"], each["when"]): _pieces(trace, each) for each in memory}
-    before = {arg: found for (arg, when), found in pieces.items() if when != _AFTER}
+    before = {places[arg]: found for (arg, when), found in pieces.items() if when != _AFTER}
 
     def again() -> Call:
-        return _with_memory(call, {places[arg]: found for arg, found in before.items()})
+        return _with_memory(call, before)
 
     after = tuple(
         StorageAfter(arg, _sharing(call, places[arg]), found)
@@ -133,19 +147,18 @@ def _launch(
         programs=None if programs is None else tuple(programs),
         call=again,
         after=after,
-        views=frozenset() if programs is not None else _views(call, places, before),
+        views=frozenset() if programs is not None else _views(call, before),
+        before=before,
     )
 
 
-def _views(
-    call: Call, places: dict[int, int], before: dict[int, tuple[Piece, ...]]
-) -> frozenset[int]:
+def _views(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> frozenset[int]:
     found: set[int] = set()
-    for arg, pieces in before.items():
-        tensor = call.arguments[places[arg]]
+    for place, pieces in before.items():
+        tensor = call.arguments[place]
         assert isinstance(tensor, TensorArgument)
         if sum(len(piece.content) for piece in pieces) < tensor.storage.nbytes:
-            found.update(_sharing(call, places[arg]))
+            found.update(_sharing(call, place))
     return frozenset(found)
 
 
@@ -180,7 +193,7 @@ def _pieces(trace: Trace, row: dict[str, Any]) -> tuple[Piece, ...]:
     return tuple(found)
 
 
-def _with_memory(call: Call, before: dict[int, tuple[Piece, ...]]) -> Call:
+def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
     """Return a call with new storages that hold what was kept, and zeros elsewhere."""
     made: dict[int, Storage] = {}
     for place, pieces in before.items():

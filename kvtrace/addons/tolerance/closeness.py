@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.launches import NotDerived
-from kvtrace.addons.tolerance.outputs import Numbers, Output, Tolerance
+from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.locating import writers
 from kvtrace.verdicts.replaying import program_at
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.shadows.deviation.exact_values import Numbers
 
 Bound = Literal["probable", "worst"]
 Cause = Literal["meaning", "precision", "device"]

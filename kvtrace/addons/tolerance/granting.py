@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvtrace.addons.tolerance.outputs import Numbers, Tolerance, exact_outputs
+from kvtrace.addons.tolerance.outputs import Tolerance, exact_outputs
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.evaluate.condition import (
     Condition,
@@ -37,6 +37,7 @@ from kvtrace.evaluate.shadows.radius.tt_dot import TF32_STEP
 if TYPE_CHECKING:
     from kvtrace.addons.tolerance.launches import Launched
     from kvtrace.addons.tolerance.references import Referred
+    from kvtrace.evaluate.shadows.deviation.exact_values import Numbers
     from kvtrace.evaluate.shadows.shadow_memory import Kept
 
 

@@ -7,20 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.launches import Launched, NotDerived
 from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.rounding import from_memory
-from kvtrace.evaluate.shadows.deviation.planes import PLANES, exact_from
+from kvtrace.evaluate.shadows.deviation.exact_values import exact_values
 from kvtrace.evaluate.shadows.deviation.roundings import largest_of, meaning_radius
 from kvtrace.text import columns
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.arguments import Argument
+    from kvtrace.evaluate.shadows.deviation.exact_values import Numbers
     from kvtrace.evaluate.shadows.deviation.tt_memory import DeviatingMemory
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -158,27 +155,15 @@ class Tolerance:
 def output_of(tensor: TensorArgument, memory: DeviatingMemory, open_: set[str]) -> Output:
     """Return what memory holds of a tensor after an evaluation; `open_`: bounds of no use."""
     element = tensor.element
-    size, phase = element.bytes, tensor.offset_bytes % element.bytes
-    evaluated = elements_of(tensor, memory.bytes_of(tensor.storage))
-    kept = memory.planes.kept.get(id(tensor.storage))
-    if kept is None:
-        planes = np.zeros(evaluated.shape, PLANES)
-    elif kept[:2] != (size, phase):
-        raise NotDerived(f"{tensor.name} is written as elements of another size than its own")
-    else:
-        planes = _viewed(kept[2], tensor, phase)
-    bounds = {
-        plane: np.full(evaluated.shape, np.inf) if plane in open_ else np.array(planes[plane])
-        for plane in ("worst", "near", "meaning")
-    }
+    values = exact_values(tensor, memory, open_)
     return Output(
         tensor.name,
         tensor.dtype,
-        exact_from(evaluated, planes["off"]),
-        evaluated,
-        bounds["worst"],
-        bounds["near"],
-        bounds["meaning"],
+        values.exact,
+        values.evaluated,
+        values.worst,
+        values.near,
+        values.meaning,
         largest=largest_of(element) if element.kind == "f" else np.inf,
     )
 
@@ -192,23 +177,6 @@ def exact_outputs(
         for each in arguments
         if isinstance(each, TensorArgument) and each.name in names
     }
-
-
-def elements_of(tensor: TensorArgument, held: NDArray[np.uint8]) -> Numbers:
-    """Return a tensor's elements, of the bytes that its storage holds."""
-    element = tensor.element
-    size, phase = element.bytes, tensor.offset_bytes % element.bytes
-    count = (len(held) - phase) // size
-    flat = from_memory(held[phase : phase + count * size].view(element.memory), element)
-    return _viewed(flat, tensor, phase).astype(np.float64)
-
-
-def _viewed(flat: NDArray[Any], tensor: TensorArgument, phase: int) -> NDArray[Any]:
-    """Return a tensor's elements of all of its storage."""
-    start = (tensor.offset_bytes - phase) // tensor.element.bytes
-    steps = tuple(stride * flat.itemsize for stride in tensor.strides)
-    view = np.lib.stride_tricks.as_strided(flat[start:], tensor.shape, steps)
-    return np.array(view)
 
 
 def _short(radii: Numbers) -> str:

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.deriving import derive
 from kvtrace.addons.tolerance.launches import Launched, launched, recording
-from kvtrace.addons.tolerance.outputs import Output, elements_of
+from kvtrace.addons.tolerance.outputs import Output
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.backends.replacements import Replacements
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.order import written_storages
+from kvtrace.evaluate.shadows.deviation.exact_values import elements_of
 from kvtrace.evaluate.shadows.deviation.roundings import Granted
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.text import columns, printable

@@ -1,0 +1,202 @@
+"""`kvtrace diff`: do kept results of a changed kernel stay within the bounds that its IR gives?
+
+Launches of both sides that were kept (KVTRACE_CHECK) are paired by what they were given: tensors of
+the same layouts and bytes, and the same scalars. Memory that neither version reads may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kvtrace.addons.check.kept import CheckedLaunch, checked_launches
+from kvtrace.addons.check.kept_elements import LaunchPair, OutputAnswer, is_equal, reads, spans
+from kvtrace.converters.diff.model import KernelMeaning
+from kvtrace.evaluate.arguments import ScalarArgument
+from kvtrace.figures.trials import is_tuning
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.text import plural
+
+if TYPE_CHECKING:
+    from kvtrace.converters.diff.model import Word
+    from kvtrace.schema.trace import Selection
+
+    _Key = tuple[object, ...]
+    _CallId = tuple[str, int]
+    _Kept = tuple[_CallId, CheckedLaunch]
+
+_FINITE: Final = "finite"
+_LIMIT: Final = "the time limit was reached (--meaning)"
+_UNPAIRED: Final = "no kept launch was given the same on both sides"
+
+
+def kept_meanings(
+    before: Selection,
+    after: Selection,
+    kernels: Mapping[str, str],
+    outputs: Mapping[str, AbstractSet[str] | None],
+    seconds: float,
+) -> tuple[KernelMeaning, ...]:
+    """Compare kept results of outputs of which it is not known whether they are the same.
+
+    An output is the same where, for every call that AFTER made, at least one kept launch was
+    compared, and none of those that were compared is in doubt.
+
+    Args:
+        before: Runs of the one version.
+        after: Runs of the other.
+        kernels: The names of kernels in AFTER, each with that in BEFORE.
+        outputs: Which outputs of these kernels are compared, by their names in BEFORE; None: all.
+        seconds: For how long; outputs of launches that are left then are "not known".
+
+    """
+    deadline = monotonic() + seconds
+    sides = _kept(before, set(kernels.values())), _kept(after, set(kernels))
+    meanings: list[KernelMeaning] = []
+    for name, old_name in kernels.items():
+        launches = sides[0].get(old_name, []), sides[1].get(name, [])
+        if not all(launches):
+            continue
+        kernel = _Kernel(name, outputs[name], deadline)
+        for call, pair in _pairs(*launches):
+            kernel.compare(call, pair)
+        meanings += kernel.meanings(_calls(after, name))
+    return tuple(meanings)
+
+
+class _Kernel:
+    """The answers for the outputs of a kernel."""
+
+    def __init__(self, name: str, outputs: AbstractSet[str] | None, deadline: float) -> None:
+        self._name, self._outputs, self._deadline = name, outputs, deadline
+        self._answers: dict[str, list[tuple[_CallId, OutputAnswer]]] = {}
+
+    def compare(self, call: _CallId, pair: LaunchPair) -> None:
+        """Compare a launch that was kept on both sides."""
+        names = pair.outputs() if self._outputs is None else self._outputs
+        for output in sorted(names):
+            self._answers.setdefault(output, []).append((call, self._answer(pair, output)))
+
+    def _answer(self, pair: LaunchPair, output: str) -> OutputAnswer:
+        place = pair.place_of(output)
+        if place is None:
+            return OutputAnswer("not known", 0, f"BEFORE's launch has no tensor {output}")
+        if monotonic() > self._deadline:
+            return OutputAnswer("not known", 0, _LIMIT)
+        try:
+            return pair.compare(place)
+        except KvtraceError as error:
+            text = f"bounds of launch {pair.after.seq} cannot be derived: {error}"
+            return OutputAnswer("not known", 0, text.removesuffix("."))
+
+    def meanings(self, calls: AbstractSet[_CallId]) -> Iterator[KernelMeaning]:
+        """Return what is known of each output, where AFTER made these calls."""
+        if not self._answers:
+            for output in (None,) if self._outputs is None else sorted(self._outputs):
+                yield self._with(output, "unknown", "not known", _UNPAIRED)
+        for output, answers in self._answers.items():
+            yield self._meaning(output, answers, calls)
+
+    def _meaning(
+        self,
+        output: str,
+        answers: Sequence[tuple[_CallId, OutputAnswer]],
+        calls: AbstractSet[_CallId],
+    ) -> KernelMeaning:
+        listed = [answer for _, answer in answers]
+        others = [answer for answer in listed if answer.same == "no"]
+        if others:
+            return self._with(output, "violation", "no", others[0].evidence)
+        same = [(call, answer) for call, answer in answers if answer.same == "yes"]
+        doubts = [answer for answer in listed if answer.same != "yes" and answer.changed]
+        if doubts or not same:
+            return self._with(output, "unknown", "not known", (doubts or listed)[0].evidence)
+        missing = len(calls - {call for call, _ in same})
+        if missing:
+            text = f"{missing:,} of {plural(len(calls), 'call')} have no kept launch to compare"
+            return self._with(output, "unknown", "not known", text)
+        is_equal_throughout = all(answer.equal for _, answer in same)
+        elements = plural(sum(answer.elements for _, answer in same), "element")
+        how = "equal bit for bit" if is_equal_throughout else "within the derived bound"
+        text = f"{elements} of {plural(len(same), 'kept launch')} are {how} (recorded inputs alone)"
+        return self._with(output, "equal" if is_equal_throughout else "close", "yes", text)
+
+    def _with(self, output: str | None, answer: str, same: Word, evidence: str) -> KernelMeaning:
+        text = f"unknown: {evidence}" if same == "not known" else f"{evidence} (by kept results)"
+        return KernelMeaning(self._name, output, answer, text, same, evidence, by_data=True)
+
+
+def _kept(selection: Selection, kernels: AbstractSet[str]) -> dict[str, list[_Kept]]:
+    """Return the launches of some kernels that were kept for comparisons, by kernel."""
+    found: dict[str, list[_Kept]] = {}
+    for run in selection.runs:
+        for launch in checked_launches(selection.trace, run, kernels):
+            if isinstance(launch, CheckedLaunch) and launch.why != _FINITE:
+                call = run.run_id, launch.call_id
+                found.setdefault(launch.kernel, []).append((call, launch))
+    return found
+
+
+def _calls(selection: Selection, kernel: str) -> set[_CallId]:
+    """Return the calls of a kernel that were launched by more than autotuners and warm-ups."""
+    found: set[_CallId] = set()
+    for run in selection.runs:
+        kernels = selection.trace.table("kernels", (run,), ["kernel_id", "name"]).to_pylist()
+        ids = {row["kernel_id"] for row in kernels if row["name"] == kernel}
+        calls = selection.trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
+        of_kernel = {row["call_id"] for row in calls if row["kernel_id"] in ids}
+        launches = selection.trace.table("launches", (run,), ["call_id", "phase"])
+        counted = launches["call_id"].to_numpy()[~is_tuning(launches)]
+        found |= {(run.run_id, int(call)) for call in np.unique(counted) if call in of_kernel}
+    return found
+
+
+def _pairs(before: Sequence[_Kept], after: Sequence[_Kept]) -> Iterator[tuple[_CallId, LaunchPair]]:
+    """Yield, with its call, each launch of AFTER with one of BEFORE that was given the same.
+
+    Several launches that were given the same are paired in their order.
+    """
+    by_key: dict[_Key, list[CheckedLaunch]] = {}
+    for _, launch in before:
+        by_key.setdefault(_key(launch), []).append(launch)
+    used: set[int] = set()
+    for call, launch in after:
+        partners = [each for each in by_key.get(_key(launch), ()) if _were_given_same(each, launch)]
+        unused = [each for each in partners if id(each) not in used]
+        if partners:
+            partner = (unused or partners)[0]
+            used.add(id(partner))
+            yield call, LaunchPair(partner, launch)
+
+
+def _key(launch: CheckedLaunch) -> _Key:
+    """Return scalars, and tensors by their layouts, places in memory, and what was kept of them."""
+    call = launch.call()
+    storages: list[int] = []
+    layouts: list[_Key] = []
+    for argument in call.arguments:
+        if isinstance(argument, ScalarArgument):
+            layouts.append((repr(argument.value),))
+            continue
+        storage = id(argument.storage)
+        if storage not in storages:
+            storages.append(storage)
+        place = storages.index(storage), argument.storage.nbytes, argument.offset_bytes
+        layouts.append((argument.dtype, argument.shape, argument.strides, *place))
+    kept = tuple((place, *spans(pieces)) for place, pieces in sorted(launch.before.items()))
+    programs = None if launch.programs is None else (launch.programs, call.grid)
+    return tuple(layouts), kept, programs
+
+
+def _were_given_same(before: CheckedLaunch, after: CheckedLaunch) -> bool:
+    """Return whether all memory that either version may read held the same bytes."""
+    modules = before.call().module, after.call().module
+    return all(
+        is_equal(before.before[place], pieces)
+        for place, pieces in after.before.items()
+        if any(reads(module, after.call(), place) for module in modules)
+    )
