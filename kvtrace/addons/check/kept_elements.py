@@ -137,7 +137,7 @@ class LaunchPair:
     def _of_other_bits(
         self, place: int, equal: _Lanes, values: tuple[NDArray[Any], NDArray[Any]], lanes: _Lanes
     ) -> OutputAnswer:
-        """Compare what is no float, or is stored as another type than its tensor has."""
+        """Compare integers, and what is stored as another type than its tensor has."""
         sides = self._tensor(0, place).element, self._tensor(1, place).element
         if all(self._stored_types(place) == {element.name} for element in sides):
             return self._beyond(place, ~equal, values, lanes, floats=False)
