@@ -23,7 +23,7 @@ def test_a_child_waits_for_no_lock_of_its_parents_spool(tmp_path):
             function.run(1, grid=(1,), warmup=False)
             function.given.clear()
         for attempt in range(12):  # the thread holds the lock while it copies all launches
-            assert recorder.spool_begin(os.fsencode(tmp_path / str(attempt)))
+            assert recorder.spool_begin(os.fsencode(tmp_path / str(attempt)), b"{}")
             time.sleep(attempt * 0.0005)
             child = os.fork()
             if child == 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from kvtrace.evaluate.shadows.deviation.roundings import Granted, rounding
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.ops import data_of
 from kvtrace.ir.tensor_maps import within_extents
+from kvtrace.schema.cached_property import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
