@@ -1,7 +1,5 @@
 """Second attack: casts in the wrong place, unsigned integers, shifts, bits, C's division."""
 
-# ruff: noqa: ARG001, PIE808 - kernels are written as their authors write them
-
 from functools import partial
 from typing import Final
 
@@ -354,14 +352,13 @@ def _threefold(v: Evaluation) -> None:
     i = blocks(v)
     on = i < v["n"]
     v.access("x", v.i32(np.where(on, i * 3, 0)) + 2, on)
-    v.i32(np.where(on, i * 3 + 2, 0))
 
 
 @_asking(
-    "3 n - 1 is the last element",
+    "3 (n - 1) has 32 bits, and the pointer has 64 when 2 is added",
     [
-        ("second-threefold", True, 0, 715_827_882),
-        ("second-threefold-one-more", False, 0, 715_827_883),
+        ("second-threefold", True, 0, 715_827_883),
+        ("second-threefold-one-more", False, 0, 715_827_884),
     ],
     (200, 500),
     lambda n: launched(n, (n, 3), cdiv(n, 64)),
@@ -375,15 +372,16 @@ def threefold(x, y, n):
 
 
 def _dilated(v: Evaluation) -> None:
-    span = int(v.i32(2 * v["d"]))
-    v.access("x", LANES + span, v.i32(v["n"] - span) > LANES)
+    count = int(v.i32(v["n"] - 2 * v["d"]))  # if 2 d alone wraps, the difference is right
+    if count > 0:
+        v.access("x", LANES + int(v.i32(2 * v["d"])), count > LANES)
 
 
 @_asking(
-    "2 d wraps at 2^30; before, n - 2 d is negative and no lane is on",
+    "n - 2 d leaves 32 bits at 2^30 + 31; before, it is negative and no lane is on",
     [
-        ("second-dilation", True, 0, 2**30 - 1),
-        ("second-dilation-one-more", False, 0, 2**30),
+        ("second-dilation", True, 0, 2**30 + 30),
+        ("second-dilation-one-more", False, 0, 2**30 + 31),
     ],
     (3, 5),
     lambda d: launched(d, (60,), 1, "d", n=60),
@@ -421,15 +419,14 @@ def both_signs(x, y, s):
 
 def _stride_m(v: Evaluation) -> None:
     rows = v.programs()
-    i = np.array([0, 1, 1500, 3000])
-    v.access("x", v.i32(v.i32(rows * 3001) + i))
+    v.access("x", v.i32(rows * 3001) + np.array([0, 1, 1500, 3000]))
 
 
 @_asking(
-    "the last row that fits: lanes behind the mask wrap and do no harm",
+    "row * m has 32 bits, and the pointer has 64 when lanes are added",
     [
-        ("second-two-symbols", True, 1, 715_589),
-        ("second-two-symbols-one-more", False, 1, 715_590),
+        ("second-two-symbols", True, 1, 715_590),
+        ("second-two-symbols-one-more", False, 1, 715_591),
     ],
     (3, 5),
     lambda n: Launch(

@@ -1,6 +1,6 @@
 """Second attack: loops that count down, halve, wrap at their end, or step by a symbol."""
 
-# ruff: noqa: ARG001, PIE808 - kernels are written as their authors write them
+# ruff: noqa: PIE808 - kernels are written as their authors write them
 
 from functools import partial
 from typing import Final
@@ -291,15 +291,15 @@ def _triangle(v: Evaluation) -> None:
     n = v["n"]
     rows = between(0, n - 1)
     first = v.i32(rows * n)
-    v.access("x", v.i32(first + rows))
-    v.access("x", v.i32(first + n - 1))
+    v.access("x", first + rows)
+    v.access("x", first + n - 1)
 
 
 @_asking(
-    "row * n + column is n * n - 1 at most",
+    "row * n is (n - 1) * n at most, and columns are added to the pointer",
     [
-        ("second-nested", True, 1, 46_340),
-        ("second-nested-one-more", False, 1, 46_341),
+        ("second-nested", True, 1, 46_341),
+        ("second-nested-one-more", False, 1, 46_342),
     ],
     (3, 7),
     lambda n: launched(n, (n, n), 1),
@@ -364,7 +364,7 @@ def by_s(x, y, n, s):
 def _moving(v: Evaluation) -> None:
     count = int(v.i32(v["n"] + 63)) // 64
     for k in v.trips(0, count, 1):
-        v.access("x", k * 64 + LANES, LANES < v["n"] - k * 64)
+        v.access("x", k * 64 + LANES, v["n"] - k * 64 > LANES)
 
 
 @_asking(
@@ -386,7 +386,7 @@ def moving(x, y, n):
 
 def _moving_one_more(v: Evaluation) -> None:
     for k in v.trips(0, (v["n"] + 63) // 64, 1):
-        v.access("x", k * 64 + LANES, LANES <= v["n"] - k * 64)
+        v.access("x", k * 64 + LANES, v["n"] - k * 64 >= LANES)
 
 
 @_asking(

@@ -1,6 +1,6 @@
 """Second attack: masks, clamps, tails, block pointers, descriptors, grids of other sizes."""
 
-# ruff: noqa: ARG001, PIE808 - kernels are written as their authors write them
+# ruff: noqa: PIE808 - kernels are written as their authors write them
 
 from functools import partial
 from typing import Final
@@ -23,7 +23,7 @@ def _blocks_of(n: int) -> Launch:
 
 
 def _other_symbol(v: Evaluation) -> None:
-    v.access("x", LANES, LANES < v["m"])
+    v.access("x", LANES, v["m"] > LANES)
 
 
 @_asking(
@@ -277,9 +277,9 @@ def split(x, y, n):
 
 
 def _halves(v: Evaluation) -> None:
-    half, rows = v["d"] // 2, v.programs()
-    v.access("x", rows * v["d"] + LANES, half > LANES)
-    v.access("x", rows * v["d"] + half + LANES, half > LANES)
+    half, row = v["d"] // 2, v.i32(v.programs() * v["d"])
+    v.access("x", row + LANES, half > LANES)
+    v.access("x", row + half + LANES, half > LANES)
 
 
 def _rope_of(d: int) -> Launch:
@@ -304,8 +304,8 @@ def rope(x, y, d):
 
 
 def _halves_up(v: Evaluation) -> None:
-    half, rows = cdiv(v["d"], 2), v.programs()
-    v.access("x", rows * v["d"] + half + LANES, half > LANES)
+    half, row = cdiv(v["d"], 2), v.i32(v.programs() * v["d"])
+    v.access("x", row + half + LANES, half > LANES)
 
 
 @_asking(
@@ -326,8 +326,8 @@ def rope_up(x, y, d):
 
 
 def _pairs(v: Evaluation) -> None:
-    v.access("x", 2 * LANES, 2 * LANES < v["n"])
-    v.access("x", 2 * LANES + 1, 2 * LANES < v["n"])
+    v.access("x", 2 * LANES, v["n"] > 2 * LANES)
+    v.access("x", 2 * LANES + 1, v["n"] > 2 * LANES)
 
 
 @_asking(
