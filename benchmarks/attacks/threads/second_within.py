@@ -42,10 +42,10 @@ def _across(lane: int) -> int:
 
 @within(
     "second-view-one-further",
-    False,
-    "out is x from its second element on: lane i stores what lane i + 1 loads",
+    True,
+    "out is x[1:], not aligned: its layout is another one, converted to behind barriers of the PTX",
     lambda: ((base := _x(N + 1))[:N], base[1:]),
-    _steps(("r", _own), ("w", lambda lane: lane + 1)),
+    _steps(("r", _own), "|", ("w", lambda lane: lane + 1)),
 )
 @within(
     "second-view-behind",
@@ -110,10 +110,10 @@ def _transposed(lane: int) -> int:
 
 @within(
     "second-transposed-in-place",
-    False,
-    "lane (r, c) stores what lane (c, r) loads",
+    True,
+    "stores by columns have another layout, converted to behind a barrier of the PTX",
     lambda: (_x(),),
-    _steps(("r", _own), ("w", _transposed)),
+    _steps(("r", _own), "|", ("w", _transposed)),
     BARRIER=False,
 )
 @within(
