@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from kvtrace.ir import Module, Op, Value
-from kvtrace.ir.flow import backward, flow_of
+from kvtrace.ir.flow import around, backward, counter_of, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     COMBINING,
@@ -14,13 +14,14 @@ from kvtrace.ir.ops import (
     MEMORY,
     MODULAR,
     MOVING,
+    READING,
     UNSIGNED,
     computing,
     effect_of,
     operator_of,
 )
 from kvtrace.symbolic.walk_types import integer_bits
-from kvtrace.verdicts.feeding import feeding, feeding_values
+from kvtrace.verdicts.feeding import are_made_of, feeding, feeding_values
 
 Purpose = Literal["address", "mask", "branch", "loop", "index"]
 
@@ -54,8 +55,18 @@ def stored_index(op: Op, module: Module) -> Value | None:
         return None
     fed = feeding_values((value,), module)
     ops = [each for each in module.ops if each.index in fed]
-    places = any(each.name in _PLACES or each.name in LOOPS for each in ops)
+    loops = [each for each in ops if each.name in LOOPS]
+    places = any(each.name in _PLACES for each in ops) or not all(
+        _sums_data(loop, value, ops, module) for loop in loops
+    )
     return value if places else None
+
+
+def _sums_data(loop: Op, stored: Value, ops: Sequence[Op], module: Module) -> bool:
+    """Whether what a loop leaves is made of what it loads, and not of how far it has counted."""
+    counter = counter_of(loop)
+    loads = any(op.name in READING and loop in around(op) for op in ops)
+    return counter is not None and loads and not are_made_of((stored,), counter, module)
 
 
 def modular_ops(value: Value, module: Module) -> list[Op]:
