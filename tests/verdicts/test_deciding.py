@@ -51,7 +51,8 @@ def left_by_a_loop(x, y, n, KIND: tl.constexpr):
     ("kind", "is_index"), [("data", False), ("trips", True), ("data and trips", True)]
 )
 def test_sums_of_data_are_no_indices_whatever_loop_adds_them(kind, is_index):
-    arguments = {"x": torch.zeros(9, dtype=torch.int32), "y": torch.zeros(1, dtype=torch.int32), "n": 9}
+    x, y = (torch.zeros(9, dtype=torch.int32) for _ in range(2))
+    arguments = {"x": x, "y": y, "n": 9}
     module = compile_for(left_by_a_loop, arguments, {"KIND": kind})
     (store,) = [op for op in module.ops if op.name == "tt.store"]
 

@@ -198,7 +198,7 @@ def by_number(x, BY: tl.constexpr):
     "second-stride-below-0",
     True,
     "rows go backwards",
-    lambda: ((base := _ints(16))[12:], -4),
+    lambda: (_ints(16)[12:], -4),
     _stores(12, lambda p: [12 + p % 4 - p // 4 * 4]),
     grid=(4, 3),
 )
