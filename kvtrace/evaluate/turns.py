@@ -22,7 +22,7 @@ class _Abandoned(Exception):
 class _Waiter:
     version: int
     gives_up: bool
-    stands_aside: bool = False
+    is_aside: bool = False
     awake: threading.Event = field(default_factory=threading.Event)
 
 
@@ -55,9 +55,9 @@ class Turns:
         """
         return self._wait(_Waiter(self._version(), gives_up), complaint)
 
-    def stand_aside(self) -> None:
-        """Let others run until each has ended, waits for memory, or stands aside, too."""
-        self._wait(_Waiter(self._version(), gives_up=False, stands_aside=True), "")
+    def step_aside(self) -> None:
+        """Let others run until each has ended, waits for memory, or steps aside, too."""
+        self._wait(_Waiter(self._version(), gives_up=False, is_aside=True), "")
 
     def _wait(self, waiter: _Waiter, complaint: str) -> bool:
         self._waiting.append(waiter)
@@ -89,10 +89,10 @@ class Turns:
             self._fail(Deadlock("programs wait for memory that no program will change any more"))
 
     def _wake_one(self) -> bool:
-        """Resume the first program for which memory has changed, stands aside, or gives up."""
-        now, waiting = self._version(), [w for w in self._waiting if not w.stands_aside]
+        """Resume the first program for which memory has changed, steps aside, or gives up."""
+        now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
         changed = (waiter for waiter in waiting if waiter.version != now)
-        aside = (waiter for waiter in self._waiting if waiter.stands_aside)
+        aside = (waiter for waiter in self._waiting if waiter.is_aside)
         giving_up = (waiter for waiter in waiting if waiter.gives_up)
         waiter = next(changed, None) or next(aside, None) or next(giving_up, None)
         if waiter is None:

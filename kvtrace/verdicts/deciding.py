@@ -21,7 +21,7 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.symbolic.walk_types import integer_bits
-from kvtrace.verdicts.feeding import are_made_of, feeding, feeding_values
+from kvtrace.verdicts.feeding import feeding, feeding_values
 
 Purpose = Literal["address", "mask", "branch", "loop", "index"]
 
@@ -56,17 +56,34 @@ def stored_index(op: Op, module: Module) -> Value | None:
     fed = feeding_values((value,), module)
     ops = [each for each in module.ops if each.index in fed]
     loops = [each for each in ops if each.name in LOOPS]
-    places = any(each.name in _PLACES for each in ops) or not all(
-        _sums_data(loop, value, ops, module) for loop in loops
+    if loops and all(_loads(loop, ops) for loop in loops):  # else their trips are what is left
+        return value if _is_made_of_places(value, module) else None
+    return value if loops or any(each.name in _PLACES for each in ops) else None
+
+
+def _loads(loop: Op, ops: Sequence[Op]) -> bool:
+    """Whether a loop counts, and some of the ops load within it."""
+    within = (op for op in ops if op.name in READING and loop in around(op))
+    return counter_of(loop) is not None and any(within)
+
+
+def _is_made_of_places(value: Value, module: Module) -> bool:
+    """Whether a value is made of where programs, lanes or trips are, not only by ends of loops."""
+    flow = flow_of(module)
+    counters = {counter.id for op in module.ops if (counter := counter_of(op)) is not None}
+
+    def through(current: Value) -> Sequence[Value]:
+        op = current.owner
+        if current.id in counters:
+            return ()
+        if not isinstance(op, Op) or flow.origins(current):
+            return flow.made_of(current)
+        return () if op.name in READING else op.operands
+
+    return any(
+        each.id in counters or (isinstance(each.owner, Op) and each.owner.name in _PLACES)
+        for each in backward((value,), through)
     )
-    return value if places else None
-
-
-def _sums_data(loop: Op, stored: Value, ops: Sequence[Op], module: Module) -> bool:
-    """Whether what a loop leaves is made of what it loads, and not of how far it has counted."""
-    counter = counter_of(loop)
-    loads = any(op.name in READING and loop in around(op) for op in ops)
-    return counter is not None and loads and not are_made_of((stored,), counter, module)
 
 
 def modular_ops(value: Value, module: Module) -> list[Op]:

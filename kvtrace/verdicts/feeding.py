@@ -51,11 +51,6 @@ def feeding_values_and_trips(values: Iterable[Value], module: Module) -> frozens
     return _Slice(module).of_values_and_trips(values)
 
 
-def are_made_of(values: Iterable[Value], part: Value, module: Module) -> bool:
-    """Tell whether a value is one of those that values are made of."""
-    return _Slice(module).includes(values, part)
-
-
 class _Slice:
     def __init__(self, module: Module) -> None:
         self._flow = flow_of(module)
@@ -81,11 +76,6 @@ class _Slice:
         while self._queue:
             self._follow(self._queue.pop())
         return frozenset(self._ops)
-
-    def includes(self, values: Iterable[Value], part: Value) -> bool:
-        """Follow everything that values are made of, and tell whether `part` is met."""
-        self.of_values(values)
-        return part.id in self._values
 
     def _want(self, values: Iterable[Value]) -> None:
         for value in values:

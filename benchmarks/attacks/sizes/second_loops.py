@@ -390,7 +390,7 @@ def _moving_one_more(v: Evaluation) -> None:
 
 
 @_asking(
-    "<= where < is meant: element n is read where n is no multiple of 64",
+    "<= where < is meant: element n is read where n is not a multiple of 64",
     [("second-moving-pointer-one-more", False, 1, 1000)],
     (64, 192),
     _one,

@@ -20,7 +20,7 @@ Body = Callable[[], Generator[Operation, Any, None]]
 
 
 def _stores(count: int, places: Callable[[int], Iterable[int]]) -> Callable[[], bool]:
-    """Return the truth of programs that store numbers of their own at places."""
+    """Return the truth of programs that store separate numbers at places."""
     return lambda: clash_free(
         Touch(0, program, "w", place, program)
         for program in range(count)
@@ -435,7 +435,7 @@ def locked(lock, count, TAKE: tl.constexpr, GIVE: tl.constexpr, LOCKS: tl.conste
 @between(
     "second-lock-of-the-system",
     True,
-    "the scope is larger than it need be",
+    "the scope is larger than necessary",
     lambda: (_ints(1), _ints(1)),
     _locked(True, True),
     grid=(4,),

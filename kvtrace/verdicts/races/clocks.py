@@ -8,7 +8,7 @@ method of FastTrack, Flanagan and Freund, PLDI 2009, but kept for each op apart,
 for each pair of ops.)
 
 A run shows one order of the programs, and what is ordered by chance in one is not in another:
-`races_in_orders` looks at several, and at one where each program stands aside before what may race.
+`races_in_orders` looks at several, and at one where each program steps aside before what may race.
 Who then gets there, too, was let in without waiting for it, as by a turn that begins too early.
 """
 
@@ -318,7 +318,7 @@ class _Follow(Renamed):
 def _after_others(step: Step) -> Step:
     def waiting(values: list[Any], scope: Scope) -> None:
         if scope.launch.turns is not None:
-            scope.launch.turns.stand_aside()
+            scope.launch.turns.step_aside()
         step(values, scope)
 
     return waiting

@@ -512,7 +512,7 @@ class Relations:
     def _unambiguous(self, quantity: Quantity) -> None:
         extents = [number for number in quantity if number[0] == "shape"]
         for one, other in pairwise(extents):
-            if one[1] == other[1]:
+            if one[1] == other[1] and not self.varies(one):
                 raise Ambiguous(
                     f"{self.name(quantity[0])} was {self.base[one]:,}, as were {self.name(one)} "
                     f"and {self.name(other)}: record a launch where they differ"
