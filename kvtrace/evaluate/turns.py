@@ -22,6 +22,7 @@ class _Abandoned(Exception):
 class _Waiter:
     version: int
     gives_up: bool
+    is_aside: bool = False
     awake: threading.Event = field(default_factory=threading.Event)
 
 
@@ -52,7 +53,13 @@ class Turns:
 
         If it cannot any more, who `gives_up` continues; else raises Deadlock.
         """
-        waiter = _Waiter(self._version(), gives_up)
+        return self._wait(_Waiter(self._version(), gives_up), complaint)
+
+    def step_aside(self) -> None:
+        """Let others run until each has ended, waits for memory, or steps aside, too."""
+        self._wait(_Waiter(self._version(), gives_up=False, is_aside=True), "")
+
+    def _wait(self, waiter: _Waiter, complaint: str) -> bool:
         self._waiting.append(waiter)
         if self._next < self._programs:
             # The thread is this one's successor: it ends when programs do, or waits in its turn.
@@ -82,11 +89,12 @@ class Turns:
             self._fail(Deadlock("programs wait for memory that no program will change any more"))
 
     def _wake_one(self) -> bool:
-        """Resume the first waiting program for which something has changed, or that gives up."""
-        now = self._version()
-        changed = (waiter for waiter in self._waiting if waiter.version != now)
-        giving_up = (waiter for waiter in self._waiting if waiter.gives_up)
-        waiter = next(changed, None) or next(giving_up, None)
+        """Resume the first program for which memory has changed, steps aside, or gives up."""
+        now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
+        changed = (waiter for waiter in waiting if waiter.version != now)
+        aside = (waiter for waiter in self._waiting if waiter.is_aside)
+        giving_up = (waiter for waiter in waiting if waiter.gives_up)
+        waiter = next(changed, None) or next(aside, None) or next(giving_up, None)
         if waiter is None:
             return False
         self._waiting.remove(waiter)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from kvtrace.ir import Module, Op, Value
-from kvtrace.ir.flow import backward, flow_of
+from kvtrace.ir.flow import around, backward, counter_of, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     COMBINING,
@@ -14,6 +14,7 @@ from kvtrace.ir.ops import (
     MEMORY,
     MODULAR,
     MOVING,
+    READING,
     UNSIGNED,
     computing,
     effect_of,
@@ -54,8 +55,35 @@ def stored_index(op: Op, module: Module) -> Value | None:
         return None
     fed = feeding_values((value,), module)
     ops = [each for each in module.ops if each.index in fed]
-    places = any(each.name in _PLACES or each.name in LOOPS for each in ops)
-    return value if places else None
+    loops = [each for each in ops if each.name in LOOPS]
+    if loops and all(_loads(loop, ops) for loop in loops):  # else their trips are what is left
+        return value if _is_made_of_places(value, module) else None
+    return value if loops or any(each.name in _PLACES for each in ops) else None
+
+
+def _loads(loop: Op, ops: Sequence[Op]) -> bool:
+    """Whether a loop counts, and some of the ops load within it."""
+    within = (op for op in ops if op.name in READING and loop in around(op))
+    return counter_of(loop) is not None and any(within)
+
+
+def _is_made_of_places(value: Value, module: Module) -> bool:
+    """Whether a value is made of where programs, lanes or trips are, not only by ends of loops."""
+    flow = flow_of(module)
+    counters = {counter.id for op in module.ops if (counter := counter_of(op)) is not None}
+
+    def through(current: Value) -> Sequence[Value]:
+        op = current.owner
+        if current.id in counters:
+            return ()
+        if not isinstance(op, Op) or flow.origins(current):
+            return flow.made_of(current)
+        return () if op.name in READING else op.operands
+
+    return any(
+        each.id in counters or (isinstance(each.owner, Op) and each.owner.name in _PLACES)
+        for each in backward((value,), through)
+    )
 
 
 def modular_ops(value: Value, module: Module) -> list[Op]:

@@ -1,9 +1,13 @@
 """Which integers of a kernel decide something."""
 
 import pytest
+import torch
+import triton
+import triton.language as tl
 
 from kvtrace.ir import parse
 from kvtrace.verdicts.deciding import stored_index
+from tests.kernels.launching import compile_for
 
 KERNEL = """
 "builtin.module"() ({{
@@ -28,3 +32,28 @@ def test_rows_that_are_scattered_may_be_indices(value, is_index):
 
     stored = stored_index(scatter, module)
     assert (stored is scatter.operand("value")) == is_index
+
+
+@triton.jit
+def left_by_a_loop(x, y, n, KIND: tl.constexpr):
+    left = 0
+    for k in range(n):
+        if KIND == "data":
+            left += tl.load(x + k)
+        elif KIND == "trips":
+            left += 1
+        else:
+            left += tl.load(x + k) * k
+    tl.store(y, left)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_index"), [("data", False), ("trips", True), ("data and trips", True)]
+)
+def test_sums_of_data_are_no_indices_whatever_loop_adds_them(kind, is_index):
+    x, y = (torch.zeros(9, dtype=torch.int32) for _ in range(2))
+    arguments = {"x": x, "y": y, "n": 9}
+    module = compile_for(left_by_a_loop, arguments, {"KIND": kind})
+    (store,) = [op for op in module.ops if op.name == "tt.store"]
+
+    assert (stored_index(store, module) is not None) == is_index

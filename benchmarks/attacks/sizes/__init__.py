@@ -3,8 +3,30 @@
 from typing import Final
 
 from benchmarks.attacks.case import Case
-from benchmarks.attacks.sizes import blocks, masks, offsets, products, strides, ties
+from benchmarks.attacks.sizes import (
+    blocks,
+    masks,
+    offsets,
+    products,
+    second_integers,
+    second_loops,
+    second_masks,
+    strides,
+    ties,
+)
 
 CASES: Final[list[Case]] = [
-    case for module in (masks, strides, offsets, products, blocks, ties) for case in module.CASES
+    case
+    for module in (
+        masks,
+        strides,
+        offsets,
+        products,
+        blocks,
+        ties,
+        second_loops,
+        second_integers,
+        second_masks,
+    )
+    for case in module.CASES
 ]

@@ -11,6 +11,8 @@ from benchmarks.attacks.threads import (
     elements,
     lanes,
     loops,
+    second_between,
+    second_within,
     wraps,
 )
 from benchmarks.attacks.threads.attack import ATTACKS, CASES
@@ -25,5 +27,7 @@ __all__ = [
     "elements",
     "lanes",
     "loops",
+    "second_between",
+    "second_within",
     "wraps",
 ]

@@ -8,7 +8,8 @@ method of FastTrack, Flanagan and Freund, PLDI 2009, but kept for each op apart,
 for each pair of ops.)
 
 A run shows one order of the programs, and what is ordered by chance in one is not in another:
-`races_in_orders` looks at several.
+`races_in_orders` looks at several, and at one where each program steps aside before what may race.
+Who then gets there, too, was let in without waiting for it, as by a turn that begins too early.
 """
 
 from __future__ import annotations
@@ -268,14 +269,22 @@ def _swaps(op: Op) -> bool:
 
 
 class _Follow(Renamed):
-    """Also tells of compare-and-swaps that wrote."""
+    """Also tells of compare-and-swaps that wrote, and lets others run before some ops."""
 
-    def __init__(self, clocks: Clocks, order: Order) -> None:
+    def __init__(
+        self, clocks: Clocks, order: Order, aside_before: frozenset[int] = frozenset()
+    ) -> None:
         super().__init__(order)
         self._clocks = clocks
+        self._aside_before = aside_before
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap compare-and-swaps and polls, too."""
+        """Wrap compare-and-swaps, polls and what may race, too."""
+        if op.index in self._aside_before:
+            return _after_others(self._told(op, step))
+        return self._told(op, step)
+
+    def _told(self, op: Op, step: Step) -> Step:
         if waits_for_memory(op):
             return self._doubting(op, step)
         return self._telling(op, step) if _swaps(op) else super().wrapped(op, step)
@@ -306,6 +315,15 @@ class _Follow(Renamed):
         return telling
 
 
+def _after_others(step: Step) -> Step:
+    def waiting(values: list[Any], scope: Scope) -> None:
+        if scope.launch.turns is not None:
+            scope.launch.turns.step_aside()
+        step(values, scope)
+
+    return waiting
+
+
 @dataclass(frozen=True)
 class Ordering:
     """Races in a run, or why it is not known how programs are ordered.
@@ -319,32 +337,42 @@ class Ordering:
 
 
 def races_in_orders(
-    call: Call, watched: Mapping[Storage, NDArray[np.int64]], releases: Releases
+    call: Call,
+    watched: Mapping[Storage, NDArray[np.int64]],
+    racing: frozenset[int],
+    releases: Releases,
 ) -> Ordering:
     """Run a call program by program, in several orders.
 
     Args:
         call: the call.
         watched: the bytes that are asked about, by storage of the call's arguments.
+        racing: the indices of the ops that are asked about.
         releases: what each atomic of the call orders in its program.
 
     """
-    ordering = _races_with(call, watched, releases.sure_gaps)
+    ordering = _races_with(call, watched, racing, releases.sure_gaps)
     if ordering.doubt is not None or releases.possible_gaps == releases.sure_gaps:
         return ordering
-    possible = _races_with(call, watched, releases.possible_gaps)
+    possible = _races_with(call, watched, racing, releases.possible_gaps)
     doubtful = {key: race for key, race in possible.races.items() if key not in ordering.races}
     return replace(ordering, doubt=possible.doubt, doubtful=doubtful)
 
 
-def _races_with(call: Call, watched: Mapping[Storage, NDArray[np.int64]], gaps: Gaps) -> Ordering:
+def _races_with(
+    call: Call,
+    watched: Mapping[Storage, NDArray[np.int64]],
+    racing: frozenset[int],
+    gaps: Gaps,
+) -> Ordering:
     programs = math.prod(call.grid)
     if programs > MOST_PROGRAMS:
         return Ordering({}, f"its {programs:,} programs are too many to follow one by one")
     races: dict[RaceKey, Race] = {}
-    for order in orders_of(programs):
+    orders = orders_of(programs)
+    for order, aside in ((orders[0], racing), *((order, frozenset()) for order in orders)):
         clocks = Clocks(call.module, call.arguments, programs, watched, order, gaps)
-        failure = run_in_order(call, [clocks], _Follow(clocks, order))
+        failure = run_in_order(call, [clocks], _Follow(clocks, order, aside))
         races = {**clocks.races, **races}
         if failure is not None or clocks.doubt is not None:
             return Ordering(races, failure or clocks.doubt)

@@ -109,8 +109,24 @@ class Common:
         return _is_followed(variable) and all(self.determines(v) for v in _inside(variable))
 
     def determines_form(self, form: Linear) -> bool:
-        """Whether a linear form is equal on both sides."""
-        return all(self.determines(variable) for variable in form.coefficients)
+        """Whether a linear form is equal on both sides: its variables are, or it is the address."""
+        unknown = [v for v in form.coefficients if not self.determines(v)]
+        return not unknown or self._is_of_address(form, unknown)
+
+    def _is_of_address(self, form: Linear, unknown: Sequence[Variable]) -> bool:
+        """Whether a form is a multiple of the whole address, which is equal though no part is."""
+        address, width = self._one.form.coefficients, self._one.width
+        if address != self._other.form.coefficients or width != self._other.width:
+            return False
+        if self._one.form.constant != self._other.form.constant:
+            return False
+        if any(factor % width for factor in address.values()):
+            return False  # elements may overlap by parts
+        parts = {v for v in address if not self.determines(v)}
+        above, below = form.coefficients[unknown[0]], address.get(unknown[0], 0)
+        return parts == set(unknown) and all(
+            form.coefficients[v] * below == address[v] * above for v in unknown
+        )
 
     @cached_property
     def spread(self) -> int | float:

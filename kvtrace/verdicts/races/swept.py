@@ -255,7 +255,10 @@ class Swept(Concrete):
         count = sum(len(bytes_) for bytes_ in watched.values())
         if count > _MOST_WATCHED:
             return Ordering({}, f"its programs share {count:,} bytes, too many to follow")
-        return races_in_orders(self._call, watched, releases_of(self._bound))
+        racing = frozenset(
+            op.index for seen in self._seen for op in (seen.meeting.first, seen.meeting.second)
+        )
+        return races_in_orders(self._call, watched, racing, releases_of(self._bound))
 
     # -- names ---------------------------------------------------------------------------------
 

@@ -274,12 +274,20 @@ class Relations:
         """Read an extent as a formula of a scalar that its tensor is accessed by.
 
         Launches of different sizes have to agree with it: `cdiv(n, 32)` or `n // 32`, where the
-        kernel divides by 32; of a tensor with one axis also `6 * n` and `n - 1`.
+        kernel divides by 32; of a tensor with one axis also `6 * n` and `n - 1`. Where the tensor
+        has an element for each program, `cdiv(n, 64)` of programs that are multiplied by 64.
         """
         if any(number[0] == "scalar" for number in quantity) or not self.varies(quantity[0]):
             return []
         is_counted = any(number[0] == "grid" for number in quantity)
-        readings: dict[str, _Reading] = {}
+        readings = {
+            reading.text: reading
+            for number in quantity
+            if number[0] == "grid"
+            for by in factors_of_program(self.call.module, number[1])
+            for size in self._scalars()
+            for reading in (_ceiling(self._plain(size), by),)
+        }
         for extent in (number for number in quantity if number[0] == "shape"):
             is_flat = not is_counted and self._rank(extent[1]) == 1
             for size in self._scalars():
@@ -504,7 +512,7 @@ class Relations:
     def _unambiguous(self, quantity: Quantity) -> None:
         extents = [number for number in quantity if number[0] == "shape"]
         for one, other in pairwise(extents):
-            if one[1] == other[1]:
+            if one[1] == other[1] and not self.varies(one):
                 raise Ambiguous(
                     f"{self.name(quantity[0])} was {self.base[one]:,}, as were {self.name(one)} "
                     f"and {self.name(other)}: record a launch where they differ"

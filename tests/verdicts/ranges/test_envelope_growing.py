@@ -170,3 +170,25 @@ def test_rows_do_not_become_columns_for_being_twice_as_many_or_some_less():
             "x.shape[1] = columns", "y.shape[1] = columns",
         )  # fmt: skip
         assert found["x.shape[0]", "overflow"].first_bad == 2**31 // 300 + 1
+
+
+@triton.jit
+def partial_sums(x, parts, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(parts + tl.program_id(0), tl.sum(tl.load(x + i, i < n, 0)))
+
+
+def test_a_grid_with_an_element_for_each_program_grows_by_what_programs_are_multiplied_by():
+    first, other = (
+        call(partial_sums, (-(-n // 64),), x=tensor(n), parts=tensor(-(-n // 64)), n=n, B=64)
+        for n in (200, 500)
+    )
+
+    found = rows(first, other)
+
+    row = found["n", "argument"]
+    assert set(row.along) == {
+        "x.shape[0] = n", "parts.shape[0] = cdiv(n, 64)", "grid_x = cdiv(n, 64)"
+    }  # fmt: skip
+    assert row.fine == (0, 2**31 - 1)
+    assert not any(quantity == "grid_x" for quantity, _ in found)
