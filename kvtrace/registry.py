@@ -13,7 +13,7 @@ would take 20 ms. Groups:
 |---|---|---|
 | `api` | of the function | what `kvtrace` offers to Python besides its own, under that name |
 | `around_launches` | of what it is | see `kvtrace.backends.compiled_kernels.around` |
-| `backends` | of the backend | a `kvtrace.backends.Backend` |
+| `backends` | of the backend | a `kvtrace.capture.backends.Backend` |
 | `libraries` | a module whose import a backend waits for | that backend |
 | `libraries_without_gpu` | one that is waited for with `KVTRACE_DEVICE=cpu` alone | that backend |
 | `stand_ins` | a package | returns specs of modules that replace it while recording |

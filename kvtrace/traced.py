@@ -72,7 +72,7 @@ def trace(
         BadSetting: there is no such client, or no such backend.
 
     """
-    from kvtrace.backends import watching_backend
+    from kvtrace.capture.backends import watching_backend
 
     around = watching_backend(backend).watcher(client, lambda name: _session(out, name))
     return around if kernel is None else around(kernel)

@@ -104,8 +104,8 @@ Each file has in its key/value metadata:
 | `kvtrace.sha256` | parts: checksum of the file |
 
 A new minor version only adds nullable columns or tables, and the type of a column never changes. A
-reader fills the columns that a file lacks with nulls, ignores those it does not know, refuses a
-newer major version, and migrates older ones while reading.
+reader fills the columns that a file lacks with nulls, ignores those it does not know, and refuses
+another major version.
 
 ## Conventions
 

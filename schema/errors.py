@@ -90,7 +90,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 class OlderFormat(KvtraceError):
-    """A file was written with an older major version that this reader has no migration for."""
+    """A file was written with an older major version than this reader reads."""
 
     slug = "older-format"
 

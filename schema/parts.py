@@ -16,12 +16,9 @@ from kvtrace.schema.layout import refuse_irregular, write_aside, write_whole
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import (
-    FORMAT_VERSION,
     TABLE_KEY,
     FileFacts,
-    migrate,
     read_facts,
-    version_numbers,
 )
 
 #: Row groups end at whichever comes first; a reader that wants one artifact reads one group.
@@ -125,10 +122,9 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
 
     """
     with open_part(path) as file:
-        facts = part_facts(file, path, table.name)
-        old = facts.major < version_numbers(FORMAT_VERSION)[0]
+        part_facts(file, path, table.name)  # refuses a file of another format or table
         present = file.schema_arrow.names
-        wanted = present if old else [name for name in names if name in present]
+        wanted = [name for name in names if name in present]
         try:
             # Starting threads costs more than reading a small file; a trace has one for each run.
             many = file.metadata.num_rows >= ROW_GROUP_ROWS
@@ -137,8 +133,6 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
             raise damaged(path, error) from error
     if not wanted:
         rows = _rows_without_columns(file.metadata.num_rows)
-    if old:
-        rows = migrate(table.name, rows, facts.major)
     return filled(table, rows, names, str(path))
 
 
@@ -150,9 +144,9 @@ def part_pieces(
     Of row groups that are not `chosen` the rows need not be there.
     """
     with open_part(path) as file:
-        facts = part_facts(file, path, table.name)
+        part_facts(file, path, table.name)  # refuses a file of another format or table
         wanted = [name for name in names if name in file.schema_arrow.names]
-        if wanted and facts.major == version_numbers(FORMAT_VERSION)[0]:
+        if wanted:
             groups = list(range(file.metadata.num_row_groups)) if chosen is None else chosen(file)
             for batch in _batches(file, path, wanted, groups):
                 yield filled(table, pa.Table.from_batches([batch]), names, str(path))

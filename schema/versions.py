@@ -2,26 +2,18 @@
 
 The compatibility rule: a new minor version only adds nullable columns or tables; a type never
 changes. So a reader fills the columns that a file lacks with nulls and ignores those it does not
-know. A newer major version is refused in one sentence; an older one is migrated while reading.
+know. Another major version is refused in one sentence.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-
-import pyarrow as pa
 
 from kvtrace.schema.errors import DamagedFile, NewerFormat, OlderFormat, SchemaMismatch
 
 FORMAT_VERSION: Final = "1.10"
-
-#: Turns a table of one major version into the next: ``migration(table name, rows) -> rows``.
-Migration = Callable[[str, pa.Table], pa.Table]
-
-#: Keyed by the major version that is migrated from. Empty while there is one major version.
-MIGRATIONS: Final[dict[int, Migration]] = {}
 
 _VERSION_KEY = b"kvtrace.format_version"
 TABLE_KEY = b"kvtrace.table"
@@ -44,11 +36,6 @@ class FileFacts:
     pass_name: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     writer_version: str | None = None
-
-    @property
-    def major(self) -> int:
-        """The major version."""
-        return version_numbers(self.format_version)[0]
 
     def metadata(self) -> dict[bytes, bytes]:
         """The key/value metadata that represents these facts in Parquet and Arrow files."""
@@ -97,7 +84,7 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
     Raises:
         DamagedFile: it is not a file of kvtrace.
         NewerFormat: its major version is newer than this reader's.
-        OlderFormat: its major version is older and there is no migration from it.
+        OlderFormat: its major version is older than this reader's.
 
     """
     found = {key: value.decode("utf-8", "replace") for key, value in (metadata or {}).items()}
@@ -135,33 +122,16 @@ def _settings(text: str, source: str) -> dict[str, Any]:
     return settings
 
 
-def check_major(
-    major: int, version: str, source: str, migrations: Mapping[int, Migration] = MIGRATIONS
-) -> None:
-    """Refuse a major version that this reader cannot read: NewerFormat or OlderFormat."""
+def check_major(major: int, version: str, source: str) -> None:
+    """Refuse a major version that is not this reader's: NewerFormat or OlderFormat."""
     own = version_numbers(FORMAT_VERSION)[0]
     if major > own:
         raise NewerFormat(
             f"{source} has format version {version}, and this kvtrace reads up to {own}.x; "
             "read it with a newer kvtrace"
         )
-    missing = [step for step in range(major, own) if step not in migrations]
-    if missing:
+    if major < own:
         raise OlderFormat(
             f"{source} has format version {version}, which this kvtrace (format {FORMAT_VERSION}) "
             "no longer reads; read it with an older kvtrace"
         )
-
-
-def migrate(
-    table: str,
-    rows: pa.Table,
-    major: int,
-    target: int | None = None,
-    migrations: Mapping[int, Migration] = MIGRATIONS,
-) -> pa.Table:
-    """Rows of an older major version as rows of `target` (default: the current major version)."""
-    last = version_numbers(FORMAT_VERSION)[0] if target is None else target
-    for step in range(major, last):
-        rows = migrations[step](table, rows)
-    return rows

@@ -10,7 +10,7 @@ import pytest
 
 import kvtrace
 from kvtrace import registry
-from kvtrace.backends import Backend
+from kvtrace.capture.backends import Backend
 from kvtrace.schema.trace import open_trace
 
 ROOT = Path(__file__).resolve().parents[1]

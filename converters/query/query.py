@@ -1,8 +1,8 @@
 """SQL over a trace: every table as a DuckDB view with a column `run`, and nothing else in reach.
 
-Of the tables, only those that a query names are opened (`scans.py`); the joined ones are in
-`views.py`. For a plain SELECT DuckDB scans Parquet parts itself; for all else it opens no file, to
-read or to write: what it scans is handed over by pyarrow.
+Of the tables, only those that a query names are opened (`figures/scans.py`); the joined ones are in
+`figures/views.py`. For a plain SELECT DuckDB scans Parquet parts itself; for all else it opens no
+file, to read or to write: what it scans is handed over by pyarrow.
 """
 
 import json

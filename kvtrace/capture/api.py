@@ -158,7 +158,7 @@ def library_imported(name: str) -> None:
     begin = time.monotonic_ns()
     session = current() or _session_of_environment()
     if session is not None:
-        from kvtrace.backends import install_for
+        from kvtrace.capture.backends import install_for
 
         install_for(name, session)
         session.spent(time.monotonic_ns() - begin)
@@ -187,7 +187,7 @@ def _end(ending: str) -> None:
         _boot.out = None  # what the variable asked for is done
     if session is None:
         return
-    from kvtrace.backends import uninstall_all
+    from kvtrace.capture.backends import uninstall_all
 
     uninstall_all()
     session.stop(ending)
@@ -215,7 +215,7 @@ def _session_of_environment() -> Session | None:
 
 
 def _install_for_imported(session: Session) -> None:
-    from kvtrace.backends import install_for, libraries
+    from kvtrace.capture.backends import install_for, libraries
 
     for name in libraries():
         if name in sys.modules:

@@ -294,18 +294,17 @@ class Session:
         self._submit(write)
         return held
 
-    def begin_timeline(self) -> None:
+    def begin_timeline(self, start: "Callable[[Session], Listener]") -> None:
         """Have the device's kernels recorded, where the settings ask for it and it can be done.
 
-        Backends call it before the first launch. The second call does nothing.
+        Backends call it before the first launch, with what starts to record them, or says in a
+        KvtraceError why it cannot. The second call does nothing.
         """
         if self._timeline_asked or self.settings.mode != "timeline":
             return
         self._timeline_asked = True
         try:
-            from kvtrace.backends import device_timeline
-
-            timeline = device_timeline(self)
+            timeline = start(self)
         except KvtraceError as error:
             self.message("warning", "no-device-timeline", str(error))
         except Exception as error:  # noqa: BLE001 - launches are recorded without it

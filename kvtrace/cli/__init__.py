@@ -81,7 +81,6 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "trace redact": Command(
             "kvtrace.cli.redact", "Write a copy without source, paths, names …"
         ),
-        "trace migrate": Command("kvtrace.cli.migrate", "Rewrite older files in the newest format"),
         "top": Command("kvtrace.cli.top", "Watch programs while they are recorded"),
         "env": Command("kvtrace.cli.env", "Print the settings in force"),
     },

@@ -19,7 +19,6 @@ from kvtrace.schema.layout import OBSERVED, SHARED, fetch, part_numbers, pass_pa
 from kvtrace.schema.parts import open_part, part_facts
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,7 +32,6 @@ _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 #: A folder, or a run, whose name means only itself in a list of files with `run=` folders.
 _PLAIN_FOLDER: Final = re.compile(r"[^*?\[\]{}=%\\:]*")
 _PLAIN_RUN: Final = re.compile(r"[A-Za-z0-9_.-]+")
-_MAJOR: Final = version_numbers(FORMAT_VERSION)[0]
 
 _Parts = Mapping[str, Sequence[Path]]
 
@@ -234,12 +232,12 @@ def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
     found = []
     for path in (*part_numbers(folder).values(), *pass_parts(folder)):
         with open_part(path) as file:
-            facts = part_facts(file, path, table.name)
+            part_facts(file, path, table.name)  # refuses a file of another format or table
             columns = frozenset(file.schema_arrow.names)
             rows = file.metadata.num_rows
         # A client's own table may differ in more than columns that came later.
         odd = columns != wanted and (table.name not in TABLES or "run" in columns)
-        if facts.major != _MAJOR or odd:
+        if odd:
             return None
         found.append(_Part(path, columns & wanted, rows))
     return found

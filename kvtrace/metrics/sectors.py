@@ -4,7 +4,8 @@ Each group counts the distinct 32-byte sectors that its active lanes touch; a pe
 one sector for 32 bytes. Which lanes go together, by the better of two models that can be had:
 
 * what one instruction of a warp moves, by the layout that the op was compiled with
-  (thread_layouts.py): 32 threads, or 64 on AMD, each with what its instructions move;
+  (recorded_calls/thread_layouts.py): 32 threads, or 64 on AMD, each with what its instructions
+  move;
 * without one, 32 lanes that follow each other in the row-major order of the block. TTIR has no
   layout, so this is the logical order and not the threads': a block that is read along its first
   axis counts worse here than a compiler that turns its threads' order makes it.

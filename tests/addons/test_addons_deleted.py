@@ -108,7 +108,7 @@ REST = (
     "tests/test_architecture.py",
     "tests/test_registry.py",
     "tests/test_settings.py",
-    "tests/backends/test_backends.py",
+    "tests/capture/test_backends.py",
     "tests/backends/test_backends_known_calls.py",
     "tests/backends/compiled_kernels/test_contents_to_copy.py",
     "tests/capture/test_session.py",

@@ -148,10 +148,6 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("trace", "merge", "TRACE", "SOUND", "-o", "OUT/united"),
         ("trace", "merge", "TRACE", "-o", "OUT/united", "--json"),
     ),
-    "trace migrate": (
-        ("trace", "migrate", "TRACE", "-o", "OUT/migrated"),
-        ("trace", "migrate", "TRACE", "--json"),
-    ),
 }  # fmt: skip
 #: Commands that leave the trace as it is.
 READING = frozenset(

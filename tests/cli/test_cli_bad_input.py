@@ -12,10 +12,9 @@ from tests.cli.reading_commands import COMMANDS, READING, asked, part_of
 ROOT = Path(__file__).parents[2]
 
 #: `validate` looks for damage, so that is what it finds; `recover` and `top` touch no sealed file,
-#: `compact` reads only those that it merges, `prune` only rows of `runs`, and `migrate` says what
-#: it has done with the others.
+#: `compact` reads only those that it merges, and `prune` only rows of `runs`.
 JUDGES_DAMAGE = (
-    "trace validate", "trace recover", "trace compact", "top", "trace prune", "trace migrate",
+    "trace validate", "trace recover", "trace compact", "top", "trace prune",
 )  # fmt: skip
 
 

@@ -6,8 +6,10 @@ not give them; whatever raises needs Raises. Elsewhere names and types may be en
 `python -m tests.docs.test_docstrings` lists the functions that lack something.
 """
 
+import ast
 import inspect
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -19,8 +21,11 @@ from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.registry import own_entries
 from tests.docs.pages import ROOT
 from tests.docs.texts import missing_sections, python_files, undocumented
+from tests.support.tree import package_files, tracked_names
 
 ROOMS: Final = ("kvtrace", "schema", "converters")
+#: Files of other programs, and of nobody, that docstrings name.
+FOREIGN: Final = {"structured_logging.py", "CuAsm/CuNVInfo.py", "file.py", "script.py"}
 
 
 def _undocumented() -> list[str]:
@@ -86,6 +91,36 @@ def test_public_functions_have_docstrings():
 def test_functions_of_the_api_describe_parameters_and_errors():
     assert len(_api()) > 100
     assert _incomplete() == []
+
+
+def _gone(path: Path, docstring: str, files: Collection[Path]) -> list[str]:
+    """Return the Python files that a docstring names beside, above or below its module, but lacks.
+
+    `ir/ops.py` may also be a path in the package or in the room.
+    """
+    inside = [str(each) for each in files if path.parent in each.parents]
+    return [
+        name
+        for name in re.findall(r"(?<![\w/.])(?:\w+/)*\w+\.py\b", docstring)
+        if name not in FOREIGN
+        and not any(folder / name in files for folder in path.parents)
+        and not any(each.endswith(f"/{name}") for each in inside)
+    ]
+
+
+def test_docstrings_of_modules_name_files_that_there_are():
+    modules = set(package_files(".py"))
+    files = modules | {ROOT / name for name in tracked_names()}
+    gone = {
+        str(path.relative_to(ROOT)): names
+        for path in modules
+        if (docstring := ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))))
+        and (names := _gone(path, docstring, files))
+    }
+    assert gone == {}
+    module = ROOT / "kvtrace" / "ir" / "flow.py"
+    text = "`ops.py`, `schema/tables.py`, `addons/ops.py` and `tables.py`."
+    assert _gone(module, text, files) == ["addons/ops.py", "tables.py"]
 
 
 def test_functions_that_lack_something_are_found():

@@ -9,13 +9,9 @@ from kvtrace.schema.layout import part_path
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import (
     FORMAT_VERSION,
-    MIGRATIONS,
     FileFacts,
-    check_major,
     derived_facts,
-    migrate,
     read_facts,
-    version_numbers,
 )
 from kvtrace.schema.writer import RunWriter, new_run_id
 
@@ -100,46 +96,12 @@ def test_a_file_of_another_program_is_refused(run):
         open_trace(out).table("kernels")
 
 
-def test_an_older_major_version_without_a_migration_is_refused(run):
+def test_an_older_major_version_is_refused(run):
     out, run_id = run
     rewrite(part_path(out, "kernels", run_id, 0), format_version="0.9")
 
     with pytest.raises(OlderFormat, match=r"format version 0\.9"):
         open_trace(out).table("kernels")
-
-
-def test_an_older_major_version_is_migrated_while_reading(run, monkeypatch):
-    out, run_id = run
-    monkeypatch.setitem(
-        MIGRATIONS,
-        0,
-        lambda table, rows: rows.rename_columns(
-            ["name" if name == "title" else name for name in rows.column_names]
-        ),
-    )
-    rewrite(
-        part_path(out, "kernels", run_id, 0),
-        lambda rows: pa.table({"kernel_id": [7], "title": ["old"]}),
-        format_version="0.9",
-    )
-
-    rows = open_trace(out).table("kernels", columns=["kernel_id", "name"])
-
-    assert rows.select(["kernel_id", "name"]).to_pylist() == [{"kernel_id": 7, "name": "old"}]
-
-
-def test_migrations_are_applied_one_major_version_after_the_other():
-    steps = {
-        1: lambda table, rows: rows.append_column("one", pa.array([table])),
-        2: lambda table, rows: rows.append_column("two", pa.array([table])),
-    }
-
-    rows = migrate("calls", pa.table({"call_id": [0]}), 1, target=3, migrations=steps)
-
-    assert rows.column_names == ["call_id", "one", "two"]
-    assert migrate("calls", rows, version_numbers(FORMAT_VERSION)[0]) is rows
-    with pytest.raises(OlderFormat):
-        check_major(0, "0.1", "file", migrations={})
 
 
 def test_metadata_says_what_a_file_is():

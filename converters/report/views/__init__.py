@@ -1,7 +1,7 @@
 """What views read from a page besides its report: one module for each kind of block.
 
 A view is a folder in `frontend/src/views`; its own data comes from a module here, which is an
-entry point of the group `kvtrace.report_views`. A module `graph.py` for a view of tensor graphs:
+entry point of the group `kvtrace.report_views`. A module for a view of tensor graphs:
 
     from collections.abc import Iterable
     from typing import Final

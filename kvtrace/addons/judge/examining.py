@@ -1,6 +1,6 @@
 """What runs in the examiner's process: rules, on the trace that the candidate's process has left.
 
-At the same time another process compares results (`results.py`); nothing that the candidate's
+At the same time another process compares results (`comparing.py`); nothing that the candidate's
 Python said counts besides.
 """
 

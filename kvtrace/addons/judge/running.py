@@ -1,7 +1,7 @@
 """What runs code of the user, in confined processes: the reference's, then the candidate's.
 
 It is one process with torch that forks them, executed apart from the one that judges (`beside.py`),
-which imports its own modules at the same time, and never torch: see `judging.py`. That one imports
+which imports its own modules at the same time, and never torch: see `judge_file.py`. It imports
 this file, too, to ask for `run_file`, so what takes long is imported where that runs.
 """
 

@@ -5,3 +5,23 @@
 session. May import capture and schema; nothing here may harm the program: what fails ends the
 timeline with one message, and launches are still recorded.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvtrace.backends.cupti.timeline import Timeline
+    from kvtrace.capture.session import Session
+
+
+def device_timeline(session: Session) -> Timeline:
+    """Start what records when kernels run on the device.
+
+    Raises:
+        KvtraceError: it cannot be recorded here; the sentence says why.
+
+    """
+    from kvtrace.backends.cupti.timeline import Timeline
+
+    return Timeline(session)

@@ -21,6 +21,7 @@ from kvtrace.backends.compiled_kernels.contents_to_copy import Watch, Watching
 from kvtrace.backends.compiled_kernels.kernels import Compilation, CompilationListener
 from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
+from kvtrace.backends.cupti import device_timeline
 from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS, Launched, launched_with
 from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import calling_module
@@ -325,7 +326,7 @@ def _hot_run(
     run: Callable[..., Any], session: "Session", adapter: InductorAdapter
 ) -> Callable[..., Any]:
     """Make what records launches; the first launch does, which is when a device is known."""
-    session.begin_timeline()
+    session.begin_timeline(device_timeline)
     careful = _careful(run, session, adapter)
     if session.settings.tensors == "all" or adapter.judging is not None:
         return careful
@@ -441,7 +442,7 @@ def _with_trials(
     def bench(self: Any, launcher: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not session.recorder.active or getattr(self, "triton_interpret", False):
             return original(self, launcher, *args, **kwargs)
-        session.begin_timeline()
+        session.begin_timeline(device_timeline)
         trial = _Trial(launcher, self, session, adapter)
         with session.in_phase("autotune"):
             return original(self, trial, *args, **kwargs)

@@ -30,6 +30,7 @@ from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
 from kvtrace.backends.compiled_kernels.versions import definition, whole_kernel
 from kvtrace.backends.compiled_kernels.written_lines import hide_generator_of
+from kvtrace.backends.cupti import device_timeline
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton import device_free_state
 from kvtrace.backends.triton.dispatchers import WholeLaunches
@@ -212,7 +213,7 @@ def _begin_with_device(session: Session) -> None:
     def begin() -> None:
         session = kept()
         if session is not None and session.recording:
-            session.begin_timeline()
+            session.begin_timeline(device_timeline)
 
     when_begun(begin)  # at once where it has begun already
 
@@ -301,7 +302,7 @@ class LaunchHooks:
 
     def _begin(self) -> None:
         """Begin what the first launch does: the timeline; launchers that look, check, judge."""
-        self._session.begin_timeline()
+        self._session.begin_timeline(device_timeline)
         if self._has_launchers:
             return
         self._has_launchers = True

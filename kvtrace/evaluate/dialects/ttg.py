@@ -1,6 +1,6 @@
 """`ttg`: what TTGIR has besides TTIR. Layouts change no value; shared memory is memory.
 
-Shared memory, and when copies into it arrive, are in shared.py.
+Shared memory, and when copies into it arrive, are in shared_memory.py.
 """
 
 from __future__ import annotations

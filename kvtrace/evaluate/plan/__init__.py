@@ -11,7 +11,7 @@ optimize.py has what is computed done with less (longer_products.py, trips_at_on
 common_subexpressions.py);
 generate.py and code/ write NumPy code (with PyTorch's functions for some of it, where the program
 has imported that: torch_kernels.py), execute.py runs it over the chunks of chunks.py; launch.py
-keeps plans, kept.py writes them for the cache on disk. What makes plans (planning.py and all that
+keeps plans. What makes plans (planning.py and all that
 it imports) is imported when one is made.
 May import what kvtrace.evaluate may; only engine.py imports it.
 """

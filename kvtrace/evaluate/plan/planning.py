@@ -12,7 +12,7 @@ from kvtrace.evaluate.plan.chunks import executable
 from kvtrace.evaluate.plan.execute import Executable
 from kvtrace.evaluate.plan.generate import generated
 from kvtrace.evaluate.plan.grid import Regions, planned_regions
-from kvtrace.evaluate.plan.optimise import optimised
+from kvtrace.evaluate.plan.optimize import optimized
 from kvtrace.evaluate.plan.order import refuse_meetings
 from kvtrace.evaluate.plan.points import counted
 from kvtrace.evaluate.plan.records import LaunchPlan, RegionPlan
@@ -88,7 +88,7 @@ def executables(plan: LaunchPlan) -> list[Executable]:
     made = []
     for region in plan.regions:
         axes = region.region.axes
-        instructions = optimised(region.instructions)
+        instructions = optimized(region.instructions)
         code = generated(instructions, axes, plan.offsets)
         ranges = [region.region.ranges[symbol] for symbol in axes]
         made.append(executable(code, instructions, axes, ranges))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kvtrace.evaluate.plan.instructions import Dot, Instruction, Loop, Map, RoundedDot
 from kvtrace.evaluate.plan.kernels import ROUND_AND_NARROW, WIDEN_BF16
-from kvtrace.evaluate.plan.optimise import use_counts, without_dead
+from kvtrace.evaluate.plan.optimize import use_counts, without_dead
 from kvtrace.evaluate.plan.values import Register
 
 

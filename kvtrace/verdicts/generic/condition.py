@@ -2,8 +2,8 @@
 
 Made once per kernel, with everything symbolic: scalars, strides, the grid, and of each tensor how
 many bytes there are from its data pointer on (its *extent*). Of each access the farthest byte and
-the nearest are bounded by terms of these parameters (`generic_bounds.py`), each bound is certified
-(`generic_certificate.py`), and the condition is that one of the bounds lies inside. So a call whose
+the nearest are bounded by terms of these parameters (`upper_bounds.py`), each bound is certified
+(`certificate.py`), and the condition is that one of the bounds lies inside. So a call whose
 numbers satisfy it has that access inside for all programs, lanes and trips.
 
 Assumed, and checked in each call: integers that an address is made of are not negative, and what

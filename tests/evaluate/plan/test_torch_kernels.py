@@ -15,7 +15,7 @@ from kvtrace.evaluate.plan import kernels, torch_kernels
 from kvtrace.evaluate.plan.chunks import executable
 from kvtrace.evaluate.plan.generate import generated
 from kvtrace.evaluate.plan.grid import planned_regions
-from kvtrace.evaluate.plan.optimise import optimised
+from kvtrace.evaluate.plan.optimize import optimized
 from kvtrace.evaluate.plan.steps import PlanCompiler
 from tests.evaluate.plan.both_ways import values, with_copied_storages
 from tests.kernels.attention import attention
@@ -259,7 +259,7 @@ def run_by_plan(function, grid, arguments, constexprs, *, torch, used=None):
     numbers = [None if n in tensors else np.float32(a.value) for n, a in enumerate(given)]
     for plan in regions:
         axes = plan.region.axes
-        instructions = optimised(plan.instructions)
+        instructions = optimized(plan.instructions)
         code = generated(instructions, axes, offsets, torch=torch)
         if used is not None:
             used.update(map(str, code.run.__globals__.values()))

@@ -21,7 +21,7 @@ from kvtrace.evaluate.plan.instructions import (
     read_by,
 )
 from kvtrace.evaluate.plan.liveness import is_overwritten, last_reads
-from kvtrace.evaluate.plan.optimise import use_counts
+from kvtrace.evaluate.plan.optimize import use_counts
 from kvtrace.evaluate.plan.values import Register
 
 

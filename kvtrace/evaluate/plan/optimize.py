@@ -27,7 +27,7 @@ _STAYING = (Store, Loop)
 _WRITING = (Store, Loop, Call)
 
 
-def optimised(instructions: Instructions) -> Instructions:
+def optimized(instructions: Instructions) -> Instructions:
     """Return instructions that compute the same with less."""
     shorter = with_longer_products(_hoisted(without_dead(instructions)))
     return _sunk(with_shared_results(with_trips_at_once(shorter)))

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import kvtrace
-from kvtrace import backends
+from kvtrace.capture import backends
 from kvtrace.schema.errors import BadSetting
 
-PLACE = "tests.backends.test_backends"
+PLACE = "tests.capture.test_backends"
 ENTRIES = f"[kvtrace.backends]\none = {PLACE}:ONE\nwatching = {PLACE}:TWO\n"
 
 
