@@ -58,7 +58,7 @@ def all_ones(out):
 def test_launches_that_are_not_compared_in_time_prove_nothing(
     recorded: Callable[[Callable[[], object]], Selection],
 ) -> None:
-    """Nothing of the one call takes time: its limit ends between it and what it is compared with."""
+    """Nothing of the one call takes time; the limit ends before it is compared."""
     runs = recorded(lambda: all_ones[(4,)](tensor(4, seed=1)))
 
     (ended,) = invariance_of(runs, seconds=0).outputs
