@@ -152,10 +152,10 @@ def judge(
     wanted = {rule.id for rule in chosen_rules(rules)}
     ids = (*wanted, _BOUNDS) if call.recorded else tuple(wanted)
 
-    def judged(other: Call) -> list[Verdict]:
-        return _judge(other, ids, budget)
+    def judged(other: Call, rules: Iterable[str]) -> list[Verdict]:
+        return _judge(other, rules, budget)
 
-    return without_zeros(call, judged(call), wanted, judged)
+    return without_zeros(call, judged(call, ids), wanted, judged)
 
 
 def _judge(call: Call, rules: Iterable[str], budget: Budget | None) -> list[Verdict]:

@@ -1,8 +1,10 @@
 """Run public packages' kernels without a GPU, and print what is proven of them.
 
     python -m tests.public [--package fla] [--case GLOB] [--tensors index] [--folder DIR]
+    python -m tests.public --files TRITONBENCH/data/TritonBench_G_v1
     python -m tests.public --triton-tests TRITON/python/test/unit/language
 
+--files runs each file of a folder as a program of its own, and compares nothing.
 Nothing is fetched: a package is looked for among the installed ones, or where KVTRACE_PUBLIC_FLA,
 KVTRACE_PUBLIC_VLLM or KVTRACE_PUBLIC_SGLANG name the folder that holds it. One that is not there is
 said to be so, and left out.
@@ -14,6 +16,7 @@ import os
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,7 @@ def _options() -> Any:
     options.add_argument("--limit", type=int, default=300, help="seconds a case may take")
     options.add_argument("--no-interpreter", action="store_true")
     options.add_argument("--again", action="store_true", help="print the results of --folder")
+    options.add_argument("--files", type=Path, help="a folder of programs, in place of packages")
     options.add_argument("--triton-tests", type=Path, help="a folder or file of Triton's tests")
     return options.parse_args()
 
@@ -64,22 +68,36 @@ def _options() -> Any:
 def _run(chosen: Any, folder: Path, file: Path) -> list[table.Result]:
     results = []
     with file.open("w") as kept:
-        for name in chosen.package or sorted(PACKAGES):
-            place = folder_of(PACKAGES[name])
-            if place is None:
-                print(f"{name}: not there; install {PACKAGES[name].distribution} or set "
-                      f"{PACKAGES[name].variable}")  # fmt: skip
-                continue
-            print(f"{name} {version_of(PACKAGES[name], place)}", flush=True)
-            for result in runner.run(
-                name, _cases(name, chosen.case), chosen.tensors or ["index"], folder,
-                limit=chosen.limit, interpreter=not chosen.no_interpreter,
-            ):  # fmt: skip
-                kept.write(json.dumps(result) + "\n")
-                kept.flush()
-                results.append(result)
-                print(_line(result), file=sys.stderr, flush=True)
+        for result in _files(chosen, folder) if chosen.files else _packages(chosen, folder):
+            kept.write(json.dumps(result) + "\n")
+            kept.flush()
+            results.append(result)
+            print(_line(result), file=sys.stderr, flush=True)
     return results
+
+
+def _files(chosen: Any, folder: Path) -> Iterator[table.Result]:
+    globs = chosen.case or ["*"]
+    files = [each for each in sorted(chosen.files.glob("*.py"))
+             if any(fnmatchcase(each.stem, glob) for glob in globs)]  # fmt: skip
+    for tensors in chosen.tensors or ["index"]:
+        yield from runner.run_files(
+            chosen.files.resolve().name, files, tensors, folder, limit=chosen.limit
+        )
+
+
+def _packages(chosen: Any, folder: Path) -> Iterator[table.Result]:
+    for name in chosen.package or sorted(PACKAGES):
+        place = folder_of(PACKAGES[name])
+        if place is None:
+            print(f"{name}: not there; install {PACKAGES[name].distribution} or set "
+                  f"{PACKAGES[name].variable}")  # fmt: skip
+            continue
+        print(f"{name} {version_of(PACKAGES[name], place)}", flush=True)
+        yield from runner.run(
+            name, _cases(name, chosen.case), chosen.tensors or ["index"], folder,
+            limit=chosen.limit, interpreter=not chosen.no_interpreter,
+        )  # fmt: skip
 
 
 def _cases(package: str, globs: list[str] | None) -> list[str]:

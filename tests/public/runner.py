@@ -112,5 +112,19 @@ def run(
                        "interpreter": reference}  # fmt: skip
 
 
+def run_files(
+    package: str, files: Sequence[Path], tensors: str, folder: Path, *, limit: int
+) -> Iterator[Result]:
+    """Run programs that are files, one after another; results as they come."""
+    with Server(folder / "cache", interpreter=False) as server:
+        for file in files:
+            place = folder / package / file.stem
+            place.mkdir(parents=True, exist_ok=True)
+            _clear(place / f"out-{tensors}")
+            name = str(file.resolve())
+            result = server.do("program", package, name, place, limit, tensors, False)
+            yield {"package": package, "tensors": tensors, **result, "case": file.stem}
+
+
 def _clear(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)

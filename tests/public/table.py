@@ -40,7 +40,7 @@ def problems(results: Iterable[Result]) -> list[str]:
     lines = []
     for result in results:
         where = f"{result['package']} {result['case']} (tensors={result['tensors']})"
-        if result["status"] != "right":
+        if result["status"] not in ("right", "ran"):
             lines.append(f"- {where}: {result['status']}: {result.get('detail', '')}")
             reference = result.get("interpreter", {}).get("detail")
             if reference and result["status"] == "uncompared":

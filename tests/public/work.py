@@ -3,9 +3,12 @@
 Each of these runs in a process forked from one that has imported torch and Triton.
 """
 
+import runpy
+import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +23,9 @@ from tests.public.packages import PACKAGES, load
 Result = dict[str, Any]
 
 SEED = 20
+
+#: What a program that is a file is told of.
+GPU = {"target": "cuda:90", "device": "cpu"}
 
 
 def cases_of(package: str) -> dict[str, Case]:
@@ -44,16 +50,40 @@ def interpreted(package: str, name: str, folder: Path) -> Result:
 
 def judged(package: str, name: str, folder: Path, tensors: str, interpreter: bool) -> Result:
     """Record a case, compare what it gave, and judge every access of its launches."""
+
+    def run() -> Result:
+        with kvtrace.capture(folder / f"out-{tensors}", tensors=tensors, **_device(package)):
+            outcome = _run(package, name)
+        return _compared(outcome, folder, interpreter)
+
+    return _judged(package, name, folder, tensors, run)
+
+
+def program(package: str, name: str, folder: Path, tensors: str, interpreter: bool) -> Result:
+    """Record a program that is a file, as it is, and judge every access of its launches."""
+    del interpreter
+
+    def run() -> Result:
+        sys.path.insert(0, str(Path(name).parent))
+        sys.argv = [name]
+        with kvtrace.capture(folder / f"out-{tensors}", tensors=tensors, **GPU):
+            runpy.run_path(name, run_name="__main__")
+        return {"status": "ran"}
+
+    return _judged(package, name, folder, tensors, run)
+
+
+def _judged(
+    package: str, name: str, folder: Path, tensors: str, run: Callable[[], Result]
+) -> Result:
     _stop_at_ttir()
     begin = time.perf_counter()
     result: Result = {"case": name, "package": package, "tensors": tensors}
     out = folder / f"out-{tensors}"
     try:
-        with kvtrace.capture(out, tensors=tensors, **_device(package)):
-            outcome = _run(package, name)
+        result |= run()
         result["seconds"] = time.perf_counter() - begin
-        result |= _compared(outcome, folder, interpreter)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         result |= _failure("case", error, begin)
     begin = time.perf_counter()
     try:

@@ -98,6 +98,13 @@ def test_layouts_and_barriers_of_the_compiled_code_decide(name, warps, answer):
     assert worst(compiled(SAMPLES[name], warps)) == answer
 
 
+@pytest.mark.parametrize("name", [*SAMPLES][::6])
+def test_in_a_grid_of_no_program_nothing_races(name):
+    """The launch is legal; a shape of zero makes it."""
+    found = judge(replace(SAMPLES[name].call(), grid=(0, 1, 1)))
+    assert [str(v) for v in found if v.verdict != "proven"] == []
+
+
 @triton.jit
 def put_back(x, loaded, stored, BLOCK: tl.constexpr):
     """Store a block, then load an element of it and store a number that is made of it."""

@@ -32,7 +32,7 @@ _Judged = tuple[dict[str, Any], dict[str, Any]]
 """A row of `findings`, and what a report shows of it."""
 
 _SECONDS: Final = 10.0
-"""So long calls of one kernel are begun: `kvtrace invariance` has no such limit."""
+"""So long one kernel is judged: `kvtrace invariance --seconds` has a longer default."""
 _SEVERITIES: Final = {"violation": "error", "unknown": "warning", "proven": "note"}
 
 

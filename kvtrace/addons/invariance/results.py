@@ -52,8 +52,8 @@ def invariance_of(
         selection: The runs.
         kernels: Names to judge; none: all.
         shown: Where progress is shown.
-        seconds: So long, in seconds, calls of a kernel are judged; what is left makes its outputs
-            unknown. None: as long as it takes.
+        seconds: So long, in seconds, calls of a kernel are judged and compared; what is left makes
+            its outputs unknown. None: as long as it takes.
 
     """
     failures: list[str] = []
@@ -147,11 +147,13 @@ def _of_kernel(
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
     left += sum(kernel.is_late for kernel in kernels)
     for result in found.values():
-        if not left:
+        is_compared = not left and monotonic() <= deadline
+        if is_compared:
             compare_sizes(result, options)
         late = left or sum(kernel.is_late for kernel in kernels)
-        if late and result.verdict != "violation":
-            text = f"{plural(late, 'call')} of the kernel, for which {seconds:g} s did not suffice"
+        if (late or not is_compared) and result.verdict != "violation":
+            what = f"{plural(late, 'call')} of the kernel" if late else "how its launches compare"
+            text = f"{what}, for which {seconds:g} s did not suffice"
             result.why = (*result.why, Why("unknown", "data", text, result.place))
             result.verdict = "unknown"
     for kernel in kernels:

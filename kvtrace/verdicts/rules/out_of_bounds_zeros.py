@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module, Op
     from kvtrace.recorded_calls.recorded import Call
 
+Judge = Callable[["Call", Collection[str]], Iterable[Verdict]]
+
 _BOUNDS: Final = "out-of-bounds"
 
 #: An evaluation of a witness's program ends after so many lanes.
@@ -47,7 +49,7 @@ def without_zeros(
     call: Call,
     verdicts: Sequence[Verdict],
     rules: Collection[str],
-    judge: Callable[[Call], Iterable[Verdict]],
+    judge: Judge,
 ) -> list[Verdict]:
     """Return verdicts of a call, with those that depend on a substituted zero as unknown.
 
@@ -55,7 +57,7 @@ def without_zeros(
         call: the call that was judged.
         verdicts: all verdicts on it, those of the rule on bounds among them.
         rules: the ids of those that are wanted.
-        judge: judges another call as this one was.
+        judge: judges another call as this one was, by some of the rules.
 
     """
     wanted = [each for each in verdicts if each.rule in rules]
@@ -64,8 +66,11 @@ def without_zeros(
     resting = _resting(call.module, wanted, verdicts)
     if not resting:
         return wanted
-    bare = {(each.rule, each.op.index): each.verdict for each in judge(_without_contents(call))}
-    fillings = _Fillings(call, verdicts, judge)
+    open_ = [each for each in wanted if id(each) in resting and each.verdict != "unknown"]
+    unread = judge(_without_contents(call), {each.rule for each in open_}) if open_ else ()
+    bare = {(each.rule, each.op.index): each.verdict for each in unread}
+    shown = {each.rule for each in open_ if each.verdict == "violation"}
+    fillings = _Fillings(call, verdicts, shown, judge)
 
     def settled(verdict: Verdict) -> Verdict:
         loads = resting.get(id(verdict))
@@ -136,9 +141,10 @@ class _Fillings:
     """A call with other numbers outside of its tensors: what is found with all of them."""
 
     def __init__(
-        self, call: Call, verdicts: Sequence[Verdict], judge: Callable[[Call], Iterable[Verdict]]
+        self, call: Call, verdicts: Sequence[Verdict], rules: Collection[str], judge: Judge
     ) -> None:
         self._calls = (call, *(_filled(call, outside) for outside in _OTHERS))
+        self._rules = rules
         self._judge = judge
         self._judged: dict[int, Sequence[Verdict]] = {0: verdicts}
 
@@ -165,7 +171,7 @@ class _Fillings:
 
     def _found(self, number: int) -> Sequence[Verdict]:
         if number not in self._judged:
-            self._judged[number] = list(self._judge(self._calls[number]))
+            self._judged[number] = list(self._judge(self._calls[number], self._rules))
         return self._judged[number]
 
     def _shows(self, number: int, verdict: Verdict) -> bool:

@@ -63,6 +63,9 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return one verdict for each op that stores, or updates what is loaded or stored, too."""
     parts = parts_of(bound.call.module)
     findings = {index: _Finding(p.op) for index, p in parts.by_op.items() if p.writes}
+    if not bound.programs:
+        yield from (_unreached(bound, each.op) for each in findings.values())
+        return
     pairs = Pairs(bound)
     for one, other in pairs.clashing():
         indices = dict.fromkeys((one.access.op.index, other.access.op.index))
@@ -99,6 +102,14 @@ def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     left: Mapping[int, Left]
     left, shown_at = bound.memo[concrete]
     return Swept(bound, {index: left[index] for index in ops}, shown_at) if ops else None
+
+
+def _unreached(bound: BoundCall, op: Op) -> Verdict:
+    kind, scope = kind_of(op), scope_of(bound.call, op, ("the grid has no program",))
+    message = f"{kind} races with no other lane of its program{scope}"
+    return Verdict(
+        RULE, "proven", op, message, "interval", access=kind, arg=names_of(bound, op)
+    )  # fmt: skip
 
 
 def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict:

@@ -50,6 +50,23 @@ def test_a_call_that_takes_longer_is_given_up_within(
     assert "1 call of the kernel, for which 0 s did not suffice" in ended.why[-1].what
 
 
+@triton.jit
+def all_ones(out):
+    tl.store(out + tl.program_id(0), 1.0)
+
+
+def test_launches_that_are_not_compared_in_time_prove_nothing(
+    recorded: Callable[[Callable[[], object]], Selection],
+) -> None:
+    """Nothing of the one call takes time; the limit ends before it is compared."""
+    runs = recorded(lambda: all_ones[(4,)](tensor(4, seed=1)))
+
+    (ended,) = invariance_of(runs, seconds=0).outputs
+
+    assert ended.verdict == "unknown"
+    assert "how its launches compare, for which 0 s did not suffice" in ended.why[-1].what
+
+
 def test_sizes_that_others_were_launched_at_are_those_of_the_same_batch(
     recorded: Callable[[Callable[[], object]], Selection],
 ) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds
-from kvtrace.verdicts.rules.out_of_bounds_zeros import without_any_zeros
+from kvtrace.verdicts.rules.out_of_bounds_zeros import without_any_zeros, without_zeros
 from tests.support.thorough import usually
 from tests.verdicts import zero_kernels as kernels
 from tests.verdicts.calls import call, ids, tensor
@@ -220,3 +220,19 @@ def test_what_is_concluded_holds_whatever_lies_behind_the_tensor(kernel, count, 
     for key, found in judged(count).items():
         if found.arg != "ids" and "unknown" not in (found.verdict, whole[key].verdict):
             assert found.verdict == whole[key].verdict
+
+
+def test_only_rules_with_verdicts_that_rest_on_such_a_load_are_asked_again():
+    made = call(
+        kernels.gather_clamped, (2,), ids=ids(*range(1, 13)), table=tensor(13),
+        result=tensor(16), size=13, BLOCK=8,
+    )  # fmt: skip
+    found, asked = judge(made), []
+
+    def judged(other, rules):
+        asked.append(set(rules))
+        return judge(other, rules)
+
+    without_zeros(made, found, {each.rule for each in found}, judged)
+    assert len(asked) == 1
+    assert "out-of-bounds" in asked[0] < {each.rule for each in found}

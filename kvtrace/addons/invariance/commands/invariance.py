@@ -55,6 +55,15 @@ def command(
             show_default=False,
         ),
     ] = None,
+    seconds: Annotated[
+        float,
+        Option(
+            "--seconds",
+            metavar="N",
+            min=0,
+            help="Judge a kernel for so long; what is left then makes its outputs unknown",
+        ),
+    ] = 60,
     as_json: JsonOption = False,
     strict: Annotated[
         bool,
@@ -100,7 +109,7 @@ def command(
         raise BadSetting("--match says what --against compares; give both.")
     if against is not None:
         return _compare(select(Path(against), None), selection, _renamed(match or ()), as_json)
-    found = invariance_of(selection, kernel or (), calls_progress)
+    found = invariance_of(selection, kernel or (), calls_progress, seconds=seconds)
     if kernel and not found.outputs and not found.failures:
         raise BadSetting(f"No kernel of this trace is called {' or '.join(kernel)}.")
     answers = answers_over(selection, found.outputs, over)

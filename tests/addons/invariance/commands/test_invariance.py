@@ -73,6 +73,13 @@ def test_a_fault_has_its_line_and_fails_where_that_is_asked(
     assert "planted.py:" in told
 
 
+def test_the_limit_of_time_that_was_reached_is_said(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["invariance", str(trace), "--seconds", "0", "--strict"]) == 1
+    assert "for which 0 s did not suffice" in " ".join(capsys.readouterr().out.split())
+
+
 def test_json_has_what_the_text_has(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["invariance", str(trace_of(TILE, "wrong")), "--json"]) == 0
 
