@@ -144,7 +144,7 @@ def measured(file: Path, host: Host) -> Measured:
         while judge.poll() is None:
             tree = [judge.pid, *_descendants(judge.pid)]
             peak = max(peak, sum(map(_anonymous, tree)) + max(_shared() - before, 0))
-            time.sleep(0.02)
+            time.sleep(0.1)
             if time.perf_counter() - start > 10 * SECONDS:
                 os.killpg(judge.pid, signal.SIGKILL)
         seconds = time.perf_counter() - start
