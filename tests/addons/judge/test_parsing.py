@@ -83,6 +83,44 @@ def test_what_functions_read_of_their_surroundings(tmp_path):
     assert read.imported == ("os", "sys", "time")
 
 
+DISGUISED = """
+import functools, gzip, logging, math
+import numpy as np
+from email.utils import formatdate
+
+def date(x): return x if "2026" in formatdate() else -x
+def header(x): return gzip.compress(b"")[4:8]
+def handed_on(x): return vars(gzip)
+def record(x): return logging.makeLogRecord({}).created
+def day(x): return np.datetime64("now")
+def frame(x):
+    try:
+        raise ValueError
+    except ValueError as error:
+        return error.__traceback__.tb_frame
+def terminal(x, out): return out.isatty()
+
+@functools.cache
+def harmless(x):
+    logging.getLogger(__name__).debug("%s", x)
+    return np.float32(math.sqrt(x))
+"""
+
+
+def test_modules_that_tell_the_time_by_the_way_are_surroundings(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text(DISGUISED)
+    assert {name: reads[0].split()[0] for name, reads in read_file(path).reads.items()} == {
+        "date": "email.utils.formatdate",
+        "header": "gzip.compress",
+        "handed_on": "gzip",
+        "record": "logging.makeLogRecord",
+        "day": "numpy.datetime64",
+        "frame": "tb_frame",
+        "terminal": "isatty",
+    }
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
