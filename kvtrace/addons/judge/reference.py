@@ -36,12 +36,14 @@ from kvtrace.addons.judge.inputs import (
     annotated,
     as_views,
     drawn,
+    other_fractions,
     other_sizes,
     other_whole_numbers,
     parsed_shapes,
     read_cases,
     resized,
     unequal_extents,
+    views_of,
     write_cases,
 )
 from kvtrace.addons.judge.request import INPUTS, CannotJudge, Place, Request
@@ -435,11 +437,9 @@ class _Maker:
         if any(type(each) is float for each in scalars):
             found.append(self._with_other_scalars(base))
         if views:
-            ranks = [len(each.shape) for each in base.inputs_of_tensors]
-            matrices = max(ranks, default=0) > 1
             found += [
                 self._like(base, as_views(plain, kind), f"{kind} views", "view")
-                for kind in ("strided", "offset", *["transposed"] * matrices)
+                for kind in views_of(plain)
             ]
         for label, change in other_sizes(plain, fixed, blocks, numbers):
             found.append(self._like(base, resized(plain, change), label, "sizes"))
@@ -448,7 +448,7 @@ class _Maker:
             found.append(self._other(small, f"{small.label}, {OTHER_VALUES}", floats=True))
         for inputs in () if self._named_extents else unequal_extents(plain, fixed):
             found.append(self._like(base, inputs, f"unequal: {_label(inputs)}", BEYOND))
-        for label, inputs in other_whole_numbers(base.inputs):
+        for label, inputs in (*other_whole_numbers(base.inputs), *other_fractions(base.inputs)):
             found.append(Case(label, BEYOND, inputs, base.weights))
         return found
 

@@ -50,6 +50,32 @@ def test_limits_in_the_text_are_numbers_that_sizes_are_taken_from(tmp_path):
     assert read_file(path).numbers == (3000, 1 << 17, 4242)
 
 
+LIMITED = """
+def capped(x):
+    kernel[(min(triton.cdiv(x.numel(), 256), 1024),)](x, x.numel(), BLOCK=256)
+
+def two_stages(x):
+    kernel[(triton.cdiv(x.numel(), 512),)](x, BLOCK=512)
+    kernel[(1,)](x, BLOCK=1024)
+
+def unlimited(x):
+    kernel[(triton.cdiv(x.numel(), 1024),)](x, BLOCK=1024, num_warps=8)
+
+def outer(x):
+    return capped(x) if x.numel() > 3000 else unlimited(x)
+"""
+
+
+def test_products_of_a_launchs_constants_are_limits_of_what_reaches_it(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text(LIMITED)
+    read = read_file(path)
+    assert read.limits("capped") == (3000, 1024 * 256)
+    assert read.limits("outer") == (3000, 1024 * 256)
+    assert read.limits("two_stages") == (3000, 512 * 1024)
+    assert read.limits("unlimited") == (3000,)
+
+
 READING = """
 import os
 import time as clock
