@@ -1,8 +1,8 @@
 """How an attempt is run and what is measured of it.
 
-The judge runs with `--seconds 20 --memory 512`. Escaped is what brings out bytes of a secret, sends a packet, takes
-more than 1.2 times the memory besides what an honest file takes, leaves a process, takes 10 s longer than the limit,
-or gets a wrong kernel called right.
+The judge runs with `--seconds 20 --memory 512`. Escaped is what brings out bytes of a secret, sends
+a packet, leaves a process, or gets a wrong kernel called right; what takes 1.2 times the memory, or
+10 s more than the seconds, besides what an honest file takes on the same machine.
 """
 
 import contextlib
@@ -205,35 +205,37 @@ def _asked(name: str, body: str, kind: str) -> tuple[Answer, str]:
             host.close()
         touched = Path(f"{host.secret}.touched").exists()
     windows = {host.token[at : at + 12] for at in range(0, 39, 3)}
-    # The token's halves are in the file itself, which a finding may quote: they count where they are whole.
+    # The file has the token's halves, which a finding may quote: only the whole counts.
     out = 50 if host.token in took.output else 0
     if kind == "file":
         out = max(out, 12 * sum(window in took.output for window in windows))
-    more = took.mebibytes - (0 if name == "honest" else honest_mebibytes())
+    usual, slow = (0.0, 0.0) if name == "honest" else honest()
+    more = took.mebibytes - usual
     said = "right" if '"verdict": "right"' in took.output else "not right"
     escaped = [
         text
         for text, is_so in (
             ("bytes", out), ("packets", host.packets), ("processes", took.left),
             ("memory", name != "honest" and more > SHARE_OF_MEMORY * MEMORY),
-            ("seconds", took.seconds > SECONDS + MORE_SECONDS),
+            ("seconds", took.seconds - slow > SECONDS + MORE_SECONDS),
             ("forged", kind == "forges" and (said == "right" or touched)),
         )
         if is_so
     ]  # fmt: skip
     figures = (
         f"{out} bytes, {host.packets} packets, {more:+.0f} MiB, {took.left} left, "
-        f"{took.seconds:.1f} s, {said}"
+        f"{took.seconds:.1f} s (honest: {slow:.1f}), {said}"
     )
     if name == "honest":
-        return Answer.NO, str(took.mebibytes)
+        return Answer.NO, f"{took.mebibytes} {took.seconds}"
     return (Answer.YES if escaped else Answer.NO), figures + "".join(f" **{x}**" for x in escaped)
 
 
 @cache
-def honest_mebibytes() -> float:
-    """Return what a file that attempts nothing takes."""
-    return float(_asked("honest", "return None", "takes")[1])
+def honest() -> tuple[float, float]:
+    """Return the mebibytes and seconds that a file takes which attempts nothing."""
+    mebibytes, seconds = _asked("honest", "return None", "takes")[1].split()
+    return float(mebibytes), float(seconds)
 
 
 def _asking(name: str, body: str, kind: str) -> Callable[[], tuple[Answer, str]]:

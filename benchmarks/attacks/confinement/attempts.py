@@ -1,7 +1,8 @@
 """Attempts, each the body of a function that returns what it got hold of, or nothing.
 
-Where a name in capitals is meant, `asking.py` writes it above: SECRET (a file of the host), TOKEN (what is in it),
-PORT, SOCKET (a path), ABSTRACT (a name), NAME (a host name). All are bounded, so that a machine survives them.
+Where a name in capitals is meant, `asking.py` writes it above: SECRET (a file of the host), TOKEN
+(what is in it), PORT, SOCKET (a path), ABSTRACT (a name), NAME (a host name). All are bounded, so
+that a machine survives them.
 """
 
 READS = {
@@ -117,7 +118,8 @@ for name in ('/dev/mem', '/dev/kmsg', '/dev/vda', '/dev/sda', '/sys/kernel/notes
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 os.makedirs('m', exist_ok=True)
-for source, kind, flags in ((b'/', None, 4096), (b'proc', b'proc', 0), (b'/proc/1/root', None, 4096)):
+sources = ((b'/', None, 4096), (b'proc', b'proc', 0), (b'/proc/1/root', None, 4096))
+for source, kind, flags in sources:
     if libc.mount(source, b'm', kind, flags, None) == 0:
         return TOKEN + ' mounted ' + repr(source)
 """,

@@ -1,4 +1,4 @@
-"""Candidates by somebody who had read `kvtrace judge`'s page, and neither its code nor its tests."""
+"""Candidates by somebody who had read the page of `kvtrace judge`, not its code or tests."""
 
 from benchmarks.attacks.case import Case
 from benchmarks.attacks.strangers.questions import cases

@@ -1,6 +1,6 @@
 """Cheats as texts: each becomes a file of its own, as what one reads would make others unjudged."""
 
-PRELUDE = '''
+PRELUDE = """
 import torch
 import triton
 import triton.language as tl
@@ -19,7 +19,7 @@ def _launch(x, factor=2):
     return out
 
 
-'''
+"""
 
 #: By name: why it is wrong, and its text after the prelude. The reference doubles.
 CHEATS = {

@@ -1,8 +1,8 @@
 """One candidate in Triton's interpreter beside PyTorch: exit code 0 where they agree.
 
-    TRITON_INTERPRET=1 python -m benchmarks.attacks.strangers.interpreted FILE ENTRY REFERENCE INPUTS
+    TRITON_INTERPRET=1 python -m benchmarks.attacks.strangers.interpreted FILE ENTRY REFERENCE …
 
-INPUTS is `x=f32[64, 100], eps=1e-6`, or a Python expression of tensors.
+The last word is `x=f32[64, 100], eps=1e-6`, or a Python expression of tensors.
 """
 
 import importlib.util
@@ -51,7 +51,8 @@ def inputs_of(text: str) -> list[Any]:
 def loaded(path: str) -> ModuleType:
     """Import a file."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -59,7 +60,10 @@ def loaded(path: str) -> ModuleType:
 
 def called(function: Any, inputs: list[Any]) -> list[torch.Tensor]:
     """Return the results, or the inputs that were changed."""
-    copies = [one.clone() if isinstance(one, torch.Tensor) and one.is_contiguous() else one for one in inputs]
+    copies = [
+        one.clone() if isinstance(one, torch.Tensor) and one.is_contiguous() else one
+        for one in inputs
+    ]
     result = function(*copies)
     if result is None:
         return [one for one in copies if isinstance(one, torch.Tensor)]
@@ -70,7 +74,9 @@ def agree(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Say whether two results are the same but for roundings."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
-    allowed = ALLOWED.get(one.dtype, 0.07 if one.dtype.itemsize == 1 and one.is_floating_point() else 0.0)
+    allowed = ALLOWED.get(
+        one.dtype, 0.07 if one.dtype.itemsize == 1 and one.is_floating_point() else 0.0
+    )
     one, other = one.double(), other.double()
     return bool(torch.allclose(one, other, rtol=allowed, atol=allowed, equal_nan=True))
 

@@ -89,6 +89,8 @@ def outcome_of(
     else:
         _from_inputs(found, ops, values)
     want = values.want
+    if want is not None:
+        found.wrong += _shared(returned, values.case, want.changed)
     if want is not None and found.results and len(found.results) != len(want.own):
         found.wrong.append(
             Wrong(
@@ -165,6 +167,26 @@ def _modified(memory: Memory, values: Values, entries: Sequence[Mapping[str, Any
                     "write to a new tensor", memory.written_by.get(number),
                 )
             )  # fmt: skip
+    return found
+
+
+def _shared(
+    returned: Sequence[Mapping[str, Any]], case: Case, changed: Sequence[str]
+) -> list[Wrong]:
+    """Find results that are an input, or one tensor: writing to it changes the other, too."""
+    found, known = [], dict[tuple[Any, ...], int]()
+    for at, each in enumerate(returned):
+        if "storage" not in each or 0 in each["shape"]:
+            continue
+        number = int(each["storage"])
+        names = [tensor.name for tensor in case.tensors[number : number + 1]]
+        key = (number, each["offset"], *each["shape"], *each["strides"])
+        other = known.setdefault(key, at)
+        what = f"the input {names[0]}" if names and names[0] not in changed else ""
+        what = what or (f"result {other}" if other != at else "")
+        if what:
+            text = f"result {at} is the memory of {what}: writing to one changes the other"
+            found.append(Wrong("result-kind", "error", text, "return a new tensor"))
     return found
 
 

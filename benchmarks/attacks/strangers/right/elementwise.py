@@ -84,7 +84,10 @@ def rotary_kernel(x, cos, sin, out, half, B: tl.constexpr):
     i = tl.arange(0, B)
     a = tl.load(x + row * 2 * half + i, mask=i < half)
     b = tl.load(x + row * 2 * half + half + i, mask=i < half)
-    c, s = tl.load(cos + row * half + i, mask=i < half), tl.load(sin + row * half + i, mask=i < half)
+    c, s = (
+        tl.load(cos + row * half + i, mask=i < half),
+        tl.load(sin + row * half + i, mask=i < half),
+    )
     tl.store(out + row * 2 * half + i, a * c - b * s, mask=i < half)
     tl.store(out + row * 2 * half + half + i, b * c + a * s, mask=i < half)
 
@@ -166,9 +169,7 @@ def add_rows(x, bias):
     """Right, by strides."""
     out = torch.empty(x.shape, dtype=x.dtype)
     grid = (triton.cdiv(x.shape[1], 64), x.shape[0])
-    strided_kernel[grid](
-        x, bias.contiguous(), out, x.shape[1], x.stride(0), x.stride(1), BLOCK=64
-    )
+    strided_kernel[grid](x, bias.contiguous(), out, x.shape[1], x.stride(0), x.stride(1), BLOCK=64)
     return out
 
 

@@ -13,7 +13,9 @@ def strided_matmul(x, y, out, m, n, k, x0, x1, y0, y1, GROUP: tl.constexpr, B: t
     height = tl.minimum(down - first, GROUP)
     rows = (first + pid % (GROUP * across) % height) * B + tl.arange(0, B)
     columns = pid % (GROUP * across) // height * B + tl.arange(0, B)
-    total = tl.zeros((B, B), out.dtype.element_ty if out.dtype.element_ty == tl.int32 else tl.float32)
+    total = tl.zeros(
+        (B, B), out.dtype.element_ty if out.dtype.element_ty == tl.int32 else tl.float32
+    )
     for start in range(0, k, B):
         i = start + tl.arange(0, B)
         inside = (rows[:, None] < m) & (i[None, :] < k)

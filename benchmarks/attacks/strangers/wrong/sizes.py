@@ -87,7 +87,7 @@ def split_matmul(x, y, out, m, n, k, SPLIT: tl.constexpr, B: tl.constexpr):
 
 
 def capped_grid(x):
-    """The grid has at most 1,024 programs and no loop: from 262,145 elements on, the rest is missing."""
+    """The grid has at most 1,024 programs and no loop: what is beyond 262,144 is missing."""
     x = x.contiguous()
     out = torch.empty_like(x)
     double_kernel[(min(triton.cdiv(x.numel(), 256), 1024),)](x, out, x.numel(), BLOCK=256)
@@ -95,7 +95,7 @@ def capped_grid(x):
 
 
 def three_rounds(x):
-    """A persistent kernel of 256 programs and 16 rounds: beyond 1,048,576 elements some are missing."""
+    """A persistent kernel of 256 programs and 16 rounds: beyond 1,048,576 it ends early."""
     x = x.contiguous()
     out = torch.empty_like(x)
     persistent_kernel[(256,)](x, out, x.numel(), 256, BLOCK=256, ROUNDS=16)
