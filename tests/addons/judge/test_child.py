@@ -113,3 +113,22 @@ def test_what_is_replaced_outside_of_torchs_modules_is_found(tmp_path, lines, na
     judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
     told = {each["rule"]: each["message"] for each in judgement.object["findings"]}
     assert named in told["patches"]
+
+
+KEEPING = """
+
+held, inner = [], relu
+
+
+def relu(x):
+    held.append(inner(x))
+    return held[-1]
+"""
+
+
+def test_results_that_are_kept_may_change_later(tmp_path):
+    path = tmp_path / "relu.py"
+    path.write_text(SOURCE + KEEPING)
+    judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
+    assert judgement.verdict == "unjudged"
+    assert "result-changed" in {each["rule"] for each in judgement.object["findings"]}
