@@ -89,7 +89,7 @@ return None
 """,
     "home folders and keys": """
 found = []
-for folder in ('/root', '/home', '/root/.ssh', '/var', '/run', '/mnt', '/work', '/tmp'):
+for folder in ('/root', '/home', '/root/.ssh', '/var', '/run', '/mnt', '/tmp'):
     try:
         found += [folder + '/' + name for name in os.listdir(folder)]
     except OSError:
