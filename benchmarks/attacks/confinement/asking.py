@@ -166,16 +166,16 @@ def _text(body: str, host: Host, *, wrong: bool) -> str:
         "SOCKET": host.path, "ABSTRACT": host.abstract, "NAME": host.token[:12] + ".invalid",
     }  # fmt: skip
     above = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    call = "attack()" if wrong else "told = told or attempted()"
+    call = "attack()" if wrong else "got = got or attempted()"
     return (
         f"{PRELUDE}import os, resource, signal, time\n{above}\nTOKEN = ''.join(TOKEN_)\n\n\n"
         f"def attack():\n{indent(body.strip(), '    ')}\n\n\n"
         "def attempted():\n    try:\n        return attack()\n    except Exception as error:\n"
         "        return 'refused: ' + str(error)[:200]\n\n\ntold = None\n\n\n"
-        "def candidate(x):\n    global told\n"
+        "def candidate(x):\n    global got\n"
         f"    out = _launch(x, {1 if wrong else 2})\n    {call}\n"
-        "    if told and 'refused' not in str(told):\n"
-        "        raise ValueError(str(told)[:3000])\n    return out\n"
+        "    if got and 'refused' not in str(got):\n"
+        "        raise ValueError(str(got)[:3000])\n    return out\n"
     )
 
 

@@ -89,7 +89,7 @@ return None
 """,
     "home folders and keys": """
 found = []
-for folder in ('/root', '/home', '/root/.ssh', '/var', '/run', '/mnt', '/tmp'):
+for folder in ('/root', '/home', '/var', '/run', '/mnt', '/tmp'):
     try:
         found += [folder + '/' + name for name in os.listdir(folder)]
     except OSError:
@@ -313,7 +313,7 @@ for pid in range(1, 40_000):
         pass
 return TOKEN + str(seen) if set(seen) - {os.getpid(), 1} else None
 """,
-    "hears no signals, and never ends": """
+    "ignores signals, and never ends": """
 for number in range(1, 65):
     try:
         signal.signal(number, signal.SIG_IGN)

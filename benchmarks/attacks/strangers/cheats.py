@@ -1,4 +1,4 @@
-"""Cheats as texts: each becomes a file of its own, as what one reads would make others unjudged."""
+"""Cheats as texts: each becomes a separate file, as what one reads would make others unjudged."""
 
 PRELUDE = """
 import torch
@@ -150,7 +150,7 @@ def candidate(x):
 """,
     ),
     "patched_clock": (
-        "Replaces the clock that benchmarks read, by one that stands still.",
+        "Replaces the clock that benchmarks read, by one that is always 0.",
         """
 import time
 time.perf_counter = lambda: 0.0

@@ -71,7 +71,7 @@ def called(function: Any, inputs: list[Any]) -> list[torch.Tensor]:
 
 
 def agree(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Say whether two results are the same but for roundings."""
+    """Say whether two results are the same except for roundings."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     allowed = ALLOWED.get(

@@ -35,7 +35,7 @@ _MOST_BITS: Final = 21
 #: Numbers of a file that sizes are taken from, and products of its launches, at most each.
 _MOST_OF_A_KIND: Final = 2
 _SMALLEST_CAPACITY: Final = 1 << 17
-#: Arguments of a launch that are no sizes.
+#: Arguments of a launch that are not sizes.
 _OPTIONS: Final = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 _SECONDS: Final = 8.0
 _MEMORY_MB: Final = 768

@@ -32,7 +32,7 @@ class Replaced:
         self._operators = _operators()
 
     def found(self, folder: Path) -> Iterator[str]:
-        """Give the names of what was replaced, by files of a folder where it is no library's."""
+        """Give the names of what was replaced, by files of a folder in other modules."""
         for name, value in _functions().items():
             if self._functions.get(name, value) is not value and not _their_own(name, value):
                 yield name

@@ -3,6 +3,7 @@
 import numpy as np
 
 from kvtrace.addons.judge.inputs import (
+    Case,
     as_views,
     drawn,
     other_fractions,
@@ -13,6 +14,7 @@ from kvtrace.addons.judge.inputs import (
     views_of,
     whole_tensor,
 )
+from kvtrace.addons.judge.reference import _broadcasts
 
 
 def shapes(inputs):
@@ -75,6 +77,15 @@ def test_fractions_become_numbers_beyond_one():
 def test_rows_become_as_long_as_a_number_of_the_file():
     rows = parsed_shapes("x=f32[64, 100]", [])
     assert {64: 1, 100: 4243} in [change for _, change in other_sizes(rows, [], [], [4242])]
+
+
+def test_an_extent_that_the_reference_only_repeats_is_not_asked_for():
+    given = Case("given", "given", parsed_shapes("x=f32[16, 64], cos=f32[16, 32]", []))
+    repeated = Case("32 → 1", "sizes", parsed_shapes("x=f32[16, 64], cos=f32[16, 1]", []))
+    smaller = Case("16 → 1", "sizes", parsed_shapes("x=f32[1, 64], cos=f32[1, 32]", []))
+    assert _broadcasts(repeated, given)
+    assert not _broadcasts(smaller, given)
+    assert not _broadcasts(given, given)
 
 
 def test_bytes_have_all_values():
