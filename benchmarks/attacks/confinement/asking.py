@@ -171,7 +171,7 @@ def _text(body: str, host: Host, *, wrong: bool) -> str:
         f"{PRELUDE}import os, resource, signal, time\n{above}\nTOKEN = ''.join(TOKEN_)\n\n\n"
         f"def attack():\n{indent(body.strip(), '    ')}\n\n\n"
         "def attempted():\n    try:\n        return attack()\n    except Exception as error:\n"
-        "        return 'refused: ' + str(error)[:200]\n\n\ntold = None\n\n\n"
+        "        return 'refused: ' + str(error)[:200]\n\n\ngot = None\n\n\n"
         "def candidate(x):\n    global got\n"
         f"    out = _launch(x, {1 if wrong else 2})\n    {call}\n"
         "    if got and 'refused' not in str(got):\n"
