@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -26,6 +27,8 @@ from kvtrace.addons.judge.messages import SIZES, receive
 
 _MOST_BYTES: Final = 1 << 31
 _TIMERS: Final = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+#: References to a result that nobody else has: of its list, a loop and a call.
+_ALONE: Final = 3
 _PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -81,11 +84,26 @@ class Answering:
                 put(write, pack, told, odd, [], parts)
             else:
                 collect()  # what waits for that to change results, does it now
-                running = _threads() > self._threads or any(
-                    signal.getitimer(each)[0] for each in _TIMERS
+                running = (
+                    _threads() > self._threads
+                    or any(signal.getitimer(each)[0] for each in _TIMERS)
+                    or self._keeps_results()
                 )
                 put(write, pack, "", [], [], [], running)
             message = receive(CALLS, _MOST_BYTES)
+
+    def _keeps_results(self) -> bool:
+        """Whether the candidate still has a tensor that it returned, before its last call."""
+        own = {id(each) for each in self._last.values()}
+        places = Counter(id(each) for held in self._held.values() for each in held)
+        return any(
+            isinstance(each, torch.Tensor)
+            and id(each) not in own
+            and places[id(each)] == 1  # otherwise an input, handed over again at its address
+            and sys.getrefcount(each) > _ALONE
+            for call in sorted(self._held)[:-1]
+            for each in self._held[call]
+        )
 
     def _call(self, header: dict[str, Any], content: bytes) -> Call:
         inputs: list[Input] = []

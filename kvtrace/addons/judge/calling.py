@@ -75,7 +75,8 @@ class Answered:
         drew: What drew random numbers in a call.
         whole: Whether all calls were answered.
         malformed: Why messages were not read to their end.
-        running: Whether threads or timers of the candidate ran on after its last call.
+        running: Whether threads or timers of the candidate ran on after its last call, or it kept
+            results.
 
     """
 

@@ -12,7 +12,6 @@ taken back.
 
 from __future__ import annotations
 
-import builtins
 import hashlib
 import inspect
 import json
@@ -59,8 +58,6 @@ _REACHING: Final = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
 #: Those whose last argument is an open folder that the first is relative to, or -1.
 _RELATIVE: Final = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink")
 _PACKAGE: Final = os.path.dirname(kvtrace.__file__)  # noqa: PTH120
-_REPLACEABLE: Final = (types.FunctionType, types.BuiltinFunctionType, type)
-_PATCHABLE: Final = ("torch", "torch.testing", "numpy", "triton", "triton.runtime.jit")
 
 
 def run_candidate(request: Request, folder: Path) -> None:
@@ -74,6 +71,7 @@ def run_candidate(request: Request, folder: Path) -> None:
     import torch
     import triton
 
+    from kvtrace.addons.judge.replaced import Replaced
     from kvtrace.backends.triton.autotune_free import take_turns
     from kvtrace.capture.api import start, stop
 
@@ -94,7 +92,7 @@ def run_candidate(request: Request, folder: Path) -> None:
     before_left_out.append(_refuse)
     answering = Answering()
     first = receive(CALLS, _MOST_BYTES)
-    before = _functions()
+    replaced = Replaced()
     with telling.behavior(folder):
         try:
             os.chdir(request.entry.file.parent)
@@ -109,9 +107,8 @@ def run_candidate(request: Request, folder: Path) -> None:
             log.write({"unusable": f"{type(error).__name__}: {error}"[:500]})
             return
         answering.answer_all(first, lambda call: log.call(call, entry))
-    for name, value in _functions().items():
-        if before.get(name, value) is not value and not _their_own(name, value):
-            log.write({"patched": name})
+    for name in replaced.found(request.entry.file.parent):
+        log.write({"patched": name})
     stop()
 
 
@@ -427,26 +424,3 @@ def _argument(argument: TensorArgument, number: int) -> dict[str, Any]:
         "dtype": argument.dtype, "shape": argument.shape, "strides": argument.strides,
         "padding_nan": argument.padding_nan,
     }  # fmt: skip
-
-
-def _their_own(name: str, value: Any) -> bool:
-    """Whether a library replaced its own function by another of that name, or we hooked it."""
-    room = str(getattr(value, "__module__", "")).partition(".")[0]
-    same = getattr(value, "__name__", None) == name.rpartition(".")[2]
-    return room == "kvtrace" or (same and room == name.partition(".")[0])
-
-
-def _functions() -> dict[str, Any]:
-    """Return functions that a candidate may want to replace, by name."""
-    found = {f"builtins.{name}": value for name, value in vars(builtins).items() if callable(value)}
-    names = [n for n in [*sys.modules] if n in _PATCHABLE or n.split(".")[0] == "kvtrace"]
-    for name in names:
-        module = sys.modules[name]
-        for key, value in [*vars(module).items()]:
-            if isinstance(value, _REPLACEABLE):
-                found[f"{name}.{key}"] = value
-            if isinstance(value, type) and value.__module__ == name:
-                for method, function in [*vars(value).items()]:
-                    if isinstance(function, _REPLACEABLE):
-                        found[f"{name}.{key}.{method}"] = function
-    return found

@@ -138,6 +138,8 @@ def _awkward(
         known = -np.abs(known)
     elif kind == "zero":
         known[: known.size // 2] = 0.0
+        if signed:  # what is not below zero may have its sign
+            known[: known.size // 4] = -0.0
     elif kind == "equal":
         known = random.choice(known[:_LEVELS], known.size)
     elif kind == "nearly equal":

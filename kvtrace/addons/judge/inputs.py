@@ -7,6 +7,7 @@ process has to believe another one's Python.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -35,12 +36,15 @@ _SCALAR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?([-+\w.]+)\s*")
 _MOST_UNEQUAL: Final = 6
 #: Cases whose tensors all have fewer elements are repeated last.
 FEW: Final = 16
-_MOST_NUMBERS: Final = 2
+_MOST_NUMBERS: Final = 4
 #: Elements of the largest tensor in a case with one large extent.
 _MANY: Final = 1 << 15
 _MANY_OF_VECTORS: Final = 1 << 17
 _MANY_OF_SQUARES: Final = 1 << 14
 _MOST_ELEMENTS: Final = 1 << 21
+#: Axes that a tensor needs for views of a kind; elements between rows of padded ones.
+_LEAST_AXES: Final = {"transposed": 2, "padded": 2, "expanded": 2, "reversed": 3}
+_PADDING: Final = 3
 _BYTES: Final = {"int8": (-128, 128), "uint8": (0, 256)}
 _PRIMES: Final = (7, 131, 13, 257, 61)
 
@@ -242,6 +246,7 @@ def _named(
         yield {first: number + 1}
         if largest > first:
             yield {first: number * first // largest + 1}
+            yield {**dict.fromkeys(extents, 1), extents[-1]: number + 1}
 
 
 def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:
@@ -286,6 +291,21 @@ def other_whole_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[In
             yield f"{each.name}={value}", changed
 
 
+def views_of(inputs: Sequence[Input]) -> tuple[str, ...]:
+    """Return the kinds of views that differ for some tensor: see `as_views`."""
+    axes = max((len(each.shape) for each in inputs if isinstance(each, TensorInput)), default=0)
+    return ("strided", "offset", *(kind for kind, least in _LEAST_AXES.items() if axes >= least))
+
+
+def other_fractions(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
+    """Give inputs with a number beyond 1 in place of a fraction, as a slope or a rate is."""
+    for number, each in enumerate(inputs):
+        if isinstance(each, ScalarInput) and type(each.value) is float and 0 < each.value < 1:
+            changed = replace(each, value=1.0 + each.value)
+            label = f"{each.name}={changed.value:g}"
+            yield label, (*inputs[:number], changed, *inputs[number + 1 :])
+
+
 def _largest(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
     return max(
         (
@@ -312,11 +332,27 @@ def resized(inputs: Sequence[Input], change: Mapping[int, int]) -> tuple[Input, 
 
 
 def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
-    """Return tensors as views: `strided`, every other element; `offset`; or `transposed`."""
+    """Return tensors as views.
+
+    `strided`, every other element; `offset`; `transposed`, the last two axes exchanged; `reversed`,
+    the first axis innermost; `padded`, rows that are not behind each other; `expanded`, floats that
+    are the same along the first axis.
+    """
     result: list[Input] = []
     for each in inputs:
-        if not isinstance(each, TensorInput) or not each.shape:
+        if not isinstance(each, TensorInput) or len(each.shape) < _LEAST_AXES.get(kind, 1):
             result.append(each)
+        elif kind == "reversed":
+            strides = contiguous_strides(each.shape[::-1])
+            result.append(replace(each, strides=strides[::-1]))
+        elif kind == "padded":
+            wider = contiguous_strides((*each.shape[:-1], each.shape[-1] + _PADDING))
+            count = math.prod(each.shape[:-1]) * (each.shape[-1] + _PADDING)
+            result.append(replace(each, strides=wider, storage=count))
+        elif kind == "expanded":
+            floats = each.dtype.startswith(("float", "bfloat"))
+            strides, count = (0, *each.strides[1:]), math.prod(each.shape[1:])
+            result.append(replace(each, strides=strides, storage=count) if floats else each)
         elif kind == "strided":
             strides = tuple(2 * step for step in each.strides)
             view = replace(each, strides=strides, storage=2 * each.storage + 2)

@@ -201,11 +201,7 @@ def _left_out(ran: Ran) -> Iterator[dict[str, Any]]:
 
 def _looks(text: FileText, entry: str) -> Iterator[dict[str, Any]]:
     """Report what a candidate reads besides its inputs, also in files beside it."""
-    reached, waiting = {""}, [entry]
-    while waiting:
-        name = waiting.pop()
-        reached.add(name)
-        waiting += [each for each in text.used.get(name, ()) if each in text.used.keys() - reached]
+    reached = {"", *text.reached(entry)}
     found = {f"{text.path.name}: {each}": None for name in text.reads if name in reached
              for each in text.reads[name]}  # fmt: skip
     files, known = [text], {text.path}

@@ -73,7 +73,8 @@ class Moves(_Watching):
     ) -> Any:
         """Run an operator, and tell of it if it moves elements."""
         name, named = function._schema.name, kwargs or {}
-        places = None if _adds(name, args, named) else _WRITING.get(name, _MOVING.get(name))
+        computes = _adds(name, args, named) or _converts(name, args, named)
+        places = None if computes else _WRITING.get(name, _MOVING.get(name))
         sources = [each for place in places or () for each in _tensors(args[place])]
         targets = [args[0]] if name in _WRITING else []
         told = (
@@ -141,6 +142,17 @@ def _picked(
 def _adds(name: str, args: Sequence[Any], named: Any) -> bool:
     """Whether it adds to what its target holds, which is more than a move."""
     return name == "aten::index_put_" and bool(named.get("accumulate") or any(args[3:4]))
+
+
+def _converts(name: str, args: Sequence[Any], named: Any) -> bool:
+    """Whether it makes whole numbers or truth values of floats: it rounds, or compares with 0."""
+    if name not in ("aten::_to_copy", "aten::copy_"):
+        return False
+    source = args[1] if name == "aten::copy_" else args[0]
+    wanted = args[0].dtype if name == "aten::copy_" else named.get("dtype") or source.dtype
+    return bool(
+        source.is_floating_point() and not wanted.is_floating_point and not wanted.is_complex
+    )
 
 
 def _tensors(given: Any) -> Iterator[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.judge.comparing import EPSILON, Compared, compared, numpy_dtype
-from kvtrace.addons.judge.inputs import Case
+from kvtrace.addons.judge.inputs import Case, TensorInput
 from kvtrace.addons.judge.launches import Memory, content_of, poisoned
 from kvtrace.addons.judge.reference import Expected
 from kvtrace.addons.judge.request import CannotJudge
@@ -89,6 +89,8 @@ def outcome_of(
     else:
         _from_inputs(found, ops, values)
     want = values.want
+    if want is not None:
+        found.wrong += _shared(returned, values.case, want.changed)
     if want is not None and found.results and len(found.results) != len(want.own):
         found.wrong.append(
             Wrong(
@@ -148,16 +150,56 @@ def _modified(memory: Memory, values: Values, entries: Sequence[Mapping[str, Any
     found = []
     for number, tensor in enumerate(values.case.tensors):
         before = np.frombuffer((values.inputs / tensor.file).read_bytes(), np.uint8)
-        changed = not np.array_equal(before, memory.held[number]) or tensor.name in by_host
-        if changed and tensor.name not in meant and not written:
+        held = memory.held[number]
+        if tensor.name in meant:  # what lies between the elements of a view is somebody else's
+            outside = _outside(tensor, before.size)
+            changed = not np.array_equal(before[outside], held[outside])
+        else:
+            changed = not written and not np.array_equal(before, held)
+            changed |= not written and tensor.name in by_host
+        if changed:
+            between = " between the elements of its view" if tensor.name in meant else ""
             found.append(
                 Wrong(
                     "input-modified", "error",
-                    f"the input {tensor.name} is written to, and the reference leaves it alone",
+                    f"the input {tensor.name} is written to{between}, and the reference leaves it "
+                    "alone",
                     "write to a new tensor", memory.written_by.get(number),
                 )
             )  # fmt: skip
     return found
+
+
+def _shared(
+    returned: Sequence[Mapping[str, Any]], case: Case, changed: Sequence[str]
+) -> list[Wrong]:
+    """Find results that are an input, or one tensor: writing to it changes the other, too."""
+    found, known = [], dict[tuple[Any, ...], int]()
+    for at, each in enumerate(returned):
+        if "storage" not in each or 0 in each["shape"]:
+            continue
+        number = int(each["storage"])
+        names = [tensor.name for tensor in case.tensors[number : number + 1]]
+        key = (number, each["offset"], *each["shape"], *each["strides"])
+        other = known.setdefault(key, at)
+        what = f"the input {names[0]}" if names and names[0] not in changed else ""
+        what = what or (f"result {other}" if other != at else "")
+        if what:
+            text = f"result {at} is the memory of {what}: writing to one changes the other"
+            found.append(Wrong("result-kind", "error", text, "return a new tensor"))
+    return found
+
+
+def _outside(tensor: TensorInput, size: int) -> NDArray[np.bool_]:
+    """Return which bytes of a storage are in no element of a tensor."""
+    itemsize = size // max(tensor.storage, 1)
+    left = np.ones((tensor.storage, itemsize), np.bool_)
+    at = np.full(tensor.shape, tensor.offset)
+    for axis, (extent, step) in enumerate(zip(tensor.shape, tensor.strides, strict=True)):
+        along = np.arange(extent) * step
+        at = at + along.reshape((-1,) + (1,) * (len(tensor.shape) - axis - 1))
+    left[at.ravel()] = False
+    return left.ravel()
 
 
 def _compare(

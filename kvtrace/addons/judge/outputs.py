@@ -165,8 +165,9 @@ class Outputs:
         if answered.running:
             self._add(
                 "result-changed", "unjudged",
-                "a thread or a timer of the candidate runs on after its last call, and may change "
-                "results later", "let none run on when the function returns",
+                "a thread or a timer of the candidate runs on after its last call, or it keeps "
+                "what it returned: it may change results later",
+                "let none run on when the function returns, and keep no result",
             )  # fmt: skip
         for name in answered.drew:
             text = f"the candidate draws random numbers ({name}): another call may do otherwise"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +32,11 @@ _LARGEST_BLOCK: Final = 2048
 _SMALLEST_LIMIT: Final = 100
 _LARGEST_LIMIT: Final = 1 << 21
 _MOST_BITS: Final = 21
+#: Numbers of a file that sizes are taken from, and products of its launches, at most each.
+_MOST_OF_A_KIND: Final = 2
+_SMALLEST_CAPACITY: Final = 1 << 17
+#: Arguments of a launch that are not sizes.
+_OPTIONS: Final = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 _SECONDS: Final = 8.0
 _MEMORY_MB: Final = 768
 
@@ -45,6 +52,7 @@ class FileText:
         parameters: of each of these, of a class those of its `forward`.
         blocks: powers of two in it, which may be the sizes of blocks.
         numbers: other whole numbers in it, of which it may make a difference.
+        capacities: elements that launches of each function may be limited to.
         reads: what its functions and classes read of their surroundings, and `""`: the rest.
         used: names that each of them mentions.
         imported: modules that it imports.
@@ -59,10 +67,25 @@ class FileText:
     parameters: Mapping[str, tuple[str, ...]]
     blocks: tuple[int, ...]
     numbers: tuple[int, ...]
+    capacities: Mapping[str, tuple[int, ...]]
     reads: Mapping[str, tuple[str, ...]]
     used: Mapping[str, frozenset[str]]
     imported: tuple[str, ...]
     largest: str | None
+
+    def reached(self, entry: str) -> set[str]:
+        """Return the functions and classes that an entry mentions, directly or through others."""
+        found, waiting = set[str](), [entry]
+        while waiting:
+            found.add(name := waiting.pop())
+            waiting += self.used.get(name, frozenset()) & self.used.keys() - found
+        return found
+
+    def limits(self, entry: str) -> tuple[int, ...]:
+        """Return whole numbers of the file, and of what an entry reaches, that may be limits."""
+        reached = sorted(self.reached(entry))
+        products = (each for name in reached for each in self.capacities.get(name, ()))
+        return (*self.numbers[:_MOST_OF_A_KIND], *[*dict.fromkeys(products)][:_MOST_OF_A_KIND])
 
 
 def read_file(path: Path) -> FileText:
@@ -89,6 +112,7 @@ def read_file(path: Path) -> FileText:
         path, tuple(told["launching"]), tuple(told["outermost"]), frozenset(told["parameters"]),
         {name: tuple(listed) for name, listed in told["parameters"].items()},
         tuple(told["blocks"]), tuple(told["numbers"]),
+        {name: tuple(listed) for name, listed in told["capacities"].items()},
         {name: tuple(listed) for name, listed in told["reads"].items()},
         {name: frozenset(listed) for name, listed in told["used"].items()},
         tuple(told["imported"]), told["largest"],
@@ -146,6 +170,7 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         "parameters": {name: _parameters(node) for name, node in defined.items()},
         "blocks": _blocks(tree),
         "numbers": _numbers(tree),
+        "capacities": {name: _capacities(node) for name, node in calling.items()},
         "reads": reads_of(tree),
         "used": {name: sorted(set(_names(node))) for name, node in defined.items()},
         "imported": sorted(_imported(tree)),
@@ -221,6 +246,36 @@ def _numbers(tree: ast.AST) -> tuple[int, ...]:
     found = (_folded(node) for node in ast.walk(tree) if node not in inner)
     numbers = (n for n in found if n is not None and _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT)
     return tuple(dict.fromkeys(n for n in numbers if n & (n - 1) or n > _LARGEST_BLOCK))
+
+
+def _capacities(function: ast.AST) -> list[int]:
+    """Return how many elements a function's launches may be limited to, by their constants.
+
+    `kernel[(min(cdiv(n, 256), 1024),)](…, BLOCK=256)` is for 1,024 times 256 at most. Two launches
+    may follow each other, as partial sums do, so products of two are tried, too.
+    """
+    found = []
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
+            continue
+        inner = [*_constants(node.func.slice)]
+        inner += [n for e in node.keywords if e.arg not in _OPTIONS for n in _constants(e.value)]
+        found.append(math.prod(n for n in inner if n > 0))
+    products = {*found, *(one * other for one, other in combinations(found, 2))}
+    large = sorted(n for n in products if _SMALLEST_CAPACITY < n < _LARGEST_LIMIT)
+    return large[:_MOST_OF_A_KIND]
+
+
+def _constants(node: ast.AST) -> Iterator[int]:
+    """Give the whole numbers of an expression that divide nothing."""
+    called = node.func if isinstance(node, ast.Call) else None
+    if "cdiv" in (getattr(called, "attr", None), getattr(called, "id", None)):
+        return
+    if (number := _folded(node)) is not None:
+        yield number
+        return
+    for each in ast.iter_child_nodes(node):
+        yield from _constants(each)
 
 
 def _folded(node: ast.AST) -> int | None:

@@ -36,12 +36,14 @@ from kvtrace.addons.judge.inputs import (
     annotated,
     as_views,
     drawn,
+    other_fractions,
     other_sizes,
     other_whole_numbers,
     parsed_shapes,
     read_cases,
     resized,
     unequal_extents,
+    views_of,
     write_cases,
 )
 from kvtrace.addons.judge.request import INPUTS, CannotJudge, Place, Request
@@ -115,11 +117,15 @@ def prepare(
     cases = [maker.filled(*each) for each in given]
     if len(given) == 1:
         cases += maker.further(cases[0], request.views, blocks, numbers)
-    kept = []
+    kept: list[Case] = []
+    shapes: list[Any] = []
     for case in cases:
         try:
             if reference is not None:
-                reference.own(case, folder)
+                _, results, _ = reference.own(case, folder)
+                shapes.append([getattr(each, "shape", None) for each in results])
+                if shapes[-1] == shapes[0] and _broadcasts(case, cases[0]):
+                    continue
         except Exception as error:
             if case.kind in ("given", "values") and case.label not in REFUSABLE:
                 raise CannotJudge(
@@ -128,6 +134,20 @@ def prepare(
             continue  # chosen sizes may have no meaning
         kept.append(case)
     write_cases(folder, kept)
+
+
+def _broadcasts(case: Case, given: Case) -> bool:
+    """Whether an extent became 1 for one tensor while another tensor stayed as it was given.
+
+    Where results keep their shapes, the reference repeats elements, which the given inputs do not
+    ask for, and a kernel reads beyond them.
+    """
+    pairs = [*zip(case.inputs_of_tensors, given.inputs_of_tensors, strict=True)]
+    return (
+        case.kind == "sizes"
+        and any(one.shape == other.shape for one, other in pairs)
+        and any(1 in one.shape and 1 not in other.shape for one, other in pairs)
+    )
 
 
 def seeded(seed: Path) -> int:
@@ -435,11 +455,9 @@ class _Maker:
         if any(type(each) is float for each in scalars):
             found.append(self._with_other_scalars(base))
         if views:
-            ranks = [len(each.shape) for each in base.inputs_of_tensors]
-            matrices = max(ranks, default=0) > 1
             found += [
                 self._like(base, as_views(plain, kind), f"{kind} views", "view")
-                for kind in ("strided", "offset", *["transposed"] * matrices)
+                for kind in views_of(plain)
             ]
         for label, change in other_sizes(plain, fixed, blocks, numbers):
             found.append(self._like(base, resized(plain, change), label, "sizes"))
@@ -448,7 +466,7 @@ class _Maker:
             found.append(self._other(small, f"{small.label}, {OTHER_VALUES}", floats=True))
         for inputs in () if self._named_extents else unequal_extents(plain, fixed):
             found.append(self._like(base, inputs, f"unequal: {_label(inputs)}", BEYOND))
-        for label, inputs in other_whole_numbers(base.inputs):
+        for label, inputs in (*other_whole_numbers(base.inputs), *other_fractions(base.inputs)):
             found.append(Case(label, BEYOND, inputs, base.weights))
         return found
 

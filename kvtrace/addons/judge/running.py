@@ -114,7 +114,8 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     inputs, child = scratch / "inputs", scratch / "child"
     theirs = [] if request.reference is None else [request.reference.file]
     seed = scratch / SEED_FILE
-    work = partial(prepare, request, inputs, asked, names, text.blocks, text.numbers, seed)
+    limits = text.limits(request.entry.name)
+    work = partial(prepare, request, inputs, asked, names, text.blocks, limits, seed)
     reads = [seed] if asked is None else [asked, seed]
     reference = ended("reference", inputs, work, reads, theirs)
     if reference.how != "whole":

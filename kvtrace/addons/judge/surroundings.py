@@ -1,12 +1,14 @@
 """What a file reads of its surroundings: the clock, other modules, variables, files, the stack.
 
 A function of tensors has no use for it, and one that looks may do otherwise where it is not judged,
-or later. This reads the text alone: what is disguised is not found.
+or later. This reads the text alone: what is disguised is not found. Python's own modules count as a
+whole unless they are known: too many of them tell the time, as `gzip` and `uuid` do.
 """
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -27,9 +29,28 @@ _READING: Final = frozenset(
         "traceback.extract_stack", "traceback.format_stack", "threading.enumerate",
         "threading.active_count", "resource.*", "importlib.import_module",
         "importlib.util.find_spec",
-        "pkgutil.*", "builtins.*",
+        "pkgutil.*", "builtins.*", "sys.setprofile", "sys.settrace", "sys.addaudithook",
+        "os.times", "os.get_terminal_size", "os.isatty", "logging.makeLogRecord",
+        "logging.LogRecord", "threading.current_thread", "threading.main_thread",
+        "threading.setprofile", "threading.settrace", "numpy.datetime64",
+        "torch.cuda.get_device_name", "torch.is_inference_mode_enabled",
     }
 )  # fmt: skip
+#: Modules of Python's own that tell nothing but what they are handed, or that `_READING` has.
+_HARMLESS: Final = frozenset(
+    {
+        "__future__", "abc", "array", "ast", "bisect", "cmath", "collections", "contextlib",
+        "contextvars", "copy", "dataclasses", "decimal", "enum", "fractions", "functools",
+        "hashlib", "heapq", "itertools", "json", "logging", "math", "numbers", "operator",
+        "pathlib", "pprint", "random", "re", "statistics", "string", "struct", "textwrap",
+        "threading", "types", "typing", "unittest", "warnings", "weakref",
+    }
+    | {name.partition(".")[0] for name in _READING if not name.endswith(".*")}
+)  # fmt: skip
+#: What leads from an error or a generator to the functions that called, and to a terminal.
+_ATTRIBUTES: Final = frozenset(
+    {"tb_frame", "gi_frame", "cr_frame", "ag_frame", "f_back", "f_globals", "findCaller", "isatty"}
+)
 #: Modules that are not handed on as a whole, as to `getattr`.
 _WHOLE: Final = frozenset({"time", "datetime", "sys", "os", "inspect", "importlib", "builtins"})
 _BUILTINS: Final = frozenset({"exec", "eval", "__import__"})
@@ -75,12 +96,19 @@ def _reads(top: ast.AST, named: dict[str, str]) -> Iterator[tuple[str, int]]:
     for node in ast.walk(top):
         if not isinstance(node, ast.Name | ast.Attribute) or id(node) in written:
             continue
+        if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
+            yield node.attr, node.lineno
+            continue
         name = _dotted(node, named)
         if name is None:
             continue
+        module = name.partition(".")[0]
         whole = name in _WHOLE and id(node) not in inner
-        all_of = f"{name.partition('.')[0]}.*" in _READING and "." in name
-        if whole or all_of or name in _READING or name in _BUILTINS:
+        all_of = f"{module}.*" in _READING and "." in name
+        unknown = module in sys.stdlib_module_names - _HARMLESS and (
+            "." in name or id(node) not in inner
+        )
+        if whole or all_of or unknown or name in _READING or name in _BUILTINS:
             yield name, node.lineno
 
 

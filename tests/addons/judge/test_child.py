@@ -86,3 +86,49 @@ def test_its_own_temporary_folders_are_no_writes(tmp_path):
     assert judged(tmp_path, lines) == {}
     lines.append("with contextlib.suppress(OSError): os.mkdir('made', dir_fd=outside)")
     assert "/usr/made" in judged(tmp_path, lines)["writes"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        (["import time", "time.perf_counter = lambda: 0.0"], "time.perf_counter"),
+        (
+            ["library = torch.library.Library('aten', 'IMPL')"]
+            + ["library.impl('allclose', lambda *a, **k: True, 'CPU')"],
+            "aten::allclose",
+        ),
+        (
+            ["from torch.utils._python_dispatch import TorchDispatchMode"]
+            + ["class Mode(TorchDispatchMode):"]
+            + ["    def __torch_dispatch__(self, f, t, a=(), k=None): return f(*a, **(k or {}))"]
+            + ["Mode().__enter__()"],
+            "a mode that is never left",
+        ),
+        (["torch.set_default_dtype(torch.float16)"], "torch's default type"),
+    ],
+)  # fmt: skip
+def test_what_is_replaced_outside_of_torchs_modules_is_found(tmp_path, lines, named):
+    path = tmp_path / "relu.py"
+    path.write_text(SOURCE + "\n" + "\n".join(lines) + "\n")
+    judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
+    told = {each["rule"]: each["message"] for each in judgement.object["findings"]}
+    assert named in told["patches"]
+
+
+KEEPING = """
+
+held, inner = [], relu
+
+
+def relu(x):
+    held.append(inner(x))
+    return held[-1]
+"""
+
+
+def test_results_that_are_kept_may_change_later(tmp_path):
+    path = tmp_path / "relu.py"
+    path.write_text(SOURCE + KEEPING)
+    judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
+    assert judgement.verdict == "unjudged"
+    assert "result-changed" in {each["rule"] for each in judgement.object["findings"]}

@@ -46,6 +46,13 @@ def test_a_factor_keeps_what_is_symmetric():
     assert not np.allclose(after, half + half.T)
 
 
+def test_zeros_among_signed_numbers_have_both_signs():
+    signed = RANDOM.standard_normal(40).astype(np.float32)
+    zeros = [each for each in drawn(signed, "float32", awkward="zero") if each == 0]
+    assert {bool(np.signbit(each)) for each in zeros} == {False, True}
+    assert not np.signbit(drawn(np.abs(signed), "float32", awkward="zero")).any()
+
+
 @pytest.mark.parametrize("dtype", ["int64", "float32"])
 def test_what_is_in_order_stays_in_order(dtype):
     after = drawn(np.sort(RANDOM.integers(0, 1000, 50)), dtype)

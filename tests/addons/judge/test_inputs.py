@@ -3,14 +3,18 @@
 import numpy as np
 
 from kvtrace.addons.judge.inputs import (
+    Case,
     as_views,
     drawn,
+    other_fractions,
     other_sizes,
     other_whole_numbers,
     parsed_shapes,
     unequal_extents,
+    views_of,
     whole_tensor,
 )
+from kvtrace.addons.judge.reference import _broadcasts
 
 
 def shapes(inputs):
@@ -50,6 +54,38 @@ def test_whole_numbers_that_are_no_extents_differ():
 def test_transposed_views_have_the_last_axes_exchanged():
     (view,) = as_views([whole_tensor("x", "float32", (2, 3, 5))], "transposed")
     assert (view.strides, view.storage) == ((15, 1, 3), 30)
+
+
+def test_views_have_gaps_between_rows_or_the_first_axis_innermost_or_a_step_of_zero():
+    given = [whole_tensor("x", "float32", (2, 3, 5)), whole_tensor("at", "int64", (4,))]
+    assert views_of(given) == ("strided", "offset", "transposed", "padded", "expanded", "reversed")
+    assert views_of(given[1:]) == ("strided", "offset")
+    for kind, strides, storage in [
+        ("reversed", (1, 2, 6), 30),
+        ("padded", (24, 8, 1), 48),
+        ("expanded", (0, 5, 1), 15),
+    ]:
+        view, at = as_views(given, kind)
+        assert (view.strides, view.storage, at) == (strides, storage, given[1])
+
+
+def test_fractions_become_numbers_beyond_one():
+    inputs = parsed_shapes("x=f32[9], slope=0.25, n=3, factor=2.0", [])
+    assert [label for label, _ in other_fractions(inputs)] == ["slope=1.25"]
+
+
+def test_rows_become_as_long_as_a_number_of_the_file():
+    rows = parsed_shapes("x=f32[64, 100]", [])
+    assert {64: 1, 100: 4243} in [change for _, change in other_sizes(rows, [], [], [4242])]
+
+
+def test_an_extent_that_the_reference_only_repeats_is_not_asked_for():
+    given = Case("given", "given", parsed_shapes("x=f32[16, 64], cos=f32[16, 32]", []))
+    repeated = Case("32 → 1", "sizes", parsed_shapes("x=f32[16, 64], cos=f32[16, 1]", []))
+    smaller = Case("16 → 1", "sizes", parsed_shapes("x=f32[1, 64], cos=f32[1, 32]", []))
+    assert _broadcasts(repeated, given)
+    assert not _broadcasts(smaller, given)
+    assert not _broadcasts(given, given)
 
 
 def test_bytes_have_all_values():

@@ -50,6 +50,32 @@ def test_limits_in_the_text_are_numbers_that_sizes_are_taken_from(tmp_path):
     assert read_file(path).numbers == (3000, 1 << 17, 4242)
 
 
+LIMITED = """
+def capped(x):
+    kernel[(min(triton.cdiv(x.numel(), 256), 1024),)](x, x.numel(), BLOCK=256)
+
+def two_stages(x):
+    kernel[(triton.cdiv(x.numel(), 512),)](x, BLOCK=512)
+    kernel[(1,)](x, BLOCK=1024)
+
+def unlimited(x):
+    kernel[(triton.cdiv(x.numel(), 1024),)](x, BLOCK=1024, num_warps=8)
+
+def outer(x):
+    return capped(x) if x.numel() > 3000 else unlimited(x)
+"""
+
+
+def test_products_of_a_launchs_constants_are_limits_of_what_reaches_it(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text(LIMITED)
+    read = read_file(path)
+    assert read.limits("capped") == (3000, 1024 * 256)
+    assert read.limits("outer") == (3000, 1024 * 256)
+    assert read.limits("two_stages") == (3000, 512 * 1024)
+    assert read.limits("unlimited") == (3000,)
+
+
 READING = """
 import os
 import time as clock
@@ -81,6 +107,44 @@ def test_what_functions_read_of_their_surroundings(tmp_path):
     }
     assert "second" in read.used["first"]
     assert read.imported == ("os", "sys", "time")
+
+
+DISGUISED = """
+import functools, gzip, logging, math
+import numpy as np
+from email.utils import formatdate
+
+def date(x): return x if "2026" in formatdate() else -x
+def header(x): return gzip.compress(b"")[4:8]
+def handed_on(x): return vars(gzip)
+def record(x): return logging.makeLogRecord({}).created
+def day(x): return np.datetime64("now")
+def frame(x):
+    try:
+        raise ValueError
+    except ValueError as error:
+        return error.__traceback__.tb_frame
+def terminal(x, out): return out.isatty()
+
+@functools.cache
+def harmless(x):
+    logging.getLogger(__name__).debug("%s", x)
+    return np.float32(math.sqrt(x))
+"""
+
+
+def test_modules_that_tell_the_time_by_the_way_are_surroundings(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text(DISGUISED)
+    assert {name: reads[0].split()[0] for name, reads in read_file(path).reads.items()} == {
+        "date": "email.utils.formatdate",
+        "header": "gzip.compress",
+        "handed_on": "gzip",
+        "record": "logging.makeLogRecord",
+        "day": "numpy.datetime64",
+        "frame": "tb_frame",
+        "terminal": "isatty",
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,6 @@
+"""Candidates by somebody who had read the page of `kvtrace judge`, not its code or tests."""
+
+from benchmarks.attacks.case import Case
+from benchmarks.attacks.strangers.questions import cases
+
+CASES: list[Case] = cases()

@@ -1,0 +1,99 @@
+"""One candidate in Triton's interpreter beside PyTorch: exit code 0 where they agree.
+
+    TRITON_INTERPRET=1 python -m benchmarks.attacks.strangers.interpreted FILE ENTRY REFERENCE …
+
+The last word is `x=f32[64, 100], eps=1e-6`, or a Python expression of tensors.
+"""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from benchmarks.attacks.strangers import references
+
+TYPES = {
+    "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
+    "i64": torch.int64, "i32": torch.int32, "i16": torch.int16, "i8": torch.int8,
+    "bool": torch.bool,
+}  # fmt: skip
+ALLOWED = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+
+def drawn(kind: str, shape: tuple[int, ...]) -> torch.Tensor:
+    """Return a tensor of that type, whose whole numbers are below 30."""
+    dtype = TYPES[kind]
+    if dtype.is_floating_point:
+        return torch.randn(shape).to(dtype)
+    return torch.randint(0, 2 if dtype == torch.bool else 30, shape).to(dtype)
+
+
+def inputs_of(text: str) -> list[Any]:
+    """Return the tensors and numbers that the text names."""
+    if not re.match(r"\w+=", text):
+        made = eval(text)
+        return list(made) if isinstance(made, tuple) else [made]
+    found = []
+    for one in re.split(r",\s*(?=\w+=)", text):
+        value = one.partition("=")[2]
+        tensor = re.fullmatch(r"(\w+)\[([\d, ]*)\]", value)
+        if tensor:
+            found.append(drawn(tensor[1], tuple(map(int, tensor[2].split(",")))))
+        else:
+            found.append(float(value))
+    return found
+
+
+def loaded(path: str) -> ModuleType:
+    """Import a file."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def called(function: Any, inputs: list[Any]) -> list[torch.Tensor]:
+    """Return the results, or the inputs that were changed."""
+    copies = [
+        one.clone() if isinstance(one, torch.Tensor) and one.is_contiguous() else one
+        for one in inputs
+    ]
+    result = function(*copies)
+    if result is None:
+        return [one for one in copies if isinstance(one, torch.Tensor)]
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def agree(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Say whether two results are the same except for roundings."""
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    allowed = ALLOWED.get(
+        one.dtype, 0.07 if one.dtype.itemsize == 1 and one.is_floating_point() else 0.0
+    )
+    one, other = one.double(), other.double()
+    return bool(torch.allclose(one, other, rtol=allowed, atol=allowed, equal_nan=True))
+
+
+def main(path: str, entry: str, reference: str, inputs: str) -> int:
+    """Compare."""
+    torch.manual_seed(1)
+    function, right = getattr(loaded(path), entry), getattr(references, reference)
+    if isinstance(function, type):
+        arguments = references.get_init_inputs()
+        function, right = function(*arguments), right(*arguments)
+        function.load_state_dict(right.state_dict())
+    values = inputs_of(inputs)
+    with torch.no_grad():
+        got, expected = called(function, values), called(right, values)
+    return int(len(got) != len(expected) or not all(map(agree, got, expected)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
