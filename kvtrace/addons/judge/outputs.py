@@ -355,7 +355,7 @@ class Outputs:
                 tried = True
                 wrong[:] = outcome.wrong
                 continue
-            if tried and not self._only_placed(answer, given.case.label):
+            if tried and not self._only_placed(answer, given.case):
                 return False
             record["results"] = [asdict(each) for each in outcome.told]
             for each in outcome.wrong:
@@ -396,7 +396,7 @@ class Outputs:
             else:
                 self._host_computed(given.case.label)
 
-    def _only_placed(self, answer: Answer, label: str) -> bool:
+    def _only_placed(self, answer: Answer, case: Case) -> bool:
         """Whether what the host made of integers says where kernels go, and not what they store.
 
         That is so for floats alone: an integer that the host has made can be a result.
@@ -411,7 +411,8 @@ class Outputs:
         returned, told = _returned(self._first), _returned(other)
         if other and [each.get("content") for each in returned] != [e.get("content") for e in told]:
             return False
-        tainted = made_of(host, steps, self._modules)
+        floats = {number for number, each in enumerate(case.tensors) if each.dtype in EPSILON}
+        tainted = made_of(host, steps, self._modules, floats)
         numbers = {int(each["storage"]) for each in returned if "storage" in each}
         if tainted & numbers or (tainted and not returned):
             return False
@@ -420,7 +421,7 @@ class Outputs:
                 "host-indices", "warning",
                 f"{host[0].told}: made by Python or PyTorch of integers in the inputs: where "
                 "kernels read and write, or how far they go, depends on it",
-                "read the integers in a kernel", case=label,
+                "read the integers in a kernel", case=case.label,
             )  # fmt: skip
         return True
 
