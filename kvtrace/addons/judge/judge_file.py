@@ -159,7 +159,7 @@ class _Run:
         self.seed = {"value": f"{self._seed:032x}", "given": self._given_seed is not None}
         running.ask(compare_results, request, self._seed, folders, scratch / "results")
         ruled = run_confined(
-            partial(_examine, request, self._text.largest, folders, scratch / "examiner"),
+            partial(_examine, request, self._text, folders, scratch / "examiner"),
             scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
             reads=[folders.inputs, folders.child], unconfined=request.unconfined,
         )  # fmt: skip
@@ -227,12 +227,14 @@ def _looks(text: FileText, entry: str) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
+def _examine(request: Request, text: FileText, folders: Folders, folder: Path) -> None:
     from kvtrace.addons.judge.examining import examine
 
     with suppress(FileNotFoundError):  # it launched nothing, or took its trace away: examine says
         shutil.copytree(folders.child / "trace", folder / "trace")
-    examine(request, largest, folders, folder)
+    beside = any(text.path.with_name(f"{name}.py").is_file() for name in text.imported)
+    tuned = beside or any("autotune" in names for names in text.used.values())
+    examine(request, text.largest, folders, folder, tuned=tuned)
 
 
 def _unjudged(
