@@ -36,6 +36,8 @@ _MOST_UNEQUAL: Final = 6
 #: Cases whose tensors all have fewer elements are repeated last.
 FEW: Final = 16
 _MOST_NUMBERS: Final = 2
+#: Blocks between the largest and the smallest one that sizes are put on both sides of.
+_MOST_BLOCKS: Final = 2
 #: Elements of the largest tensor in a case with one large extent.
 _MANY: Final = 1 << 15
 _MANY_OF_VECTORS: Final = 1 << 17
@@ -170,9 +172,9 @@ def other_sizes(
 ) -> Iterator[tuple[str, dict[int, int]]]:
     """Give sizes to try: which extent becomes which. Equal extents stay equal.
 
-    One of all extents is 1 or a prime; all of them are primes; one is a block's size and one more,
-    or one less; one is large; and one is a number of the file, or one more. `fixed`: extents that
-    weights have, which stay.
+    One of all extents is 1 or a prime; all of them are primes; one is just below a block's size, or
+    beyond it, and just the largest block's; one is large; and one is a number of the file, or one
+    more. `fixed`: extents that weights have, which stay.
     """
     extents = list(
         dict.fromkeys(
@@ -202,13 +204,16 @@ def _changes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int
         return
     yield {old: _PRIMES[at % len(_PRIMES)] for at, old in enumerate(extents)}
     yield dict.fromkeys(extents, 1)
-    chosen = [*blocks[-1:], *blocks[:1]]
     for at, old in enumerate(extents):
         for new in (1, _PRIMES[(at + 1) % len(_PRIMES)]):
             yield {old: new}
-    for block in chosen:
-        yield {extents[-1]: block + 1}
-        yield {extents[0]: block - 1}
+    first, last = extents[0], extents[-1]
+    outer = [*blocks[-1:], *blocks[:1]]
+    for block in outer:
+        yield from ({last: block + 1}, {first: block - 1}, {last: block - 1}, {first: block + 1})
+    yield from ({last: block} for block in outer[:1])
+    for block in blocks[1:-1][-_MOST_BLOCKS:]:
+        yield from ({last: block + 1}, {last: block - 1})
 
 
 def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:

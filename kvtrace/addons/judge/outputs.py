@@ -22,7 +22,7 @@ from kvtrace.addons.judge.answers import Answer, Fresh, read_answers
 from kvtrace.addons.judge.calling import Answered, Result, array_of, read_answered
 from kvtrace.addons.judge.comparing import EPSILON, unlike
 from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.fresh import CONSTANTS, SPECIAL
+from kvtrace.addons.judge.fresh import SPECIAL, TYING
 from kvtrace.addons.judge.host_data import differing, made_of
 from kvtrace.addons.judge.inputs import Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
@@ -45,9 +45,7 @@ from kvtrace.schema.errors import KvtraceError
 
 Log = Sequence[Mapping[str, Any]]
 #: Seconds of processor time after which no further awkward values are tried.
-_AWKWARD_SECONDS: Final = 2.0
-#: Values among which there are ties, where one index is as right as another.
-_TYING: Final = ("zero", "equal", "nearly equal", CONSTANTS)
+_AWKWARD_SECONDS: Final = 3.0
 _DECIDING: Final = ("error", "unjudged")
 #: Programs along the second and the third axis of a grid, at most, on CUDA devices.
 _MOST_PROGRAMS: Final = 65_535
@@ -372,8 +370,12 @@ class Outputs:
     def _right_on_awkward(self, given: Values, entries: Log, answer: Answer) -> None:
         """Report what launches give otherwise than the reference on awkward values."""
         begun = time.process_time()
+        untried = [*answer.untried]
         for fresh in answer.fresh:
-            if not fresh.awkward or time.process_time() > begun + _AWKWARD_SECONDS:
+            if not fresh.awkward:
+                continue
+            if time.process_time() > begun + _AWKWARD_SECONDS:
+                untried.append(fresh.awkward)
                 continue
             outcome = self._outcome(self._values(fresh), entries)
             if outcome.right:
@@ -385,7 +387,7 @@ class Outputs:
             if outcome.memory.reason is not None:
                 self._add("cannot-judge", "unjudged", outcome.memory.reason, case=given.case.label)
             elif fresh.awkward == SPECIAL or (
-                integers and fresh.awkward in _TYING and other_index(self._values(fresh), outcome)
+                integers and fresh.awkward in TYING and other_index(self._values(fresh), outcome)
             ):
                 text = f"for {fresh.awkward} inputs the results are not the reference's"
                 self._add("awkward-values", "note", text, case=given.case.label)
@@ -395,6 +397,9 @@ class Outputs:
                     self._add_wrong(told, given.case)
             else:
                 self._host_computed(given.case.label)
+        if untried:
+            text = f"not tried, as inputs are large: {', '.join(dict.fromkeys(untried))} values"
+            self._add("not-tried", "note", text, "judge smaller inputs", case=given.case.label)
 
     def _only_placed(self, answer: Answer, case: Case) -> bool:
         """Whether what the host made of integers says where kernels go, and not what they store.
