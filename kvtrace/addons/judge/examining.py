@@ -49,11 +49,6 @@ def _examine(
 ) -> None:  # fmt: skip
     log, events = heard_in(folders.child / EVENTS_FILE)
     found.problems += _behaviour(log, events)
-    unusable = [str(e["unusable"]) for each in log.values() for e in each if "unusable" in e]
-    if unusable:
-        what = f"the file cannot be imported, or its model not be made: {unusable[0]}"
-        found.problems.append(Problem("raises", "error", what))
-        return
     entries = list(log.values())
     if not any(map(list, map(launches_in, entries))):
         return

@@ -33,6 +33,7 @@ from kvtrace.addons.judge.request import (
     FileText,
     Folders,
     Request,
+    check,
     read_file,
 )
 from kvtrace.addons.judge.running import Examination, Ran, compare_results, import_all, run_file
@@ -42,6 +43,8 @@ from kvtrace.text import amount, duration, plural, size
 #: Version of the object that `kvtrace judge` prints. A minor one adds; a major one changes.
 SCHEMA: Final = "1.2"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
+#: Bytes of a line of the log within which it says that the candidate failed.
+_FAILED_WITHIN: Final = 40
 _FOUND: Final = ("problems", "cases", "figures", "generic")
 _WALLS: Final = ("network", "writes", "processes")
 _ORDER: Final = ("error", "unjudged", "warning", "note")
@@ -97,6 +100,7 @@ def judge_file(request: Request, seed: int | None = None) -> Judgement:
     """
     begun = time.monotonic()
     text = read_file(request.entry.file)
+    check(request, text)
     if not sys.platform.startswith("linux"):
         raise CannotJudge("kvtrace judge runs files in confined processes, which takes Linux")
     scratch = Path(tempfile.mkdtemp())
@@ -147,6 +151,9 @@ class _Run:
             problems += _looks(self._text, self.request.entry.name)
             if not (child / EVENTS_FILE).exists():
                 return problems, {}
+            failed = _failed(child / EVENTS_FILE)
+            if failed is not None:
+                return [*problems, failed], {}
             return self._examined(running, problems)
 
     def _examined(
@@ -178,6 +185,20 @@ class _Run:
             for key, value in json.loads(file.read_text(encoding="utf-8")).items():
                 found[key] = {**found[key], **value} if key == "rules" else found[key] + value
         return problems, found
+
+
+def _failed(events: Path) -> dict[str, Any] | None:
+    """Return the problem of a candidate that cannot be imported, or fails on the given inputs."""
+    with events.open("rb") as lines:
+        for line in lines:
+            if b'"failed"' in line[:_FAILED_WITHIN]:
+                told = json.loads(line)
+                return {
+                    "rule": "raises", "severity": "error", "message": str(told["failed"]),
+                    "hint": "", "case": None, "kernel": None, "file": told.get("file"),
+                    "line": told.get("line"), "column": None,
+                }  # fmt: skip
+    return None
 
 
 def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
@@ -240,8 +261,10 @@ def _examine(request: Request, text: FileText, folders: Folders, folder: Path) -
 def _unjudged(
     rule: str, message: str, ended: Ended, severity: str = "unjudged", hint: str = ""
 ) -> dict[str, Any]:
+    own = f"{CannotJudge.__module__}.{CannotJudge.__name__}: "
     last = ended.last_line
     told = f"{message}: {last}" if last and ended.how != "late" and not ended.reason else message
+    told = last.removeprefix(own) if last.startswith(own) else told
     return {
         "rule": rule, "severity": severity, "message": told, "hint": hint, "case": None,
         "kernel": None, "file": None, "line": None, "column": None,

@@ -96,8 +96,6 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
     with examined_in(folder) as found:
         cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
         log, _ = heard_in(folders.child / EVENTS_FILE)
-        if any("unusable" in entry for entry in log.get(0, ())):
-            return
         answered = read_answered(folders.answered)
         entries = [_told(number, log, answered) for number in range(len(cases))]
         logs = {case.label: each for case, each in zip(cases, entries, strict=True)}

@@ -48,6 +48,8 @@ class FileText:
         reads: what its functions and classes read of their surroundings, and `""`: the rest.
         used: names that each of them mentions.
         imported: modules that it imports.
+        required: those that it imports whatever happens, and in which line.
+        annotated: functions of which a parameter says what tensor it takes.
         largest: the text of `LARGEST = "rows=…"`, sizes that the file says it is for.
 
     """
@@ -62,6 +64,8 @@ class FileText:
     reads: Mapping[str, tuple[str, ...]]
     used: Mapping[str, frozenset[str]]
     imported: tuple[str, ...]
+    required: Mapping[str, int]
+    annotated: frozenset[str]
     largest: str | None
 
 
@@ -91,7 +95,7 @@ def read_file(path: Path) -> FileText:
         tuple(told["blocks"]), tuple(told["numbers"]),
         {name: tuple(listed) for name, listed in told["reads"].items()},
         {name: frozenset(listed) for name, listed in told["used"].items()},
-        tuple(told["imported"]), told["largest"],
+        tuple(told["imported"]), told["required"], frozenset(told["annotated"]), told["largest"],
     )  # fmt: skip
 
 
@@ -149,6 +153,13 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         "reads": reads_of(tree),
         "used": {name: sorted(set(_names(node))) for name, node in defined.items()},
         "imported": sorted(_imported(tree)),
+        "required": {
+            name: node.lineno
+            for node in tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
+            for name in _imported(node)
+        },
+        "annotated": [name for name, node in defined.items() if _is_annotated(node)],
         "largest": _largest(tree),
     }
 
@@ -160,6 +171,13 @@ def _parameters(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
         if isinstance(each, ast.FunctionDef) and each.name == "forward":
             return [argument.arg for argument in each.args.args[1:]]
     return []
+
+
+def _is_annotated(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    notes = (each.annotation for each in (*node.args.posonlyargs, *node.args.args))
+    return any(isinstance(note, ast.Constant) and isinstance(note.value, str) for note in notes)
 
 
 def _is_kernel(node: ast.FunctionDef | ast.ClassDef) -> bool:

@@ -44,7 +44,7 @@ from kvtrace.addons.judge.inputs import (
     unequal_extents,
     write_cases,
 )
-from kvtrace.addons.judge.request import INPUTS, CannotJudge, Place, Request
+from kvtrace.addons.judge.request import INPUTS, NO_INPUTS, CannotJudge, Place, Request
 from kvtrace.evaluate.condition import FLOATS, Draw
 from kvtrace.evaluate.shadows.deviation.roundings import unit_of
 
@@ -341,11 +341,7 @@ def _given(
         signature = inspect.signature(reference.callable)
         found = annotated({n: (p.annotation, p.default) for n, p in signature.parameters.items()})
     if found is None:
-        raise CannotJudge(
-            'nothing says what the inputs are; give --shapes "x=f32[1000, 64]", or write a '
-            "function inputs() beside the reference or the kernel that returns them, or annotate "
-            'the reference as def fn(x: "f32[M, N]", …)'
-        )
+        raise CannotJudge(NO_INPUTS)
     return [(Case(_label(found), "given", found), None)]
 
 
