@@ -36,8 +36,8 @@ _MOST_UNEQUAL: Final = 6
 #: Cases whose tensors all have fewer elements are repeated last.
 FEW: Final = 16
 _MOST_NUMBERS: Final = 2
-#: Blocks between the largest and the smallest one that sizes are put on both sides of.
-_MOST_BLOCKS: Final = 2
+#: Blocks that sizes are put on both sides of, besides the smallest one: the largest ones.
+_MOST_BLOCKS: Final = 3
 #: Elements of the largest tensor in a case with one large extent.
 _MANY: Final = 1 << 15
 _MANY_OF_VECTORS: Final = 1 << 17
@@ -187,8 +187,9 @@ def other_sizes(
     )
     tried: set[tuple[tuple[int, int], ...]] = set()
     chosen = chain(
-        _large(inputs, extents), _changes(extents, blocks), _named(inputs, extents, numbers)
-    )
+        _large(inputs, extents), _changes(extents, blocks), _named(inputs, extents, numbers),
+        _around_blocks(inputs, extents, blocks),
+    )  # fmt: skip
     for change in chosen:
         key = tuple(sorted(change.items()))
         if key in tried or all(a == b for a, b in change.items()):
@@ -208,12 +209,24 @@ def _changes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int
         for new in (1, _PRIMES[(at + 1) % len(_PRIMES)]):
             yield {old: new}
     first, last = extents[0], extents[-1]
-    outer = [*blocks[-1:], *blocks[:1]]
-    for block in outer:
-        yield from ({last: block + 1}, {first: block - 1}, {last: block - 1}, {first: block + 1})
-    yield from ({last: block} for block in outer[:1])
-    for block in blocks[1:-1][-_MOST_BLOCKS:]:
-        yield from ({last: block + 1}, {last: block - 1})
+    for block in (*blocks[-1:], *blocks[:1]):
+        yield from ({last: block + 1}, {first: block - 1})
+
+
+def _around_blocks(
+    inputs: Sequence[Input], extents: Sequence[int], blocks: Sequence[int]
+) -> Iterator[dict[int, int]]:
+    """Give what else lies beside a block's size, as long as tensors stay small."""
+    ends = dict.fromkeys((*extents[-1:], *extents[:1]))
+    sizes = [size for block in blocks[-_MOST_BLOCKS:] for size in (block - 1, block + 1)]
+    for new in (
+        *blocks[-1:],
+        *sizes,
+        *(size for each in blocks[:1] for size in (each - 1, each + 1)),
+    ):
+        for old in ends:
+            if _largest(inputs, {old: new}) <= _MANY:
+                yield {old: new}
 
 
 def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:
