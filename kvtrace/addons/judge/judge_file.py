@@ -177,7 +177,7 @@ class _Run:
             what = f"the reference's process {done.answers.in_words}"
             return [_unjudged("reference", what, done.answers)], {}
         found: dict[str, Any] = {"rules": {}} | {key: [] for key in _FOUND}
-        for ended, name in ((ruled, "examiner"), (done.results, "results")):
+        for ended, name in ((done.results, "results"), (ruled, "examiner")):
             file = scratch / name / EXAMINED
             if ended.how != "whole" or not file.exists():
                 what = f"evaluating its launches {ended.in_words}"

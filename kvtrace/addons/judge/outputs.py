@@ -44,8 +44,14 @@ from kvtrace.ir import Module, Op, source_stack
 from kvtrace.schema.errors import KvtraceError
 
 Log = Sequence[Mapping[str, Any]]
+#: How plain a problem is, the plainest first: the kind of case, and the share of wrong elements.
+Rank = tuple[int, float]
 #: Seconds of processor time after which no further awkward values are tried.
 _AWKWARD_SECONDS: Final = 3.0
+#: Awkward values of the given inputs, among the kinds of cases.
+AWKWARD_VALUES: Final = "awkward"
+#: Kinds of cases: the plainest first.
+_PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
 _DECIDING: Final = ("error", "unjudged")
 #: Programs along the second and the third axis of a grid, at most, on CUDA devices.
 _MOST_PROGRAMS: Final = 65_535
@@ -126,7 +132,8 @@ class Outputs:
         self._folders = folders
         self._logs = logs
         self._found = found
-        self._told: set[tuple[str, str | None, int | None]] = set()
+        #: What was told, by rule and place: how plain it is, and where among the problems.
+        self._told: dict[tuple[str, str | None, int | None], tuple[Rank, int]] = {}
         self._by_kind: dict[str, tuple[Values, Outcome]] = {}
         self._first: Log = ()
         self._modules: dict[str, Module] = {}
@@ -218,8 +225,8 @@ class Outputs:
         if case.kind != BEYOND:
             self._case(case, entries, answer)
             return
-        before, told, failed = [*self._found.problems], {*self._told}, self._failed
-        self._told, self._failed = set(), False
+        before, told, failed = [*self._found.problems], self._told, self._failed
+        self._told, self._failed = {}, False
         self._case(case, entries, answer)
         found = [e for e in self._found.problems[len(before) :] if e.severity in _DECIDING]
         self._found.problems[:] = before
@@ -301,6 +308,11 @@ class Outputs:
             self._constant(given, values)
             if given[0].want is None and given[1].right and values[1].right:
                 self._consistent(given, values)
+        ranks = {at: rank for rank, at in self._told.values()}
+        problems = enumerate(self._found.problems)
+        ordered = sorted(problems, key=lambda each: ranks.get(each[0], (0, 0.0)))
+        self._found.problems[:] = [problem for _, problem in ordered]
+        self._told = {}
         for op in self._narrow:
             self._add(
                 "narrow-sum", "warning",
@@ -392,7 +404,7 @@ class Outputs:
             elif self._host_made() == "":
                 for each in wrong:
                     told = replace(each, message=f"for {fresh.awkward} inputs, {each.message}")
-                    self._add_wrong(told, given.case)
+                    self._add_wrong(told, given.case, AWKWARD_VALUES)
             else:
                 self._host_computed(given.case.label)
         if untried:
@@ -529,29 +541,37 @@ class Outputs:
         ):
             self._host_computed(first[0].case.label)
 
-    def _add_wrong(self, each: Wrong, case: Case) -> None:
+    def _add_wrong(self, each: Wrong, case: Case, kind: str = "") -> None:
         self._failed |= each.severity == "error"
-        self._add(each.rule, each.severity, each.message, each.hint, case=case.label, op=each.op)
+        rank = _PLAIN.index(kind or case.kind), -each.share
+        self._add(
+            each.rule, each.severity, each.message, each.hint, case=case.label, op=each.op,
+            rank=rank,
+        )  # fmt: skip
 
     def _add(
         self, rule: str, severity: str, message: str, hint: str = "", *, case: str | None = None,
-        op: Op | None = None,
+        op: Op | None = None, rank: Rank = (0, 0.0),
     ) -> None:  # fmt: skip
         frames = source_stack(op) if op is not None else ()
         place = frames[0] if frames else None
         key = (rule, place.file if place else None, place.line if place else None)
-        if key in self._told and severity != "note":
-            return  # one case shows it
-        self._told.add(key)
-        self._found.problems.append(
-            Problem(
-                rule, severity, message, hint, case,
-                place.function if place else None,
-                place.file if place else None,
-                place.line if place else None,
-                place.column if place else None,
-            )
+        known = self._told.get(key) if severity != "note" else None
+        if known is not None and known[0] <= rank:
+            return  # one case shows it, the plainest
+        problem = Problem(
+            rule, severity, message, hint, case,
+            place.function if place else None,
+            place.file if place else None,
+            place.line if place else None,
+            place.column if place else None,
         )  # fmt: skip
+        problems = self._found.problems
+        if known is not None:
+            problems[known[1]] = problem
+        self._told[key] = rank, len(problems) if known is None else known[1]
+        if known is None:
+            problems.append(problem)
 
 
 def _told(number: int, log: Mapping[int, Log], answered: Answered) -> Log:

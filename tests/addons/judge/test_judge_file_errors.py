@@ -1,5 +1,7 @@
 """Errors of files that are judged: one line each, before anything is run that is not needed."""
 
+from dataclasses import replace
+
 import pytest
 
 from kvtrace.addons.judge.judge_file import judge_file
@@ -68,3 +70,17 @@ def test_a_reference_that_fails_is_told_in_its_own_words(tmp_path):
     (found,) = judge_file(request(tmp_path, reference=reference)).object["findings"]
     assert (found["rule"], found["severity"]) == ("reference", "unjudged")
     assert found["message"].startswith("the reference fails on x=f32[")
+
+
+def test_a_plain_failure_is_told_before_an_exotic_one_at_the_same_place(tmp_path):
+    """It ignores strides, which shows first, and doubles all that is small."""
+    reads = "    x = x.contiguous()\n"
+    assert reads in SOURCE
+    source = SOURCE.replace(reads, "").replace(
+        "x.numel(), BLOCK", "x.numel(), 1 + (x.numel() < 999), BLOCK"
+    )
+    source = source.replace("n, BLOCK: tl.constexpr", "n, factor, BLOCK: tl.constexpr")
+    source = source.replace("tl.maximum(", "factor * tl.maximum(")
+    found = judge_file(replace(request(tmp_path, source), views=True)).object["findings"]
+    (wrong,) = [each for each in found if each["rule"] == "wrong-result"]
+    assert wrong["case"].startswith("197 → ")
