@@ -28,6 +28,7 @@ from kvtrace.addons.judge.confining import EVENTS_FILE, Ended, run_confined
 from kvtrace.addons.judge.request import (
     EXAMINED,
     MISSING,
+    RECORDED,
     SEED_FILE,
     CannotJudge,
     FileText,
@@ -133,7 +134,12 @@ class _Run:
         drawn = hashlib.blake2b(self._seed.to_bytes(16), digest_size=16, person=b"calls")
         file = self._scratch / SEED_FILE  # this process alone has the whole seed
         file.write_text(drawn.hexdigest(), encoding="ascii")
-        names = self._text.parameters.get(self.request.entry.name, ())
+        entry = self.request.entry.name
+        names = self._text.parameters.get(entry, ())
+        if self.request.trace is not None:
+            from kvtrace.addons.judge.recorded_inputs import keep_recorded
+
+            keep_recorded(self.request.trace, self._text, entry, self._scratch / RECORDED)
         with beside() as running:
             running.ask(run_file, self.request, self._text, names, self._scratch)
             try:

@@ -43,6 +43,7 @@ class FileText:
         outermost: those of them that no other one calls.
         names: all functions and classes at the file's top.
         parameters: of each of these, of a class those of its `forward`.
+        defaults: how many of the last parameters may be left out.
         blocks: powers of two in it, which may be the sizes of blocks.
         numbers: other whole numbers in it, of which it may make a difference.
         reads: what its functions and classes read of their surroundings, and `""`: the rest.
@@ -59,6 +60,7 @@ class FileText:
     outermost: tuple[str, ...]
     names: frozenset[str]
     parameters: Mapping[str, tuple[str, ...]]
+    defaults: Mapping[str, int]
     blocks: tuple[int, ...]
     numbers: tuple[int, ...]
     reads: Mapping[str, tuple[str, ...]]
@@ -91,7 +93,7 @@ def read_file(path: Path) -> FileText:
         raise CannotJudge(f"{path} is not Python that can be compiled: {told['refused']}")
     return FileText(
         path, tuple(told["launching"]), tuple(told["outermost"]), frozenset(told["parameters"]),
-        {name: tuple(listed) for name, listed in told["parameters"].items()},
+        {name: tuple(listed) for name, listed in told["parameters"].items()}, told["defaults"],
         tuple(told["blocks"]), tuple(told["numbers"]),
         {name: tuple(listed) for name, listed in told["reads"].items()},
         {name: frozenset(listed) for name, listed in told["used"].items()},
@@ -148,6 +150,7 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         "launching": public,
         "outermost": [name for name in public if name not in inner],
         "parameters": {name: _parameters(node) for name, node in defined.items()},
+        "defaults": {name: _defaults(node) for name, node in defined.items()},
         "blocks": _blocks(tree),
         "numbers": _numbers(tree),
         "reads": reads_of(tree),
@@ -171,6 +174,13 @@ def _parameters(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
         if isinstance(each, ast.FunctionDef) and each.name == "forward":
             return [argument.arg for argument in each.args.args[1:]]
     return []
+
+
+def _defaults(node: ast.FunctionDef | ast.ClassDef) -> int:
+    if isinstance(node, ast.FunctionDef):
+        return len(node.args.defaults)
+    functions = (each for each in node.body if isinstance(each, ast.FunctionDef))
+    return next((len(e.args.defaults) for e in functions if e.name == "forward"), 0)
 
 
 def _is_annotated(node: ast.FunctionDef | ast.ClassDef) -> bool:

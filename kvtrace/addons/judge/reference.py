@@ -113,7 +113,7 @@ def prepare(
     named = _named_extents(request, reference, asked)
     maker = _Maker(folder, weights, number, named_extents=named)
     cases = [maker.filled(*each) for each in given]
-    if len(given) == 1:
+    if len(given) == 1 or request.trace is not None:
         cases += maker.further(cases[0], request.views, blocks, numbers)
     kept = []
     for case in cases:
@@ -331,6 +331,8 @@ def _given(
     """Return the cases that are asked for, and where their contents are, if they have any."""
     if request.shapes:
         return [(Case(text, "given", parsed_shapes(text, names)), None) for text in request.shapes]
+    if request.trace is not None and asked is not None:
+        return [(case, asked) for case in read_cases(asked)]
     function = None if reference is None else reference.inputs()
     if function is not None:
         return [(_made(function, folder), folder)]
@@ -409,7 +411,7 @@ class _Maker:
         inputs: list[Input] = []
         for each in case.inputs:
             if isinstance(each, TensorInput):
-                if source is None:
+                if source is None or not each.file:
                     content = self._draw(each, case.inputs)
                 else:
                     content = (source / each.file).read_bytes()

@@ -21,6 +21,8 @@ from kvtrace.addons.judge.parsing import read_file as read_file
 MODELS: Final = ("ModelNew", "Model")
 #: The file of what inputs, and number and order of calls, are drawn from.
 SEED_FILE: Final = "seed"
+#: The folder of inputs that a recording has.
+RECORDED: Final = "recorded"
 #: The file that a process leaves which examines.
 EXAMINED: Final = "examined.json"
 #: The message if torch or Triton cannot be imported.
@@ -60,6 +62,7 @@ class Request:
         memory_mb: how much memory a process may take, with all that it starts, besides what it
             begins with.
         unconfined: whether the file is run also where this system cannot keep it from the host.
+        trace: a recording that inputs are taken from.
 
     """
 
@@ -74,6 +77,7 @@ class Request:
     seconds: float = 60.0
     memory_mb: int = 4096
     unconfined: bool = False
+    trace: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,14 @@ def check(request: Request, text: FileText) -> None:
                 )
     made = {*INPUTS} & {*text.names, *(() if reference is None else reference.names)}
     name = "" if request.reference is None else request.reference.name
-    if request.shapes or made or (reference is not None and name in reference.annotated):
+    if request.shapes and request.trace is not None:
+        raise CannotJudge("--shapes and --trace both say what the inputs are; give one")
+    if (
+        request.shapes
+        or request.trace is not None
+        or made
+        or (reference is not None and name in reference.annotated)
+    ):
         return
     raise CannotJudge(NO_INPUTS)
 

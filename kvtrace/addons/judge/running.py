@@ -23,6 +23,7 @@ from kvtrace.addons.judge.confining import Ended, run_confined
 from kvtrace.addons.judge.request import (
     INPUTS,
     MISSING,
+    RECORDED,
     SEED_FILE,
     CannotJudge,
     FileText,
@@ -103,7 +104,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     ended = _Timed(request)
     ended.seconds["imports"] = time.monotonic() - begun
     own = [text.path]
-    asked = None
+    asked = None if request.trace is None else scratch / RECORDED
     function = _function_with_inputs(request, text)
     if function is not None:
         asked = scratch / "asked"
@@ -186,7 +187,11 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
 def _function_with_inputs(request: Request, text: FileText) -> str | None:
     """Return which function of the candidate's file makes inputs, if nothing else has any."""
     reference = request.reference
-    if request.shapes or (reference is not None and set(INPUTS) & read_file(reference.file).names):
+    if (
+        request.shapes
+        or request.trace
+        or (reference is not None and set(INPUTS) & read_file(reference.file).names)
+    ):
         return None
     return next((name for name in INPUTS if name in text.names), None)
 
