@@ -132,7 +132,7 @@ class Outputs:
         self._folders = folders
         self._logs = logs
         self._found = found
-        #: What was told, by rule and place: how plain it is, and where among the problems.
+        #: Reported rules and places: how plain each problem is, and its index among the problems.
         self._told: dict[tuple[str, str | None, int | None], tuple[Rank, int]] = {}
         self._by_kind: dict[str, tuple[Values, Outcome]] = {}
         self._first: Log = ()
