@@ -136,6 +136,7 @@ class _Run:
         file.write_text(drawn.hexdigest(), encoding="ascii")
         entry = self.request.entry.name
         names = self._text.parameters.get(entry, ())
+        looks = [*_looks(self._text, entry)]
         if self.request.trace is not None:
             from kvtrace.addons.judge.recorded_inputs import keep_recorded
 
@@ -154,7 +155,7 @@ class _Run:
             self.walls = ran.candidate
             problems = list(_ended_badly(ran.candidate, self.request.seconds))
             problems += _left_out(ran)
-            problems += _looks(self._text, self.request.entry.name)
+            problems += looks
             if not (child / EVENTS_FILE).exists():
                 return problems, {}
             failed = _failed(child / EVENTS_FILE)
