@@ -125,22 +125,20 @@ def made_of(
                 number, varies = int(target["storage"]), bool(taken & varying)
                 looked_up = places and not varies and len(taken) > 0
                 tainted |= {number} if other or taken & tainted or looked_up else set()
-                varying = varying | {number} if varies else varying - {number}
+                varying |= {number} if varies else set()  # of what it held, a part may be left
             continue
         arguments = step["arguments"]
         numbers = [int(each["storage"]) if "storage" in each else None for each in arguments]
         scalars = {each.scalar for each in here if each.scalar is not None}
         followed: set[int] = set()
-        written: set[int] = set()
         for store in stores_of(modules[str(step["ttir"])]):
             to = _numbers(range(len(numbers)) if store.to is None else store.to, numbers)
-            written |= to
             varies = store.of is not None and bool(_numbers(store.of, numbers) & varying)
             counts = places and store.adds and not varies
             if other or counts or _is_host_made(store, numbers, scalars, tainted, varying):
                 tainted |= to
             followed |= to if varies else set()
-        varying = varying - written | followed
+        varying |= followed
     return tainted
 
 
