@@ -23,6 +23,7 @@ from kvtrace.addons.judge.fresh import (
     CONSTANTS,
     SPECIAL,
     WIDE,
+    groups_of,
     is_float,
     is_floats,
     is_integers,
@@ -40,7 +41,7 @@ _MOST_CONSTANTS: Final = 64
 _MOST_KERNELS: Final = 16
 _MOST_BYTES: Final = 1 << 20
 #: Seconds of processor time after which no further kind of them is drawn.
-_AWKWARD_SECONDS: Final = 1.0
+_AWKWARD_SECONDS: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,14 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the reference says of a case, and of the same case with other values."""
+    """What the reference says of a case, and of the same case with other values.
+
+    `untried` are awkward values that were not drawn: there was no time, or are too many elements.
+    """
 
     expected: Expected
     fresh: tuple[Fresh, ...]
+    untried: tuple[str, ...] = ()
 
 
 def answer(
@@ -87,15 +92,17 @@ def answer(
     for number, case in enumerate(read_cases(inputs)):
         expected = reference.results(case, inputs, folder, str(number))
         fresh = list(_fresh(reference, case, inputs, folder, random, number))
+        untried: list[str] = []
         if not number:
             constants = _constants(child)
-            fresh += _awkward(reference, case, inputs, folder, random, constants)
+            fresh += _awkward(reference, case, inputs, folder, random, constants, untried)
             if not any(each["dtype"] in EPSILON for each in expected.own):
                 fresh += _of_all_sizes(reference, case, inputs, folder, random)
         told.append(
             {
                 "expected": asdict(expected),
                 "fresh": [[asdict(each.expected), each.whole, each.awkward] for each in fresh],
+                "untried": untried,
             }
         )
         drawn += [each.case for each in fresh]
@@ -130,20 +137,23 @@ def _fresh(
 
 def _awkward(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
-    constants: Sequence[float],
+    constants: Sequence[float], untried: list[str],
 ) -> Iterator[Fresh]:  # fmt: skip
-    """Give a case with awkward floats, as far as the reference takes them."""
+    """Give a case with awkward floats, as far as the reference takes them; say which not."""
     floats = [each for each in case.inputs if is_floats(each)]
-    if not floats or sum(each.storage for each in case.tensors) > _MOST_ELEMENTS:
+    groups = [(CONSTANTS, each) for each in groups_of(constants)]
+    kinds = [*((kind, []) for kind in AWKWARD), *groups, (SPECIAL, [])]
+    if not floats:
         return
     begun = time.process_time()
-    kinds = (*AWKWARD, CONSTANTS, SPECIAL) if constants else (*AWKWARD, SPECIAL)
-    for at, kind in enumerate(kinds):
-        if time.process_time() > begun + _AWKWARD_SECONDS:
+    many = sum(each.storage for each in case.tensors) > _MOST_ELEMENTS
+    for at, (kind, drawn_from) in enumerate(kinds):
+        if many or time.process_time() > begun + _AWKWARD_SECONDS:
+            untried += dict.fromkeys(name for name, _ in kinds[at:])
             return
         drawn = _other_values(
             case, inputs, folder, random, f"awkward{at}", floats, (), scaled=False, awkward=kind,
-            constants=constants,
+            constants=drawn_from,
         )  # fmt: skip
         try:
             expected = reference.results(drawn, folder, folder, f"awkward{at}")
@@ -230,6 +240,7 @@ def read_answers(folder: Path) -> list[Answer]:
                 Fresh(next(drawn), _expected(e), bool(whole), str(awkward))
                 for e, whole, awkward in each["fresh"]
             ),
+            tuple(map(str, each["untried"])),
         )
         for each in told
     ]

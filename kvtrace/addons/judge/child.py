@@ -18,9 +18,10 @@ import json
 import os
 import sys
 import threading
+import traceback
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -42,6 +43,7 @@ from kvtrace.evaluate.arguments import ScalarArgument, Storage, TensorArgument
 
 #: Bytes of contents that are kept of one candidate, at most.
 _MOST_BYTES: Final = 1 << 30
+_MOST_CHARACTERS: Final = 500
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 #: Events of Python's audit hooks → what they do.
 _CHANGING: Final = {
@@ -87,7 +89,7 @@ def run_candidate(request: Request, folder: Path) -> None:
     assert triton.runtime.driver.active is not None  # ours, before anything can be patched
     telling = _Telling()
     torch.set_default_device("cuda")  # where inputs are: a file may say no device at all
-    log = _Log(folder, telling)
+    log = _Log(folder, telling, request.entry.file)
     around_launch.append(log.around)
     before_left_out.append(_refuse)
     answering = Answering()
@@ -104,9 +106,11 @@ def run_candidate(request: Request, folder: Path) -> None:
             if isinstance(entry, torch.nn.Module):
                 entry = entry.cuda()
         except Exception as error:  # noqa: BLE001 - the candidate's own, reported as such
-            log.write({"unusable": f"{type(error).__name__}: {error}"[:500]})
+            what = "the file cannot be imported, or its model not be made"
+            log.write({**failure(error, what, request.entry.file), "case": 0})
             return
-        answering.answer_all(first, lambda call: log.call(call, entry))
+        with suppress(_Failed):
+            answering.answer_all(first, lambda call: log.call(call, entry))
     for name in replaced.found(request.entry.file.parent):
         log.write({"patched": name})
     stop()
@@ -209,11 +213,31 @@ class _Telling:
             active.clear()
 
 
+class _Failed(Exception):
+    """The candidate failed on the inputs that were asked for."""
+
+
+def failure(error: Exception, what: str, file: Path) -> dict[str, Any]:
+    """Return what the log says of an error of the candidate, and its place in the file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    line = next((each.lineno for each in reversed(frames) if each.filename == str(file)), None)
+    place = {} if line is None else {"file": str(file), "line": line}
+    return {"failed": f"{what}: {_one_line(error)}", **place}
+
+
+def _one_line(error: Exception) -> str:
+    """Return an error in one line: of several, as of a compiler's, the first and the last."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
+    text = " … ".join([*lines[:1], *lines[1:][-1:]])
+    return f"{type(error).__name__}: {text}"[:_MOST_CHARACTERS]
+
+
 class _Log:
     """Writes what is launched and returned, and the contents that evaluating it takes."""
 
-    def __init__(self, folder: Path, telling: _Telling) -> None:
+    def __init__(self, folder: Path, telling: _Telling, file: Path) -> None:
         self._folder = folder
+        self._file = file
         self._telling = telling
         self._contents: set[str] = set()
         self._bytes = 0
@@ -224,7 +248,7 @@ class _Log:
 
     def write(self, entry: dict[str, Any]) -> None:
         """Write an entry."""
-        self._telling.tell({"case": self._call, **entry})
+        self._telling.tell({**entry, "case": self._call})
 
     def call(self, call: Call, entry: Any) -> list[Any] | None:
         """Call the candidate; return its results, or None where it raised an error."""
@@ -246,8 +270,11 @@ class _Log:
             with torch.no_grad(), Moves(self):
                 returned = entry(*call.arguments)
             results = tensors.results_of(returned)
-        except Exception as error:  # noqa: BLE001 - the candidate's own, reported as such
-            self.write({"raised": f"{type(error).__name__}: {error}"[:500]})
+        except Exception as error:
+            if not call.number:  # the inputs that were asked for: nothing else needs to be tried
+                self.write(failure(error, "the candidate fails on the given inputs", self._file))
+                raise _Failed from error
+            self.write({"raised": _one_line(error)})
             return None
         self.write({"returned": [self._result(each) for each in results]})
         changed = [

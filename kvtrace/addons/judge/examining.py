@@ -16,6 +16,7 @@ from kvtrace.addons.judge.kernel_check import Figures, figures_of
 from kvtrace.addons.judge.launches import heard_in, launches_in
 from kvtrace.addons.judge.outputs import Examined, Problem, examined_in
 from kvtrace.addons.judge.request import CannotJudge, Folders, Request
+from kvtrace.addons.judge.shared_memory import too_large
 from kvtrace.analysis.conditions import kernel_conditions, sizes_of
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
@@ -25,27 +26,37 @@ _MOST: Final = 100
 _SEVERITY: Final = {"undefined-lanes": "error"}
 
 
-def examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
-    """Judge the trace that a candidate's process has left; the result is in `folder`, as it is."""
+def examine(
+    request: Request, largest: str | None, folders: Folders, folder: Path, *, tuned: bool
+) -> None:
+    """Judge the trace that a candidate's process has left; the result is in `folder`, as it is.
+
+    Args:
+        request: What is judged.
+        largest: Sizes that the file says it is for.
+        folders: What the processes left.
+        folder: Where the trace is, and the result is left.
+        tuned: Whether kernels may be autotuned.
+
+    """
     with examined_in(folder) as found:
-        _examine(request, largest, folders, folder / "trace", found)
+        _examine(request, largest, folders, folder / "trace", found, tuned=tuned)
 
 
 def _examine(
-    request: Request, largest: str | None, folders: Folders, recorded: Path, found: Examined
-) -> None:
+    request: Request, largest: str | None, folders: Folders, recorded: Path, found: Examined, *,
+    tuned: bool,
+) -> None:  # fmt: skip
     log, events = heard_in(folders.child / EVENTS_FILE)
     found.problems += _behaviour(log, events)
-    unusable = [str(e["unusable"]) for each in log.values() for e in each if "unusable" in e]
-    if unusable:
-        what = f"the file cannot be imported, or its model not be made: {unusable[0]}"
-        found.problems.append(Problem("raises", "error", what))
-        return
     entries = list(log.values())
     if not any(map(list, map(launches_in, entries))):
         return
     trace = open_trace(recorded)
     _check_kernels(trace, entries, folders.child)
+    for kernel, text in too_large(trace, tuned=tuned):
+        hint = "take smaller blocks, or fewer stages"
+        found.problems.append(Problem("shared-memory", "error", text, hint, kernel=kernel))
     _rules(trace, found)
     _all_sizes(trace, request.at or largest, found)
     _figures(trace, request.device, found)

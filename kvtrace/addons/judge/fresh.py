@@ -10,10 +10,12 @@ Awkward values are drawn besides, of the sign and, below 1, of the size that was
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,9 +23,16 @@ from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype, strided
 from kvtrace.addons.judge.inputs import Input, TensorInput
 
 #: Awkward values: what a formula may overflow for, lose by a difference, or divide by.
-AWKWARD: Final = ("large", "nearly equal", "zero", "equal", "negative", "tiny")
-#: Numbers that kernels compare with or limit to, those between them, and some beyond.
+AWKWARD: Final = (
+    "large", "nearly equal", "zero", "equal", "negative", "tiny", "cancelling", "all equal",
+    "sorted", "denormal",
+)  # fmt: skip
+#: Numbers that kernels compare with or limit to, those between them, and some beyond. Those of
+#: other sizes than what a kernel usually gets are drawn alone: beside others, their results would
+#: be lost in what results may be off.
 CONSTANTS: Final = "threshold"
+#: Values among which there are ties, where one index is as right as another.
+TYING: Final = ("zero", "equal", "nearly equal", "all equal", CONSTANTS)
 #: Integers of all sizes, where they are not positions or lengths.
 WIDE: Final = "large integer"
 _WIDEST: Final = 1 << 40
@@ -35,6 +44,12 @@ _NEAR: Final = 2.0**-6
 #: Sizes of constants around which numbers are drawn, and the share of numbers that are such.
 _LEAST: Final = 2.0**-80
 _MOST: Final = 2.0**14
+#: Sizes of constants that are drawn alone; the quotient of what is drawn together, and how often.
+_FAR: Final = (2.0**-149, 2.0**-14, 2.0**14, 2.0**40)
+_TOGETHER: Final = 2.0**12
+_MOST_GROUPS: Final = 6
+_CANCELS: Final = 2.0**-10
+_MIDDLE: Final = 0.75
 _SHARE: Final = 1 / 4
 _LARGEST: Final = {"float8_e4m3fn": 448.0}
 _LEVELS: Final = 3
@@ -146,6 +161,27 @@ def _awkward(
         middle = float(np.abs(known).max())
         known = middle * (1.0 - _NEAR * random.random(known.size))
         known[: known.size // 4] = middle
+    elif kind == "cancelling" and signed:
+        half = known.size // 2
+        known[1 : 2 * half : 2] = -known[: 2 * half : 2] * (1 + _CANCELS * random.random(half))
+    elif kind == "all equal":
+        known[:] = np.clip(_MIDDLE, known.min(), known.max())
+    elif kind == "sorted":
+        known = np.sort(known)
+    elif kind == "denormal":
+        smallest = float(ml_dtypes.finfo(numpy_dtype(dtype)).smallest_normal)
+        known = np.sign(known) * smallest * random.uniform(0.05, 1.0, known.size)
+    elif kind == CONSTANTS and _are_far(constants):
+        if not wide and max(constants) > 1:
+            return result
+        picked = random.choice(np.asarray(constants), known.size)
+        picked[len(constants) :] *= 2.0 ** random.uniform(
+            -2, 2, max(known.size - len(constants), 0)
+        )
+        picked[: len(constants)] = constants[: known.size]
+        signs = random.choice([-1.0, 1.0], known.size) if signed and max(constants) < 1 else 1.0
+        known = picked * signs
+        random.shuffle(known)
     elif kind == CONSTANTS:
         near = _around(constants, dtype, signed=signed)
         near = near if wide else near[np.abs(near) <= 1]
@@ -176,6 +212,31 @@ def _around(constants: Sequence[float], dtype: str, *, signed: bool) -> NDArray[
     found = np.concatenate([found, -found]) if signed else found
     inside: NDArray[np.float64] = found[np.abs(found) <= _LARGEST.get(dtype, np.inf)]
     return inside
+
+
+def groups_of(constants: Sequence[float]) -> list[list[float]]:
+    """Return constants that are drawn together: all of usual sizes, then others of about one size.
+
+    Large ones are drawn with their sign alone: a kernel may well limit from below by -1e9.
+    """
+    least, small, large, most = _FAR
+    far = {abs(each) for each in constants if least <= abs(each) < small}
+    far |= {math.sqrt(each) for each in far if math.sqrt(each) < small}
+    huge = {each for each in constants if large < each <= most}
+    groups: list[list[float]] = []
+    for each in (*sorted(huge), *sorted(far)):
+        if groups and 1 <= each / groups[-1][0] <= _TOGETHER:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    usual = [each for each in constants if _LEAST <= abs(each) <= _MOST]
+    return [*([usual] if usual else []), *groups[:_MOST_GROUPS]]
+
+
+def _are_far(constants: Sequence[float]) -> bool:
+    """Whether none of them is of a usual size, so that numbers of about theirs are drawn alone."""
+    sizes = [abs(each) for each in constants]
+    return bool(sizes) and (max(sizes) < _FAR[1] or min(sizes) > _FAR[2])
 
 
 def other_scalar(value: float, random: np.random.Generator) -> float:

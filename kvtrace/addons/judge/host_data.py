@@ -7,17 +7,30 @@ launch whose stored values may be made of it taints all that the launch writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kvtrace.ir import Module, Op, Value
-from kvtrace.ir.flow import backward, flow_of
+from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import Flow, backward, deciding, flow_of
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import KINDS, READING, WRITING, computing, data_of
-from kvtrace.verdicts.contents.index_arguments import PointerRoots
+from kvtrace.ir.ops import (
+    BRANCHES,
+    KINDS,
+    LOOPS,
+    READING,
+    WRITING,
+    address_of,
+    computing,
+    data_of,
+    mask_of,
+    positions_of,
+)
+from kvtrace.verdicts.contents.index_arguments import PointerRoots, leads_to_memory
 
 _COMPARING = computing("compare")
+_SELECTING = computing("where")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,61 +91,181 @@ def _contents(step: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
 
 
 def made_of(
-    host: Sequence[HostData], steps: Sequence[Mapping[str, Any]], modules: Mapping[str, Module]
-) -> set[int]:
+    host: Sequence[HostData], steps: Sequence[Mapping[str, Any]], modules: Mapping[str, Module],
+    floats: Collection[int],
+) -> set[int]:  # fmt: skip
     """Return the storages whose values may be made of what the host made, after all steps.
 
     What only decides where a kernel reads and writes, how far it goes and what it compares with is
-    not followed.
+    not followed, as long as it decides about floats of the inputs. Where it decides about numbers
+    that are the same for all inputs, it is a value in disguise: looked up in a table of whole
+    numbers, counted by programs that add one each, or the place of a one among zeros.
+
+    Args:
+        host: What the host made.
+        steps: Launches and moves, in order.
+        modules: The kernels' IR.
+        floats: Storages of the inputs that are floats.
+
     """
     tainted: set[int] = set()
+    varying = set(floats)
     for at, step in enumerate(steps):
         here = [each for each in host if each.at == at and not each.places]
-        tainted -= {int(key) for key in step["contents"]}
+        given = {int(key) for key in step["contents"]}
+        tainted -= given
+        varying -= given - set(floats)
         tainted |= {each.storage for each in here if each.storage is not None}
         other = any(each.storage is None and each.scalar is None for each in here)
+        places = any(each.at == at and each.places for each in host)
         if "launch" not in step:
             target = step["moved"]
             taken = {int(each["storage"]) for each in step["sources"]}
-            if target and (other or taken & tainted):
-                tainted.add(int(target["storage"]))
+            if target:
+                number, varies = int(target["storage"]), bool(taken & varying)
+                looked_up = places and not varies and len(taken) > 0
+                tainted |= {number} if other or taken & tainted or looked_up else set()
+                varying |= {number} if varies else set()  # of what it held, a part may be left
             continue
         arguments = step["arguments"]
         numbers = [int(each["storage"]) if "storage" in each else None for each in arguments]
         scalars = {each.scalar for each in here if each.scalar is not None}
-        stored, written = stored_arguments(modules[str(step["ttir"])])
-        if other or stored is None or any(p in scalars or numbers[p] in tainted for p in stored):
-            places = range(len(arguments)) if written is None else written
-            tainted |= {n for place in places if (n := numbers[place]) is not None}
+        followed: set[int] = set()
+        for store in stores_of(modules[str(step["ttir"])]):
+            to = _numbers(range(len(numbers)) if store.to is None else store.to, numbers)
+            varies = store.of is not None and bool(_numbers(store.of, numbers) & varying)
+            counts = places and store.adds and not varies
+            if other or counts or _is_host_made(store, numbers, scalars, tainted, varying):
+                tainted |= to
+            followed |= to if varies else set()
+        varying |= followed
     return tainted
 
 
-@once_per_module
-def stored_arguments(module: Module) -> tuple[frozenset[int] | None, frozenset[int] | None]:
-    """Return the arguments that stored values may be made of, and those that are written to.
+@dataclass(frozen=True, slots=True)
+class Store:
+    """What a store writes; the arguments are of the kernel, and None where they are not known.
 
-    Of a pointer, it is what memory holds there. None: it is not known which.
+    `to` are those that it writes to, `of` those that its values may be made of: of a pointer, it is
+    what memory holds there. `chosen` has, for each place where a value is chosen or looked up, the
+    arguments that choose, and those that it is chosen from; so has where it is stored, unless it
+    is zero. `adds`: it combines with what memory holds.
     """
-    flow = flow_of(module)
-    stores = [op for op in module.ops if op.name in WRITING]
-    loads: list[Op] = []
-    position = {value.id: at for at, value in enumerate(module.main.arguments)}
-    found: set[int] = set()
 
-    def through(value: Value) -> Sequence[Value]:
+    to: Arguments
+    of: Arguments
+    chosen: tuple[tuple[Arguments, Arguments], ...]
+    adds: bool
+
+
+Arguments = frozenset[int] | None
+
+
+def _is_host_made(
+    store: Store, numbers: Sequence[int | None], scalars: Collection[int],
+    tainted: Collection[int], varying: Collection[int],
+) -> bool:  # fmt: skip
+    def is_tainted(arguments: Arguments) -> bool:
+        return arguments is None or any(
+            place in scalars or numbers[place] in tainted for place in arguments
+        )
+
+    def is_varying(arguments: Arguments) -> bool:
+        return arguments is not None and any(numbers[place] in varying for place in arguments)
+
+    return is_tainted(store.of) or any(
+        is_tainted(by) and not is_varying(among) for by, among in store.chosen
+    )
+
+
+def _numbers(arguments: Iterable[int], numbers: Sequence[int | None]) -> set[int]:
+    return {number for place in arguments if (number := numbers[place]) is not None}
+
+
+def _places_of(op: Op) -> list[Value]:
+    """Return what says where an op reads or writes, and in which lanes."""
+    mask = mask_of(op)
+    return [address_of(op), *positions_of(op), *([] if mask is None else [mask])]
+
+
+@once_per_module
+def stores_of(module: Module) -> tuple[Store, ...]:
+    """Return all stores of a kernel."""
+    return tuple(_Stores(module).found())
+
+
+class _Stores:
+    """Follows what is stored back to the arguments of the kernel."""
+
+    def __init__(self, module: Module) -> None:
+        self._stores = [op for op in module.ops if op.name in WRITING]
+        self._flow: Flow = flow_of(module)
+        self._roots = PointerRoots(module)
+        self._position = {value.id: at for at, value in enumerate(module.main.arguments)}
+
+    def found(self) -> Iterator[Store]:
+        for op in self._stores:
+            data = data_of(op)
+            chosen = [self._chosen(value) for value in backward(data, self._selected)]
+            if not all(constant_of(value) == 0 for value in data):
+                by = self._made_of(_places_of(op), self._all)
+                chosen.append((by, self._made_of(data, self._selected)))
+            yield Store(
+                self._roots.of([op]), self._made_of(data, self._values),
+                tuple(each for each in chosen if each is not None), op.name in READING,
+            )  # fmt: skip
+
+    def _chosen(self, value: Value) -> tuple[Arguments, Arguments] | None:
+        """Return what decides about a value, and what it is chosen from; None: nothing does."""
         owner = value.owner
-        if value.id in position:
-            found.add(position[value.id])
+        op = owner if isinstance(owner, Op) else None if owner is None else owner.region.owner
+        if op is None:
+            return None
+        if op.name in READING:
+            by = _places_of(op)
+        elif op.name in LOOPS | BRANCHES:
+            by = list(deciding(op))
+        elif op.name in _SELECTING:
+            by = [op.operand("condition")]
+        elif op.name in _COMPARING:
+            by = list(op.operands)
+        else:
+            return None
+        among = frozenset() if op.name in _COMPARING else self._made_of((value,), self._selected)
+        return self._made_of(by, self._all), among
+
+    def _made_of(
+        self, values: Iterable[Value], through: Callable[[Value], Sequence[Value]]
+    ) -> Arguments:
+        """Return the arguments that values are made of; pointers count for what is loaded there."""
+        reached = list(backward(values, through))
+        loads = [e.owner for e in reached if isinstance(e.owner, Op) and e.owner.name in READING]
+        read = self._roots.of(loads)
+        if read is None:
+            return None
+        places = {
+            self._position[each.id]
+            for each in reached
+            if each.id in self._position and not leads_to_memory(each)
+        }
+        return read | places
+
+    def _values(self, value: Value) -> Sequence[Value]:
+        """Go through what a value is made of, and not where it was, nor through comparisons."""
+        owner = value.owner
         if not isinstance(owner, Op) or owner.name not in READING | _COMPARING:
-            return flow.made_of(value)
+            return self._flow.made_of(value)
         if owner.name in _COMPARING:
             return ()
-        loads.append(owner)
         other = owner.optional("other") if KINDS[owner.name].has("other") else None
         return (*data_of(owner), *(() if other is None else (other,)))
 
-    for _ in backward((value for op in stores for value in data_of(op)), through):
-        pass
-    roots = PointerRoots(module)
-    read = roots.of(loads)
-    return None if read is None else read | found, roots.of(stores)
+    def _selected(self, value: Value) -> Sequence[Value]:
+        """Go the same way, and not through what selects."""
+        owner = value.owner
+        if isinstance(owner, Op) and owner.name in _SELECTING:
+            return owner.operand("first"), owner.operand("second")
+        return self._values(value)
+
+    def _all(self, value: Value) -> Sequence[Value]:
+        return self._flow.made_of(value)

@@ -37,6 +37,8 @@ _MOST_UNEQUAL: Final = 6
 #: Cases whose tensors all have fewer elements are repeated last.
 FEW: Final = 16
 _MOST_NUMBERS: Final = 4
+#: Blocks that sizes are put on both sides of, besides the smallest one: the largest ones.
+_MOST_BLOCKS: Final = 3
 #: Elements of the largest tensor in a case with one large extent.
 _MANY: Final = 1 << 15
 _MANY_OF_VECTORS: Final = 1 << 17
@@ -174,9 +176,9 @@ def other_sizes(
 ) -> Iterator[tuple[str, dict[int, int]]]:
     """Give sizes to try: which extent becomes which. Equal extents stay equal.
 
-    One of all extents is 1 or a prime; all of them are primes; one is a block's size and one more,
-    or one less; one is large; and one is a number of the file, or one more. `fixed`: extents that
-    weights have, which stay.
+    One of all extents is 1 or a prime; all of them are primes; one is just below a block's size, or
+    beyond it, and just the largest block's; one is large; and one is a number of the file, or one
+    more. `fixed`: extents that weights have, which stay.
     """
     extents = list(
         dict.fromkeys(
@@ -189,8 +191,9 @@ def other_sizes(
     )
     tried: set[tuple[tuple[int, int], ...]] = set()
     chosen = chain(
-        _large(inputs, extents), _changes(extents, blocks), _named(inputs, extents, numbers)
-    )
+        _large(inputs, extents), _changes(extents, blocks), _named(inputs, extents, numbers),
+        _around_blocks(inputs, extents, blocks),
+    )  # fmt: skip
     for change in chosen:
         key = tuple(sorted(change.items()))
         if key in tried or all(a == b for a, b in change.items()):
@@ -206,13 +209,28 @@ def _changes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int
         return
     yield {old: _PRIMES[at % len(_PRIMES)] for at, old in enumerate(extents)}
     yield dict.fromkeys(extents, 1)
-    chosen = [*blocks[-1:], *blocks[:1]]
     for at, old in enumerate(extents):
         for new in (1, _PRIMES[(at + 1) % len(_PRIMES)]):
             yield {old: new}
-    for block in chosen:
-        yield {extents[-1]: block + 1}
-        yield {extents[0]: block - 1}
+    first, last = extents[0], extents[-1]
+    for block in (*blocks[-1:], *blocks[:1]):
+        yield from ({last: block + 1}, {first: block - 1})
+
+
+def _around_blocks(
+    inputs: Sequence[Input], extents: Sequence[int], blocks: Sequence[int]
+) -> Iterator[dict[int, int]]:
+    """Give what else lies beside a block's size, as long as tensors stay small."""
+    ends = dict.fromkeys((*extents[-1:], *extents[:1]))
+    sizes = [size for block in blocks[-_MOST_BLOCKS:] for size in (block - 1, block + 1)]
+    for new in (
+        *blocks[-1:],
+        *sizes,
+        *(size for each in blocks[:1] for size in (each - 1, each + 1)),
+    ):
+        for old in ends:
+            if _largest(inputs, {old: new}) <= _MANY:
+                yield {old: new}
 
 
 def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:

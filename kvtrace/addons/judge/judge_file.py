@@ -28,11 +28,13 @@ from kvtrace.addons.judge.confining import EVENTS_FILE, Ended, run_confined
 from kvtrace.addons.judge.request import (
     EXAMINED,
     MISSING,
+    RECORDED,
     SEED_FILE,
     CannotJudge,
     FileText,
     Folders,
     Request,
+    check,
     read_file,
 )
 from kvtrace.addons.judge.running import Examination, Ran, compare_results, import_all, run_file
@@ -42,6 +44,8 @@ from kvtrace.text import amount, duration, plural, size
 #: Version of the object that `kvtrace judge` prints. A minor one adds; a major one changes.
 SCHEMA: Final = "1.2"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
+#: Bytes of a line of the log within which it says that the candidate failed.
+_FAILED_WITHIN: Final = 40
 _FOUND: Final = ("problems", "cases", "figures", "generic")
 _WALLS: Final = ("network", "writes", "processes")
 _ORDER: Final = ("error", "unjudged", "warning", "note")
@@ -97,6 +101,7 @@ def judge_file(request: Request, seed: int | None = None) -> Judgement:
     """
     begun = time.monotonic()
     text = read_file(request.entry.file)
+    check(request, text)
     if not sys.platform.startswith("linux"):
         raise CannotJudge("kvtrace judge runs files in confined processes, which takes Linux")
     scratch = Path(tempfile.mkdtemp())
@@ -129,7 +134,13 @@ class _Run:
         drawn = hashlib.blake2b(self._seed.to_bytes(16), digest_size=16, person=b"calls")
         file = self._scratch / SEED_FILE  # this process alone has the whole seed
         file.write_text(drawn.hexdigest(), encoding="ascii")
-        names = self._text.parameters.get(self.request.entry.name, ())
+        entry = self.request.entry.name
+        names = self._text.parameters.get(entry, ())
+        looks = [*_looks(self._text, entry)]
+        if self.request.trace is not None:
+            from kvtrace.addons.judge.recorded_inputs import keep_recorded
+
+            keep_recorded(self.request.trace, self._text, entry, self._scratch / RECORDED)
         with beside() as running:
             running.ask(run_file, self.request, self._text, names, self._scratch)
             try:
@@ -144,9 +155,12 @@ class _Run:
             self.walls = ran.candidate
             problems = list(_ended_badly(ran.candidate, self.request.seconds))
             problems += _left_out(ran)
-            problems += _looks(self._text, self.request.entry.name)
+            problems += looks
             if not (child / EVENTS_FILE).exists():
                 return problems, {}
+            failed = _failed(child / EVENTS_FILE)
+            if failed is not None:
+                return [*problems, failed], {}
             return self._examined(running, problems)
 
     def _examined(
@@ -159,7 +173,7 @@ class _Run:
         self.seed = {"value": f"{self._seed:032x}", "given": self._given_seed is not None}
         running.ask(compare_results, request, self._seed, folders, scratch / "results")
         ruled = run_confined(
-            partial(_examine, request, self._text.largest, folders, scratch / "examiner"),
+            partial(_examine, request, self._text, folders, scratch / "examiner"),
             scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
             reads=[folders.inputs, folders.child], unconfined=request.unconfined,
         )  # fmt: skip
@@ -170,7 +184,7 @@ class _Run:
             what = f"the reference's process {done.answers.in_words}"
             return [_unjudged("reference", what, done.answers)], {}
         found: dict[str, Any] = {"rules": {}} | {key: [] for key in _FOUND}
-        for ended, name in ((ruled, "examiner"), (done.results, "results")):
+        for ended, name in ((done.results, "results"), (ruled, "examiner")):
             file = scratch / name / EXAMINED
             if ended.how != "whole" or not file.exists():
                 what = f"evaluating its launches {ended.in_words}"
@@ -178,6 +192,20 @@ class _Run:
             for key, value in json.loads(file.read_text(encoding="utf-8")).items():
                 found[key] = {**found[key], **value} if key == "rules" else found[key] + value
         return problems, found
+
+
+def _failed(events: Path) -> dict[str, Any] | None:
+    """Return the problem of a candidate that cannot be imported, or fails on the given inputs."""
+    with events.open("rb") as lines:
+        for line in lines:
+            if b'"failed"' in line[:_FAILED_WITHIN]:
+                told = json.loads(line)
+                return {
+                    "rule": "raises", "severity": "error", "message": str(told["failed"]),
+                    "hint": "", "case": None, "kernel": None, "file": told.get("file"),
+                    "line": told.get("line"), "column": None,
+                }  # fmt: skip
+    return None
 
 
 def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
@@ -223,19 +251,23 @@ def _looks(text: FileText, entry: str) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
+def _examine(request: Request, text: FileText, folders: Folders, folder: Path) -> None:
     from kvtrace.addons.judge.examining import examine
 
     with suppress(FileNotFoundError):  # it launched nothing, or took its trace away: examine says
         shutil.copytree(folders.child / "trace", folder / "trace")
-    examine(request, largest, folders, folder)
+    beside = any(text.path.with_name(f"{name}.py").is_file() for name in text.imported)
+    tuned = beside or any("autotune" in names for names in text.used.values())
+    examine(request, text.largest, folders, folder, tuned=tuned)
 
 
 def _unjudged(
     rule: str, message: str, ended: Ended, severity: str = "unjudged", hint: str = ""
 ) -> dict[str, Any]:
+    own = f"{CannotJudge.__module__}.{CannotJudge.__name__}: "
     last = ended.last_line
     told = f"{message}: {last}" if last and ended.how != "late" and not ended.reason else message
+    told = last.removeprefix(own) if last.startswith(own) else told
     return {
         "rule": rule, "severity": severity, "message": told, "hint": hint, "case": None,
         "kernel": None, "file": None, "line": None, "column": None,

@@ -20,13 +20,17 @@ from kvtrace.ir import Op
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Something that is wrong with results; `op` is what wrote them, as far as that is known."""
+    """Something that is wrong with results.
+
+    `op` is what wrote them, as far as that is known, and `share` that of the elements.
+    """
 
     rule: str
     severity: str
     message: str
     hint: str
     op: Op | None = None
+    share: float = 1.0
 
 
 @dataclass
@@ -260,7 +264,7 @@ def _off(each: Compared, op: Op | None, *, view: bool, narrow: bool) -> Wrong:
         f"{where}: at {list(each.first)} {_number(each.got)} in place of "
         f"{_number(each.expected)}; error {_number(each.error)} where it is worst, allowed "
         f"there {_number(each.allowed)}{_source(each)}",
-        hint, op,
+        hint, op, each.wrong / each.elements,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from kvtrace.addons.judge.answers import Answer, Fresh, read_answers
 from kvtrace.addons.judge.calling import Answered, Result, array_of, read_answered
 from kvtrace.addons.judge.comparing import EPSILON, unlike
 from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.fresh import CONSTANTS, SPECIAL
+from kvtrace.addons.judge.fresh import SPECIAL, TYING
 from kvtrace.addons.judge.host_data import differing, made_of
 from kvtrace.addons.judge.inputs import Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
@@ -44,10 +44,14 @@ from kvtrace.ir import Module, Op, source_stack
 from kvtrace.schema.errors import KvtraceError
 
 Log = Sequence[Mapping[str, Any]]
+#: How plain a problem is, the plainest first: the kind of case, and the share of wrong elements.
+Rank = tuple[int, float]
 #: Seconds of processor time after which no further awkward values are tried.
-_AWKWARD_SECONDS: Final = 2.0
-#: Values among which there are ties, where one index is as right as another.
-_TYING: Final = ("zero", "equal", "nearly equal", CONSTANTS)
+_AWKWARD_SECONDS: Final = 3.0
+#: Awkward values of the given inputs, among the kinds of cases.
+AWKWARD_VALUES: Final = "awkward"
+#: Kinds of cases: the plainest first.
+_PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
 _DECIDING: Final = ("error", "unjudged")
 #: Programs along the second and the third axis of a grid, at most, on CUDA devices.
 _MOST_PROGRAMS: Final = 65_535
@@ -98,8 +102,6 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
     with examined_in(folder) as found:
         cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
         log, _ = heard_in(folders.child / EVENTS_FILE)
-        if any("unusable" in entry for entry in log.get(0, ())):
-            return
         answered = read_answered(folders.answered)
         entries = [_told(number, log, answered) for number in range(len(cases))]
         logs = {case.label: each for case, each in zip(cases, entries, strict=True)}
@@ -130,7 +132,8 @@ class Outputs:
         self._folders = folders
         self._logs = logs
         self._found = found
-        self._told: set[tuple[str, str | None, int | None]] = set()
+        #: Reported rules and places: how plain each problem is, and its index among the problems.
+        self._told: dict[tuple[str, str | None, int | None], tuple[Rank, int]] = {}
         self._by_kind: dict[str, tuple[Values, Outcome]] = {}
         self._first: Log = ()
         self._modules: dict[str, Module] = {}
@@ -223,8 +226,8 @@ class Outputs:
         if case.kind != BEYOND:
             self._case(case, entries, answer)
             return
-        before, told, failed = [*self._found.problems], {*self._told}, self._failed
-        self._told, self._failed = set(), False
+        before, told, failed = [*self._found.problems], self._told, self._failed
+        self._told, self._failed = {}, False
         self._case(case, entries, answer)
         found = [e for e in self._found.problems[len(before) :] if e.severity in _DECIDING]
         self._found.problems[:] = before
@@ -306,6 +309,11 @@ class Outputs:
             self._constant(given, values)
             if given[0].want is None and given[1].right and values[1].right:
                 self._consistent(given, values)
+        ranks = {at: rank for rank, at in self._told.values()}
+        problems = enumerate(self._found.problems)
+        ordered = sorted(problems, key=lambda each: ranks.get(each[0], (0, 0.0)))
+        self._found.problems[:] = [problem for _, problem in ordered]
+        self._told = {}
         for op in self._narrow:
             self._add(
                 "narrow-sum", "warning",
@@ -356,7 +364,7 @@ class Outputs:
                 tried = True
                 wrong[:] = outcome.wrong
                 continue
-            if tried and not self._only_placed(answer, given.case.label):
+            if tried and not self._only_placed(answer, given.case):
                 return False
             record["results"] = [asdict(each) for each in outcome.told]
             for each in outcome.wrong:
@@ -373,8 +381,12 @@ class Outputs:
     def _right_on_awkward(self, given: Values, entries: Log, answer: Answer) -> None:
         """Report what launches give otherwise than the reference on awkward values."""
         begun = time.process_time()
+        untried = [*answer.untried]
         for fresh in answer.fresh:
-            if not fresh.awkward or time.process_time() > begun + _AWKWARD_SECONDS:
+            if not fresh.awkward:
+                continue
+            if time.process_time() > begun + _AWKWARD_SECONDS:
+                untried.append(fresh.awkward)
                 continue
             outcome = self._outcome(self._values(fresh), entries)
             if outcome.right:
@@ -386,18 +398,21 @@ class Outputs:
             if outcome.memory.reason is not None:
                 self._add("cannot-judge", "unjudged", outcome.memory.reason, case=given.case.label)
             elif fresh.awkward == SPECIAL or (
-                integers and fresh.awkward in _TYING and other_index(self._values(fresh), outcome)
+                integers and fresh.awkward in TYING and other_index(self._values(fresh), outcome)
             ):
                 text = f"for {fresh.awkward} inputs the results are not the reference's"
                 self._add("awkward-values", "note", text, case=given.case.label)
             elif self._host_made() == "":
                 for each in wrong:
                     told = replace(each, message=f"for {fresh.awkward} inputs, {each.message}")
-                    self._add_wrong(told, given.case)
+                    self._add_wrong(told, given.case, AWKWARD_VALUES)
             else:
                 self._host_computed(given.case.label)
+        if untried:
+            text = f"not tried, as inputs are large: {', '.join(dict.fromkeys(untried))} values"
+            self._add("not-tried", "note", text, "judge smaller inputs", case=given.case.label)
 
-    def _only_placed(self, answer: Answer, label: str) -> bool:
+    def _only_placed(self, answer: Answer, case: Case) -> bool:
         """Whether what the host made of integers says where kernels go, and not what they store.
 
         That is so for floats alone: an integer that the host has made can be a result.
@@ -412,7 +427,8 @@ class Outputs:
         returned, told = _returned(self._first), _returned(other)
         if other and [each.get("content") for each in returned] != [e.get("content") for e in told]:
             return False
-        tainted = made_of(host, steps, self._modules)
+        floats = {number for number, each in enumerate(case.tensors) if each.dtype in EPSILON}
+        tainted = made_of(host, steps, self._modules, floats)
         numbers = {int(each["storage"]) for each in returned if "storage" in each}
         if tainted & numbers or (tainted and not returned):
             return False
@@ -421,7 +437,7 @@ class Outputs:
                 "host-indices", "warning",
                 f"{host[0].told}: made by Python or PyTorch of integers in the inputs: where "
                 "kernels read and write, or how far they go, depends on it",
-                "read the integers in a kernel", case=label,
+                "read the integers in a kernel", case=case.label,
             )  # fmt: skip
         return True
 
@@ -526,29 +542,37 @@ class Outputs:
         ):
             self._host_computed(first[0].case.label)
 
-    def _add_wrong(self, each: Wrong, case: Case) -> None:
+    def _add_wrong(self, each: Wrong, case: Case, kind: str = "") -> None:
         self._failed |= each.severity == "error"
-        self._add(each.rule, each.severity, each.message, each.hint, case=case.label, op=each.op)
+        rank = _PLAIN.index(kind or case.kind), -each.share
+        self._add(
+            each.rule, each.severity, each.message, each.hint, case=case.label, op=each.op,
+            rank=rank,
+        )  # fmt: skip
 
     def _add(
         self, rule: str, severity: str, message: str, hint: str = "", *, case: str | None = None,
-        op: Op | None = None,
+        op: Op | None = None, rank: Rank = (0, 0.0),
     ) -> None:  # fmt: skip
         frames = source_stack(op) if op is not None else ()
         place = frames[0] if frames else None
         key = (rule, place.file if place else None, place.line if place else None)
-        if key in self._told and severity != "note":
-            return  # one case shows it
-        self._told.add(key)
-        self._found.problems.append(
-            Problem(
-                rule, severity, message, hint, case,
-                place.function if place else None,
-                place.file if place else None,
-                place.line if place else None,
-                place.column if place else None,
-            )
+        known = self._told.get(key) if severity != "note" else None
+        if known is not None and known[0] <= rank:
+            return  # one case shows it, the plainest
+        problem = Problem(
+            rule, severity, message, hint, case,
+            place.function if place else None,
+            place.file if place else None,
+            place.line if place else None,
+            place.column if place else None,
         )  # fmt: skip
+        problems = self._found.problems
+        if known is not None:
+            problems[known[1]] = problem
+        self._told[key] = rank, len(problems) if known is None else known[1]
+        if known is None:
+            problems.append(problem)
 
 
 def _told(number: int, log: Mapping[int, Log], answered: Answered) -> Log:

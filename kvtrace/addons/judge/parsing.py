@@ -50,12 +50,15 @@ class FileText:
         outermost: those of them that no other one calls.
         names: all functions and classes at the file's top.
         parameters: of each of these, of a class those of its `forward`.
+        defaults: how many of the last parameters may be left out.
         blocks: powers of two in it, which may be the sizes of blocks.
         numbers: other whole numbers in it, of which it may make a difference.
         capacities: elements that launches of each function may be limited to.
         reads: what its functions and classes read of their surroundings, and `""`: the rest.
         used: names that each of them mentions.
         imported: modules that it imports.
+        required: those that it imports whatever happens, and in which line.
+        annotated: functions of which a parameter says what tensor it takes.
         largest: the text of `LARGEST = "rows=…"`, sizes that the file says it is for.
 
     """
@@ -65,12 +68,15 @@ class FileText:
     outermost: tuple[str, ...]
     names: frozenset[str]
     parameters: Mapping[str, tuple[str, ...]]
+    defaults: Mapping[str, int]
     blocks: tuple[int, ...]
     numbers: tuple[int, ...]
     capacities: Mapping[str, tuple[int, ...]]
     reads: Mapping[str, tuple[str, ...]]
     used: Mapping[str, frozenset[str]]
     imported: tuple[str, ...]
+    required: Mapping[str, int]
+    annotated: frozenset[str]
     largest: str | None
 
     def reached(self, entry: str) -> set[str]:
@@ -110,12 +116,12 @@ def read_file(path: Path) -> FileText:
         raise CannotJudge(f"{path} is not Python that can be compiled: {told['refused']}")
     return FileText(
         path, tuple(told["launching"]), tuple(told["outermost"]), frozenset(told["parameters"]),
-        {name: tuple(listed) for name, listed in told["parameters"].items()},
+        {name: tuple(listed) for name, listed in told["parameters"].items()}, told["defaults"],
         tuple(told["blocks"]), tuple(told["numbers"]),
         {name: tuple(listed) for name, listed in told["capacities"].items()},
         {name: tuple(listed) for name, listed in told["reads"].items()},
         {name: frozenset(listed) for name, listed in told["used"].items()},
-        tuple(told["imported"]), told["largest"],
+        tuple(told["imported"]), told["required"], frozenset(told["annotated"]), told["largest"],
     )  # fmt: skip
 
 
@@ -168,12 +174,20 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         "launching": public,
         "outermost": [name for name in public if name not in inner],
         "parameters": {name: _parameters(node) for name, node in defined.items()},
+        "defaults": {name: _defaults(node) for name, node in defined.items()},
         "blocks": _blocks(tree),
         "numbers": _numbers(tree),
         "capacities": {name: _capacities(node) for name, node in calling.items()},
         "reads": reads_of(tree),
         "used": {name: sorted(set(_names(node))) for name, node in defined.items()},
         "imported": sorted(_imported(tree)),
+        "required": {
+            name: node.lineno
+            for node in tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
+            for name in _imported(node)
+        },
+        "annotated": [name for name, node in defined.items() if _is_annotated(node)],
         "largest": _largest(tree),
     }
 
@@ -185,6 +199,20 @@ def _parameters(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
         if isinstance(each, ast.FunctionDef) and each.name == "forward":
             return [argument.arg for argument in each.args.args[1:]]
     return []
+
+
+def _defaults(node: ast.FunctionDef | ast.ClassDef) -> int:
+    if isinstance(node, ast.FunctionDef):
+        return len(node.args.defaults)
+    functions = (each for each in node.body if isinstance(each, ast.FunctionDef))
+    return next((len(e.args.defaults) for e in functions if e.name == "forward"), 0)
+
+
+def _is_annotated(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    notes = (each.annotation for each in (*node.args.posonlyargs, *node.args.args))
+    return any(isinstance(note, ast.Constant) and isinstance(note.value, str) for note in notes)
 
 
 def _is_kernel(node: ast.FunctionDef | ast.ClassDef) -> bool:

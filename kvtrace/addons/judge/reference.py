@@ -46,7 +46,7 @@ from kvtrace.addons.judge.inputs import (
     views_of,
     write_cases,
 )
-from kvtrace.addons.judge.request import INPUTS, CannotJudge, Place, Request
+from kvtrace.addons.judge.request import INPUTS, NO_INPUTS, CannotJudge, Place, Request
 from kvtrace.evaluate.condition import FLOATS, Draw
 from kvtrace.evaluate.shadows.deviation.roundings import unit_of
 
@@ -115,7 +115,7 @@ def prepare(
     named = _named_extents(request, reference, asked)
     maker = _Maker(folder, weights, number, named_extents=named)
     cases = [maker.filled(*each) for each in given]
-    if len(given) == 1:
+    if len(given) == 1 or request.trace is not None:
         cases += maker.further(cases[0], request.views, blocks, numbers)
     kept: list[Case] = []
     shapes: list[Any] = []
@@ -351,6 +351,8 @@ def _given(
     """Return the cases that are asked for, and where their contents are, if they have any."""
     if request.shapes:
         return [(Case(text, "given", parsed_shapes(text, names)), None) for text in request.shapes]
+    if request.trace is not None and asked is not None:
+        return [(case, asked) for case in read_cases(asked)]
     function = None if reference is None else reference.inputs()
     if function is not None:
         return [(_made(function, folder), folder)]
@@ -361,11 +363,7 @@ def _given(
         signature = inspect.signature(reference.callable)
         found = annotated({n: (p.annotation, p.default) for n, p in signature.parameters.items()})
     if found is None:
-        raise CannotJudge(
-            'nothing says what the inputs are; give --shapes "x=f32[1000, 64]", or write a '
-            "function inputs() beside the reference or the kernel that returns them, or annotate "
-            'the reference as def fn(x: "f32[M, N]", …)'
-        )
+        raise CannotJudge(NO_INPUTS)
     return [(Case(_label(found), "given", found), None)]
 
 
@@ -433,7 +431,7 @@ class _Maker:
         inputs: list[Input] = []
         for each in case.inputs:
             if isinstance(each, TensorInput):
-                if source is None:
+                if source is None or not each.file:
                     content = self._draw(each, case.inputs)
                 else:
                     content = (source / each.file).read_bytes()

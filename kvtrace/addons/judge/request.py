@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +21,20 @@ from kvtrace.addons.judge.parsing import read_file as read_file
 MODELS: Final = ("ModelNew", "Model")
 #: The file of what inputs, and number and order of calls, are drawn from.
 SEED_FILE: Final = "seed"
+#: The folder of inputs that a recording has.
+RECORDED: Final = "recorded"
 #: The file that a process leaves which examines.
 EXAMINED: Final = "examined.json"
 #: The message if torch or Triton cannot be imported.
 MISSING: Final = "judging kernels takes torch and Triton ({}); pip install 'kvtrace[triton]'"
+
+
+#: The message if nothing says what the inputs are.
+NO_INPUTS: Final = (
+    'nothing says what the inputs are; give --shapes "x=f32[1000, 64]", or write a function '
+    "inputs() beside the reference or the kernel that returns them, or annotate the reference as "
+    'def fn(x: "f32[M, N]", …)'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,7 @@ class Request:
         memory_mb: how much memory a process may take, with all that it starts, besides what it
             begins with.
         unconfined: whether the file is run also where this system cannot keep it from the host.
+        trace: a recording that inputs are taken from.
 
     """
 
@@ -65,6 +77,7 @@ class Request:
     seconds: float = 60.0
     memory_mb: int = 4096
     unconfined: bool = False
+    trace: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,39 @@ def entry_of(text: FileText, named: str | None) -> Place:
         f"{text.path} has {len(functions)} public functions that launch kernels "
         f"({', '.join(functions)}); name one with --entry {text.path.name}:{functions[0]}"
     )
+
+
+def check(request: Request, text: FileText) -> None:
+    """Refuse what cannot be judged, as far as the files' texts show it: before anything runs.
+
+    Raises:
+        CannotJudge: a file imports what is not installed, or nothing says what the inputs are.
+
+    """
+    reference = None if request.reference is None else read_file(request.reference.file)
+    for each in (text, *(() if reference is None else (reference,))):
+        for name, line in each.required.items():
+            beside = (
+                each.path.with_name(name).exists(),
+                each.path.with_name(f"{name}.py").exists(),
+            )
+            if not any(beside) and find_spec(name) is None:
+                raise CannotJudge(
+                    f"{each.path}:{line} imports {name}, which is not installed here, and does not "
+                    "lie beside it"
+                )
+    made = {*INPUTS} & {*text.names, *(() if reference is None else reference.names)}
+    name = "" if request.reference is None else request.reference.name
+    if request.shapes and request.trace is not None:
+        raise CannotJudge("--shapes and --trace both say what the inputs are; give one")
+    if (
+        request.shapes
+        or request.trace is not None
+        or made
+        or (reference is not None and name in reference.annotated)
+    ):
+        return
+    raise CannotJudge(NO_INPUTS)
 
 
 def seed_of(text: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from kvtrace.addons.judge.confining import Ended, run_confined
 from kvtrace.addons.judge.request import (
     INPUTS,
     MISSING,
+    RECORDED,
     SEED_FILE,
     CannotJudge,
     FileText,
@@ -103,7 +104,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     ended = _Timed(request)
     ended.seconds["imports"] = time.monotonic() - begun
     own = [text.path]
-    asked = None
+    asked = None if request.trace is None else scratch / RECORDED
     function = _function_with_inputs(request, text)
     if function is not None:
         asked = scratch / "asked"
@@ -187,7 +188,11 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
 def _function_with_inputs(request: Request, text: FileText) -> str | None:
     """Return which function of the candidate's file makes inputs, if nothing else has any."""
     reference = request.reference
-    if request.shapes or (reference is not None and set(INPUTS) & read_file(reference.file).names):
+    if (
+        request.shapes
+        or request.trace
+        or (reference is not None and set(INPUTS) & read_file(reference.file).names)
+    ):
         return None
     return next((name for name in INPUTS if name in text.names), None)
 
@@ -205,7 +210,7 @@ def import_libraries(target: str) -> None:
     except ImportError as error:
         raise CannotJudge(MISSING.format(error)) from error
     del torch
-    import_all(_LIBRARIES)
+    import_rooms(_LIBRARIES)
     from triton.backends.compiler import GPUTarget
 
     kind, _, architecture = target.partition(":")
@@ -216,15 +221,20 @@ def import_libraries(target: str) -> None:
         backend.parse_options({})
 
 
-def import_all(names: Sequence[str]) -> None:
-    """Import modules, all that is in kvtrace's rooms, and what add-ons add: once, before forks."""
-    # Judges of whole runs import their rooms when they judge.
-    judges = (each.place.partition(":")[0] for each in registry.entries("run_judges"))
-    for name in (*names, *(module.rpartition(".")[0] for module in judges)):
+def import_rooms(names: Iterable[str]) -> None:
+    """Import modules, and all that is in kvtrace's rooms among them: once, before forks."""
+    for name in names:
         module = import_module(name)
         if name.startswith("kvtrace.") and hasattr(module, "__path__"):
             for each in walk_packages(module.__path__, f"{name}."):
                 import_module(each.name)
+
+
+def import_all(names: Sequence[str]) -> None:
+    """Import modules and rooms, and what add-ons add, which takes longer."""
+    # Judges of whole runs import their rooms when they judge.
+    judges = (each.place.partition(":")[0] for each in registry.entries("run_judges"))
+    import_rooms((*names, *(module.rpartition(".")[0] for module in judges)))
     # What add-ons add is read from files that a confined process does not have.
     for group in ("rules", "pass_rules", "run_judges", "devices", "profile_sections"):
         for _ in registry.loaded(group):

@@ -47,7 +47,7 @@ def generic_ttir(text: str, version: str | None = None) -> str:
     """
     from triton._C.libtriton import ir
 
-    with context_with("all", _load_dialects) as context, _readable_file(text) as path:
+    with context_with("all", _load_dialects) as context, readable_file(text) as path:
         try:
             module = ir.parse_mlir_module(path, context)
         except RuntimeError as error:
@@ -97,7 +97,7 @@ def _make_invalid(ir: Any, module: Any, context: Any) -> None:
 
 
 @contextmanager
-def _readable_file(text: str) -> Iterator[str]:
+def readable_file(text: str) -> Iterator[str]:
     """Write the text to where libtriton can read it: it reads IR only by path.
 
     Memory where the system has anonymous files: nothing to clean up, and no full disk.

@@ -17,6 +17,7 @@ from kvtrace.backends.triton.background import StageProcess
 from kvtrace.backends.triton.device_free_state import STOPPED
 
 if TYPE_CHECKING:
+    from triton.backends.compiler import GPUTarget
     from triton.compiler.compiler import CompiledKernel
 
     from kvtrace.schema.completed import LaterStages
@@ -67,7 +68,9 @@ def complete_stages(selection: "Selection", *, asked: bool) -> Iterator[str]:
     sendable = [each for each in left if not _COMMANDING & dict(each[1]["options"] or ()).keys()]
     process = StageProcess()  # what a trace from elsewhere holds may crash a compiler, or take long
     for _, row in sendable:
-        process.add(_job(selection, row))
+        job = job_of(selection, row)
+        assert job is not None  # it has TTIR
+        process.add(job)
     made = process.finish(None if asked else MOST_SECONDS)
     for number, (run_id, row) in enumerate(sendable):
         kernel = _from_cache(*made[number]) if number in made else None
@@ -122,9 +125,12 @@ def _from_cache(key: str | None, name: str | None) -> Any:
     return CompiledKernel(SimpleNamespace(), group, key) if file in group else None
 
 
-def _job(selection: "Selection", row: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what there is to compile: the recorded TTIR, as the recording would have."""
-    digest = next(stage["artifact"] for stage in row["stages"] if stage["stage"] == "ttir")
+def job_of(selection: "Selection", row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Say what there is to compile: the recorded TTIR, as the recording would have; None: none."""
+    stages = row["stages"] or ()
+    digest = next((stage["artifact"] for stage in stages if stage["stage"] == "ttir"), None)
+    if digest is None:
+        return None
     options = {name: _value(value) for name, value in row["options"] or ()}
     options |= {name: row[name] for name in ("num_warps", "num_ctas", "num_stages") if row[name]}
     return {
@@ -135,11 +141,10 @@ def _job(selection: "Selection", row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def compiled_from(
-    ttir: str, target: str, warp_size: int, options: Mapping[str, Any]
-) -> "CompiledKernel":
-    """Compile TTIR for a target, `backend:architecture`; Triton's cache has it the second time."""
-    import triton
+def asked_of(
+    target: str, warp_size: int, options: Mapping[str, Any]
+) -> tuple["GPUTarget", dict[str, Any]]:
+    """Return Triton's own target, and the options that do not name files of another machine."""
     from triton.backends.compiler import GPUTarget
 
     backend, _, architecture = target.partition(":")
@@ -149,10 +154,20 @@ def compiled_from(
         for name, value in options.items()
         if name not in _OF_THE_MACHINE
     }
+    return GPUTarget(backend, arch, warp_size), given
+
+
+def compiled_from(
+    ttir: str, target: str, warp_size: int, options: Mapping[str, Any]
+) -> "CompiledKernel":
+    """Compile TTIR for a target, `backend:architecture`; Triton's cache has it the second time."""
+    import triton
+
+    asked, given = asked_of(target, warp_size, options)
     with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
         path = Path(folder) / "kernel.ttir"
         path.write_text(ttir, encoding="utf-8")
-        return triton.compile(str(path), target=GPUTarget(backend, arch, warp_size), options=given)
+        return triton.compile(str(path), target=asked, options=given)
 
 
 def _value(text: str) -> Any:

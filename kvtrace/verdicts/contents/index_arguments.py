@@ -60,7 +60,7 @@ def index_arguments(module: Module) -> IndexArguments:
     if any(op.name not in KINDS for op in ops):
         return IndexArguments(None, None)
     roots = PointerRoots(module)
-    memory = tuple(n for n, each in enumerate(module.main.arguments) if _leads_to_memory(each))
+    memory = tuple(n for n, each in enumerate(module.main.arguments) if leads_to_memory(each))
     stores = [op for op in ops if op.name in WRITING]
     every = [op for op in ops if op.name in READING]
     if any(KINDS[op.name].has("descriptor") for op in ops):
@@ -79,7 +79,8 @@ def _place_of(op: Op) -> Value:
     return op.operand("descriptor" if KINDS[op.name].has("descriptor") else "pointer")
 
 
-def _leads_to_memory(value: Value) -> bool:
+def leads_to_memory(value: Value) -> bool:
+    """Whether a value is a pointer or a descriptor, or a block of such."""
     return "!tt.ptr" in str(value.type) or "!tt.tensordesc" in str(value.type)
 
 
@@ -137,5 +138,5 @@ def _yielded(op: Op) -> list[Value]:
 
 def _pointers(values: Iterable[Value]) -> list[Value] | None:
     """Keep pointers and descriptors; a pointer made of none was not made from an argument."""
-    found = [value for value in values if _leads_to_memory(value)]
+    found = [value for value in values if leads_to_memory(value)]
     return found or None

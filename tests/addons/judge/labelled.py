@@ -49,12 +49,12 @@ def deceptions() -> dict[str, Request]:
         if path.stem in ("kernels", "at_start"):
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-                module, _, name = (ast.get_docstring(node) or "").partition(":")[0].rpartition(".")
-                file = (
-                    FOLDER / "deceptions" / f"{module}.py" if module else FOLDER / "references.py"
-                )
-                found[f"{path.stem}.{node.name}"] = Request(
-                    Place(path, node.name), Place(file, name)
-                )
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
+                continue
+            said = ast.get_docstring(node)
+            if said is None:
+                continue  # a kernel of the candidates
+            module, _, name = said.partition(":")[0].rpartition(".")
+            file = FOLDER / "deceptions" / f"{module}.py" if module else FOLDER / "references.py"
+            found[f"{path.stem}.{node.name}"] = Request(Place(path, node.name), Place(file, name))
     return found

@@ -1,5 +1,7 @@
 """Other values for inputs of the same shapes."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from kvtrace.addons.judge.fresh import (
     CONSTANTS,
     SPECIAL,
     WIDE,
+    groups_of,
     other_scalar,
     other_values,
 )
@@ -96,6 +99,11 @@ def test_awkward_values_are_what_they_are_called():
     assert (found["zero"][:10] == 0).all()
     assert np.unique(found["equal"]).size <= 3
     assert np.ptp(found["nearly equal"]) < 0.02 * found["nearly equal"].max()
+    assert np.unique(found["all equal"]).size == 1
+    assert found["all equal"][0, 0] == drawn(before[:5], "float32", awkward="all equal")[0, 0]
+    assert (np.diff(found["sorted"].ravel()) >= 0).all()
+    assert np.abs(found["cancelling"].sum()) < 1e-3 * np.abs(found["cancelling"]).sum()
+    assert 0 < np.abs(found["denormal"]).max() < 2.0**-126
     assert np.isnan(found[SPECIAL]).any()
     assert np.isinf(found[SPECIAL]).any()
 
@@ -115,6 +123,26 @@ def test_thresholds_are_drawn_with_numbers_between_and_beyond_them():
     shares = drawn(np.abs(before / 9), "float32", awkward=CONSTANTS, constants=[0.25, 7.0])
     assert 0.25 in shares
     assert 0 <= shares.min() <= shares.max() <= 1
+
+
+def test_constants_are_drawn_together_with_those_of_about_their_size():
+    groups = groups_of([7.0, 0.5, 1e-20, 3e-20, 1e-30, -1e9, 1e6, 1e38, 0.001])
+    usual = [7.0, 0.5, 1e-20, 3e-20, 0.001]
+    assert groups == [
+        usual, [1e6], [1e-30], [1e-20, 3e-20], [1e-15], [1e-10, math.sqrt(3e-20)],
+    ]  # fmt: skip
+
+
+def test_constants_of_other_sizes_are_drawn_alone():
+    before = RANDOM.standard_normal(1000).astype(np.float32)
+    tiny = drawn(before, "float32", awkward=CONSTANTS, constants=[1e-20])
+    assert 0 < np.abs(tiny).min() <= np.abs(tiny).max() < 5e-20
+    assert (tiny < 0).any()
+    assert np.float32(1e-20) in np.abs(tiny)
+    large = drawn(before, "float32", awkward=CONSTANTS, constants=[1e6])
+    assert 2e5 < large.min() < large.max() < 5e6
+    shares = drawn(np.abs(before / 9), "float32", awkward=CONSTANTS, constants=[1e6])
+    assert shares.max() <= 1
 
 
 def test_what_is_nan_everywhere_is_drawn_anew():

@@ -36,6 +36,14 @@ def test_one_extent_grows_large_and_takes_numbers_of_the_file():
     assert {32: 257} in changes
 
 
+def test_sizes_lie_on_both_sides_of_each_block():
+    rows = parsed_shapes("x=f32[40, 100]", [])
+    changes = [change for _, change in other_sizes(rows, [], [16, 32, 64], [])]
+    assert all({100: block + step} in changes for block in (16, 32, 64) for step in (-1, 1))
+    assert all({40: block + step} in changes for block in (16, 64) for step in (-1, 1))
+    assert {100: 64} in changes
+
+
 def test_equal_extents_are_made_unequal_one_by_one():
     inputs = parsed_shapes("x=f32[64, 64], y=f32[64], z=f32[9]", [])
     found = [shapes(each) for each in unequal_extents(inputs, [])]

@@ -29,6 +29,15 @@ def command(
         Option(metavar="FN", help="The function or class that launches", show_default=False),
     ] = None,
     shapes: ShapesOption = None,
+    trace: Annotated[
+        Path | None,
+        Option(
+            "--trace",
+            metavar="DIR",
+            help="Take inputs from a recording of such launches",
+            show_default=False,
+        ),
+    ] = None,
     at: Annotated[
         str | None,
         Option(
@@ -87,6 +96,7 @@ def command(
         kvtrace judge softmax.py --reference ref.py:softmax
         kvtrace judge add.py --shapes "x=f32[1000], y=f32[1000]" --json
         kvtrace judge kernel.py --reference model.py:Model --device "A100 PCIe"
+        kvtrace judge softmax.py --reference ref.py:softmax --trace out/
 
     """
     from kvtrace.addons.judge.judge_file import judge_file, judgement_text
@@ -112,7 +122,7 @@ def command(
         entry_of(read, None if entry is None else entry.rpartition(":")[2]),
         None if reference is None else place_of(reference, ("reference", *reversed(MODELS))),
         tuple(shapes or ()), target, device, at, views, trust_host, seconds, memory,
-        unconfined,
+        unconfined, trace,
     )  # fmt: skip
     judgement = judge_file(request, None if seed is None else seed_of(seed))
     if text or (sys.stdout.isatty() and not as_json):

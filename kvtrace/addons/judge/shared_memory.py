@@ -1,0 +1,120 @@
+"""Shared memory that kernels take, beside what the target has: TTIR lowered until it is allocated.
+
+No code is generated. A kernel whose blocks are so small that all of them fit is not lowered.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kvtrace.analysis.traces import OpenedTrace
+from kvtrace.backends.compiled_kernels.generic import readable_file
+from kvtrace.backends.triton.devices import DEVICES
+from kvtrace.backends.triton.later_stages import asked_of, job_of
+
+_COLUMNS: Final = (
+    "kernel_id", "name", "function", "target", "warp_size", "num_warps", "num_ctas", "num_stages",
+    "options", "stages",
+)  # fmt: skip
+#: A block's extents and the bits of its elements.
+_BLOCK: Final = re.compile(r"tensor<((?:\d+x)+)(?:!tt\.ptr<)?[a-z]+(\d+)")
+_MOST_KERNELS: Final = 12
+_WORD: Final = 8
+_PTX: Final = 86
+#: Blocks of results that are laid out otherwise, at most, at one time.
+_CONVERTED: Final = 2
+
+
+def too_large(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str, str]]:
+    """Give the kernels that take more shared memory than the target has, with a sentence of each.
+
+    Args:
+        trace: The recorded launches.
+        tuned: Whether kernels may be tuned: what does not fit is then left out by a device, and
+            only a kernel of which nothing fits cannot run.
+
+    """
+    found: dict[str, list[str]] = {}
+    lowered: set[str] = set()
+    for row in trace.selection.table("kernels", [*_COLUMNS]).to_pylist():
+        device = DEVICES.get(row["target"] or "")
+        job = job_of(trace.selection, row)
+        if device is None or job is None or len(lowered) >= _MOST_KERNELS or repr(job) in lowered:
+            continue
+        name = str(row["name"] or row["function"])
+        sentences = found.setdefault(name, [])
+        if _most(job) <= device.shared_bytes:
+            sentences.append("")
+            continue
+        lowered.add(repr(job))
+        taken = shared_bytes(job) or 0
+        sentences.append(
+            f"{name} takes {taken:,} bytes of shared memory, and a block has at most "
+            f"{device.shared_bytes:,} on {row['target']} ({device.name})"
+            if taken > device.shared_bytes
+            else ""
+        )
+    for name, sentences in found.items():
+        if any(sentences) and (not tuned or all(sentences)):
+            yield name, next(filter(None, sentences))
+
+
+def _most(job: Mapping[str, Any]) -> int:
+    """Return a number of bytes that a kernel does not exceed, as far as its blocks' sizes tell."""
+    largest, loaded = 0, 0
+    for line in job["ttir"].splitlines():
+        blocks = [
+            math.prod(map(int, extents.rstrip("x").split("x"))) * max(int(bits) // _WORD, 1)
+            for extents, bits in _BLOCK.findall(line)
+        ]
+        largest = max([largest, *blocks])
+        loaded += max(blocks, default=0) if "load" in line else 0
+    return loaded * max(int(job["options"].get("num_stages") or 1), 1) + _CONVERTED * largest
+
+
+def shared_bytes(job: Mapping[str, Any]) -> int | None:
+    """Return the bytes of shared memory that a kernel takes; None: this Triton does not tell."""
+    from triton._C.libtriton import ir
+    from triton.compiler.compiler import Language, make_backend
+
+    target, options = asked_of(job["target"], job["warp_size"], job["options"])
+    backend = make_backend(target)
+    parsed = backend.parse_options(options)
+    stages: dict[str, Any] = {}
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    try:
+        with readable_file(job["ttir"]) as path:
+            module = ir.parse_mlir_module(path, context)
+        module.context = context
+        backend.add_stages(stages, parsed, Language.TRITON)
+        module = stages["ttgir"](module, {**parsed.__dict__, "target": target})
+        manager = ir.pass_manager(context)
+        _add_allocation(manager, target, parsed)
+        manager.run(module, "allocate_shared_memory")
+    except (AttributeError, ImportError, KeyError, OSError, RuntimeError, TypeError):
+        return None  # as what compiles otherwise in another Triton
+    taken = module.get_int_attr("ttg.shared")
+    return None if taken is None else int(taken)
+
+
+def _add_allocation(manager: Any, target: Any, options: Any) -> None:
+    """Add the passes that decide where in shared memory everything lies."""
+    from triton._C import libtriton
+
+    passes = libtriton.passes
+    own = getattr(libtriton, "amd" if target.backend == "hip" else "nvidia").passes.ttgpuir
+    if target.backend == "cuda":
+        passes.ttgpuir.add_allocate_warp_groups(manager)
+    passes.convert.add_scf_to_cf(manager)
+    if hasattr(own, "add_allocate_shared_memory_nv"):
+        # Triton asks ptxas for its version, which takes a process; no allocation depends on it.
+        own.add_allocate_shared_memory_nv(manager, target.arch, options.ptx_version or _PTX)
+    elif hasattr(own, "add_allocate_shared_memory"):
+        own.add_allocate_shared_memory(manager)
+    else:
+        passes.ttgpuir.add_allocate_shared_memory(manager)

@@ -1,0 +1,132 @@
+"""What results are made of, where the host made integers that kernels are given."""
+
+import pytest
+import triton
+import triton.language as tl
+
+from kvtrace.addons.judge.host_data import HostData, made_of
+from kvtrace.ir.parser import parse
+from tests.support.compile_ttir import compile_generic
+
+#: Storages: floats of the inputs, integers of the host, a table of the host, the result.
+FLOATS, INTEGERS, TABLE, RESULT = 0, 1000, 1001, 1002
+
+
+@triton.jit
+def look_up(x, at, table, out):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.load(table + tl.load(at + i)))
+
+
+@triton.jit
+def scaled(x, at, table, out):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.load(x + i) * tl.load(table + tl.load(at + i)))
+
+
+@triton.jit
+def gathered(x, at, table, out):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.load(x + tl.load(at + i)) * 2.0)
+
+
+@triton.jit
+def scattered(x, at, table, out):
+    i = tl.arange(0, 16)
+    tl.store(out + tl.load(at + i), tl.load(x + i))
+
+
+@triton.jit
+def ones_scattered(x, at, table, out):
+    tl.store(out + tl.load(at + tl.arange(0, 16)), 1.0)
+
+
+@triton.jit
+def zeros_scattered(x, at, table, out):
+    tl.store(out + tl.load(at + tl.arange(0, 16)), 0.0)
+
+
+@triton.jit
+def compared(x, at, table, out):
+    i = tl.arange(0, 16)
+    tl.store(out + i, (tl.load(at + i) > 3).to(tl.float32))
+
+
+@triton.jit
+def chosen_of_constants(x, at, table, out):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.where(tl.load(at + i) > 3, 1.0, 2.0))
+
+
+@triton.jit
+def masked(x, at, table, out):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.where(i < tl.load(at + i), tl.load(x + i), -float("inf")))
+
+
+@triton.jit
+def counted_in_a_loop(x, at, table, out):
+    total = 0.0
+    for _ in range(tl.load(at)):
+        total += 1.0
+    tl.store(out, total)
+
+
+@triton.jit
+def summed_in_a_loop(x, at, table, out):
+    total = 0.0
+    for step in range(tl.load(at)):
+        total += tl.load(x + step)
+    tl.store(out, total)
+
+
+@triton.jit
+def counted_by_programs(x, at, table, out):
+    tl.atomic_add(out, 1.0)
+
+
+NUMBERS = (FLOATS, INTEGERS, TABLE, RESULT)
+LAUNCH = {
+    "launch": "kernel", "ttir": "module", "contents": {str(INTEGERS): {}, str(TABLE): {}},
+    "arguments": [{"name": str(each), "storage": each} for each in NUMBERS],
+}  # fmt: skip
+
+
+def made(kernel, host):
+    pointers = {"x": "*fp32", "at": "*i32", "table": "*fp32", "out": "*fp32"}
+    modules = {"module": parse(compile_generic(kernel, pointers))}
+    return made_of(host, [LAUNCH], modules, {FLOATS})
+
+
+OF_THE_HOST = [HostData(0, "the contents of at", storage=INTEGERS)]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [look_up, scaled, ones_scattered, compared, chosen_of_constants, counted_in_a_loop],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_integers_that_decide_about_constants_are_values_in_disguise(kernel):
+    assert RESULT in made(kernel, OF_THE_HOST)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [gathered, scattered, zeros_scattered, masked, summed_in_a_loop],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_integers_may_say_where_floats_of_the_inputs_are(kernel):
+    assert RESULT not in made(kernel, OF_THE_HOST)
+
+
+def test_how_many_programs_add_a_constant_is_a_value():
+    grid = [HostData(0, "the grid of kernel", places=True)]
+    assert RESULT in made(counted_by_programs, grid)
+    assert RESULT not in made(gathered, grid)
+
+
+def test_a_move_that_looks_constants_up_is_a_value():
+    picked = [HostData(0, "which elements PyTorch moves", places=True)]
+    step = {"moved": {"storage": RESULT}, "sources": [{"storage": TABLE}], "contents": {"1001": {}}}
+    assert RESULT in made_of(picked, [step], {}, {FLOATS})
+    assert RESULT not in made_of(picked, [{**step, "sources": [{"storage": FLOATS}]}], {}, {FLOATS})

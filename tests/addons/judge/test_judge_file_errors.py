@@ -1,0 +1,86 @@
+"""Errors of files that are judged: one line each, before anything is run that is not needed."""
+
+from dataclasses import replace
+
+import pytest
+
+from kvtrace.addons.judge.judge_file import judge_file
+from kvtrace.addons.judge.request import CannotJudge, Place, Request
+from tests.addons.judge.labelled import FOLDER
+
+SOURCE = (FOLDER / "kernels" / "right" / "relu.py").read_text(encoding="utf-8")
+REFERENCE = 'import torch\n\n\ndef relu(x: "f32[M, N]"):\n    return torch.relu(x)\n'
+pytestmark = pytest.mark.process
+
+
+def request(tmp_path, source=SOURCE, reference=REFERENCE):
+    (tmp_path / "candidate.py").write_text(source)
+    (tmp_path / "reference.py").write_text(reference)
+    candidate, other = (
+        Place(tmp_path / f"{name}.py", "relu") for name in ("candidate", "reference")
+    )
+    return Request(candidate, other, views=False)
+
+
+@pytest.mark.parametrize("at", ["source", "reference"])
+def test_what_is_not_installed_is_said_before_anything_runs(tmp_path, at):
+    given = {"source": SOURCE, "reference": REFERENCE}[at]
+    files = {at: given.replace("import torch\n", "import torch\nimport no_such_module\n", 1)}
+    with pytest.raises(CannotJudge, match=r":\d+ imports no_such_module, which is not installed"):
+        judge_file(request(tmp_path, **files))
+
+
+def test_what_may_be_missing_or_lies_beside_is_no_error(tmp_path):
+    (tmp_path / "beside.py").write_text("")
+    optional = "try:\n    import no_such_module\nexcept ImportError:\n    pass\n"
+    found = judge_file(request(tmp_path, f"import beside\n{optional}{SOURCE}")).object
+    assert found["verdict"] == "right", found["findings"]
+
+
+def test_without_inputs_nothing_is_run(tmp_path):
+    with pytest.raises(CannotJudge, match="nothing says what the inputs are"):
+        judge_file(request(tmp_path, reference=REFERENCE.replace(': "f32[M, N]"', "")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("import torch\n", "import torch\n\n1 / 0\n", "ZeroDivisionError: division by zero"),
+        ("torch.empty_like", "torch.empty_likes", "has no attribute 'empty_likes'"),
+        ("tl.load(", "tl.lead(", "has no attribute 'lead'"),
+        ("def relu(x):", "def relu(x, y):", "missing 1 required positional argument: 'y'"),
+    ],
+)
+def test_a_candidate_that_fails_at_once_is_told_in_one_line_with_its_place(
+    tmp_path, old, new, message
+):
+    assert old in SOURCE
+    judgement = judge_file(request(tmp_path, SOURCE.replace(old, new, 1))).object
+    assert judgement["verdict"] == "wrong"
+    (found,) = judgement["findings"]
+    assert found["rule"] == "raises"
+    assert message in found["message"]
+    assert "\n" not in found["message"]
+    assert (found["line"] is None) == ("missing" in message)
+    assert judgement["cases"] == []
+
+
+def test_a_reference_that_fails_is_told_in_its_own_words(tmp_path):
+    reference = REFERENCE.replace("torch.relu", "torch.relux")
+    (found,) = judge_file(request(tmp_path, reference=reference)).object["findings"]
+    assert (found["rule"], found["severity"]) == ("reference", "unjudged")
+    assert found["message"].startswith("the reference fails on x=f32[")
+
+
+def test_a_plain_failure_is_told_before_an_exotic_one_at_the_same_place(tmp_path):
+    """It ignores strides, which shows first, and doubles all that is small."""
+    reads = "    x = x.contiguous()\n"
+    assert reads in SOURCE
+    source = SOURCE.replace(reads, "").replace(
+        "x.numel(), BLOCK", "x.numel(), 1 + (x.numel() < 999), BLOCK"
+    )
+    source = source.replace("n, BLOCK: tl.constexpr", "n, factor, BLOCK: tl.constexpr")
+    source = source.replace("tl.maximum(", "factor * tl.maximum(")
+    found = judge_file(replace(request(tmp_path, source), views=True)).object["findings"]
+    (wrong,) = [each for each in found if each["rule"] == "wrong-result"]
+    assert wrong["case"].startswith("197 → ")
