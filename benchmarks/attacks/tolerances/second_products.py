@@ -276,6 +276,7 @@ def mapped_attack(
     dtype: torch.dtype = torch.float32,
     spread: tuple[float, float] = (1.0, 1.0),
     offset: tuple[float, float] = (0.0, 0.0),
+    unit: float = 2.0**-24,
 ) -> Attack:
     """Return an attack by a map of two vectors."""
 
@@ -291,7 +292,7 @@ def mapped_attack(
 
     reference = next(REFERENCES[name] for name in REFERENCES if how.startswith(name))
     name = f"2 map {how}" + ("" if dtype == torch.float32 else " of bfloat16")
-    return Attack(name, right, why, mapped, draw, reference)
+    return Attack(name, right, why, mapped, draw, reference, unit=unit)
 
 
 @triton.jit
@@ -367,7 +368,9 @@ ATTACKS: list[Attack] = [
     mapped_attack("adam", True, "eps beside the root"),
     mapped_attack("adam eps inside", False, "eps in the root", spread=(1.0, 1e-8)),
     mapped_attack("difference of squares", True, "a product of exact differences"),
-    mapped_attack("difference of squares naive", False, "squares cancel"),
+    mapped_attack(
+        "difference of squares naive", True, "off as far as a rounding of x is", unit=2.0**-23
+    ),
     mapped_attack("stale", False, "the last element is not computed"),
     quantized_attack("rounded", True, "ties apart, rounded to nearest"),
     quantized_attack("truncated", False, "cut instead of rounded"),
