@@ -252,7 +252,7 @@ def _shows_more(witness: Witness, inputs: Inputs) -> bool:
 def _is_no_rounding(more: Witness, inputs: Inputs, on_numbers: Witness | None) -> bool:
     """Whether sums and products that are not rounded cannot be the reason of two values.
 
-    A NaN passes through sums and products in any order; 0 times a NaN is no 0.
+    A NaN passes through sums and products in any order; 0 times a NaN is not 0.
     """
     if "NaNs" in inputs and "infinities" not in inputs:
         return more.has_one_nan and not (on_numbers is not None and on_numbers.has_one_nan)

@@ -53,5 +53,5 @@ def test_comparisons_and_quotients_written_otherwise_are_the_same(name: str) -> 
     assert answers(name) == [Answer.YES]
 
 
-def test_zero_times_a_nan_is_no_zero() -> None:
+def test_zero_times_a_nan_is_not_zero() -> None:
     assert answers("2 of_floats plus nothing") == [Answer.NO]
