@@ -111,7 +111,7 @@ def by_log_sums() -> Any:
     functions = torch.nn.functional
     softmaxes = (functions.log_softmax, torch.log_softmax, torch.Tensor.log_softmax)
 
-    class ByLogSums(TorchFunctionMode):
+    class ByLogSums(TorchFunctionMode):  # type: ignore[misc] # torch is not typed here
         def __torch_function__(
             self, function: Any, _types: Any, given: Any = (), named: Any = None
         ) -> Any:
