@@ -6,6 +6,14 @@ and at the end, among two sets of other rows, and compares the bits that the row
 """
 
 from benchmarks.attacks.case import Case
-from benchmarks.attacks.rows_kernels import norms, products, sampling
+from benchmarks.attacks.rows_kernels import (
+    norms,
+    products,
+    sampling,
+    second_blocks,
+    second_launches,
+    second_tables,
+)
 
-CASES: list[Case] = [*norms.CASES, *products.CASES, *sampling.CASES]
+SECOND = [*second_blocks.CASES, *second_launches.CASES, *second_tables.CASES]
+CASES: list[Case] = [*norms.CASES, *products.CASES, *sampling.CASES, *SECOND]

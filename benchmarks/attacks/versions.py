@@ -15,13 +15,21 @@ from benchmarks.attacks.version_pairs import (
     memory,
     neighbors,
     rounding,
+    second_elements,
+    second_reductions,
     sums,
 )
 from benchmarks.attacks.version_pairs.pair import cases_of
 
+SECOND: list[Case] = [
+    case
+    for module in (second_elements, second_reductions)
+    for pair in module.PAIRS
+    for case in cases_of(pair)
+]
 CASES: list[Case] = [
     case
     for module in (choices, integers, memory, rounding, sums, neighbors)
     for pair in module.PAIRS
     for case in cases_of(pair)
-]
+] + SECOND

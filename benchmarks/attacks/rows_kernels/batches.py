@@ -11,6 +11,7 @@ import torch
 
 import kvtrace
 from benchmarks.attacks.case import Answer, Case
+from benchmarks.attacks.version_pairs.pair import in_fixed_order
 from kvtrace.cli import main
 
 #: How many rows the truth is evaluated at; the watched row comes first, last and between.
@@ -116,10 +117,7 @@ def _asked(run: Callable[[Batch], Outputs], sizes: Sequence[int], over: str | No
 
 def _same_bits(run: Callable[[Batch], Outputs]) -> bool:
     """Say whether the watched row has the same bits in every batch that is tried."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        kvtrace.capture(folder, device="cpu", compile="ttir"),
-    ):
+    with in_fixed_order():
         values = {
             _bits(run(batch), batch.rows.index(WATCHED))
             for size in SIZES

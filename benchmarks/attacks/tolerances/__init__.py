@@ -7,11 +7,14 @@ from benchmarks.attacks.tolerances import (
     neighbors,
     products,
     scans,
+    second_products,
+    second_rows,
     self_granted,
     sums,
 )
 from benchmarks.attacks.tolerances.attack import cases
 
+SECOND: list[Case] = cases([*second_rows.ATTACKS, *second_products.ATTACKS])
 CASES: list[Case] = cases(
     [
         *self_granted.ATTACKS,
@@ -23,3 +26,4 @@ CASES: list[Case] = cases(
         *neighbors.ATTACKS,
     ]
 )
+CASES += SECOND

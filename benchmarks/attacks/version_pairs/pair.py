@@ -76,7 +76,7 @@ def launched(pair: Pair, version: int, kind: str) -> list[torch.Tensor]:
 
 
 @contextmanager
-def _in_fixed_order() -> Iterator[None]:
+def in_fixed_order() -> Iterator[None]:
     """Have launches evaluated one program after the other, sums in a fixed order."""
     before = evaluating_launcher.evaluate
     # launches pass no argument that `evaluate_ordered` lacks
@@ -113,7 +113,7 @@ def _evaluated(pair: Pair) -> dict[str, tuple[bool, bool]]:
     """Return for each kind of inputs whether the versions leave the same bits, or close values."""
     part = 1e-4 if pair.truth is Level.DIFFERENT else 2e-2
     found = {}
-    with _in_fixed_order():
+    with in_fixed_order():
         for kind in pair.kinds:
             results = list(zip(*(launched(pair, version, kind) for version in (0, 1)), strict=True))
             found[kind] = (

@@ -344,22 +344,47 @@ class Follower:
         elif factors and not self._is_inside(name, rest, factors, node, facts):
             what = f"{name} beyond the row's own part, at {self._text(rest)}"
             self._because("rows", "address", what, node)
-        elif not factors and self._is_beyond_packed(offset, node, facts):
-            what = f"{name} beyond where the row's data begin or end, at {self._text(offset)}"
-            self._because("rows", "address", what, node)
+        elif not factors:
+            cause = self._beyond_packed(offset, node, facts)
+            if cause is not None:
+                what = f"{name} beyond where the row's data begin or end, at {self._text(offset)}"
+                self._because(cause, "address", what, node)
 
-    def _is_beyond_packed(self, offset: Term, node: Tree, facts: _Facts) -> bool:
-        """Tell whether an element of packed data may be before its row's begin, or has no end."""
+    def _beyond_packed(self, offset: Term, node: Tree, facts: _Facts) -> Cause | None:
+        """Say whether an element of packed data may be outside of its row's; None: it is not.
+
+        "rows": before its begin, or where nothing says an end; "unknown": it is not shown to be
+        before an end.
+        """
         places = places_in(offset, self._rows)
         begins = {content for content, kind in places.items() if kind == "begin"}
         if not begins:
-            return False
+            return None
         given = self._given(node, facts)
         limits = (content for part in given.exact for content in part.symbols("content"))
         ends = {each for each in limits if not self._rows.isdisjoint(each.within())} - begins
         rest = Substitution(dict.fromkeys(begins, ZERO))(offset)
         first = rest.coefficients.get((), 0)
-        return not ends or (first < 0 and prove(at_least(rest), given) is None)
+        if not ends or (first < 0 and prove(at_least(rest), given) is None):
+            return "rows"
+        for begin in begins:
+            unit = _unit(begin, offset)
+            if unit is None:
+                return None
+            low, high = self._batch.ranges.interval(unit)
+            step = _along(unit, rest)
+            inner = rest - step * unit
+            is_inside = low == high and prove(
+                conjunction((at_least(inner), less(inner, low))), given
+            )
+            is_before = any(
+                prove(less(place, end.term), given) is not None
+                for end in ends
+                for place in (step, begin.term + step)
+            )
+            if is_before and is_inside:
+                return None
+        return "unknown"
 
     def _entries(self, formula: Term | Condition, through: Through, node: Tree) -> None:
         """Note integers in memory that are another row's."""
@@ -472,6 +497,29 @@ class Follower:
             if low != high or low % stride or not monomial:
                 kept[monomial] = number
         return Term(kept)
+
+
+def _unit(begin: Symbol, offset: Term) -> Term | None:
+    """Return how far an element moves with its begin; None: not by a product of numbers."""
+    units = [
+        Term({tuple(atom for atom in monomial if atom is not begin): number})
+        for monomial, number in offset.coefficients.items()
+        if begin in monomial
+    ]
+    return units[0] if len(units) == 1 and all(map(is_uniform, units[0].atoms())) else None
+
+
+def _along(unit: Term, rest: Term) -> Term:
+    """Return how many units there are in an offset; what is less than one is left out."""
+    ((factors, size),) = unit.coefficients.items()
+    found: dict[Monomial, int] = {}
+    for monomial, number in rest.coefficients.items():
+        left = list(monomial)
+        if number % size == 0 and all(atom in left for atom in factors):
+            for atom in factors:
+                left.remove(atom)
+            found[tuple(left)] = number // size
+    return Term(found)
 
 
 def _parts(node: Tree, facts: _Facts, through: Through) -> Iterator[tuple[Tree, _Facts, Through]]:

@@ -315,7 +315,8 @@ class Kernel:
         it is that of rows, of which there is one here.
         """
         tensor = self.tensor(argument)
-        if tensor is None:
+        last = None if tensor is None else _last_axis(tensor)
+        if tensor is None or last is None:
             return offset
         offset = with_remainders(offset)
         size, units, row = tensor.element.bytes, _units(tensor), prod(tensor.shape)
@@ -323,9 +324,7 @@ class Kernel:
         axes = [
             (stride * size, units[axis])
             for axis, (extent, stride) in enumerate(zip(tensor.shape, tensor.strides, strict=True))
-            if (extent > 1 or (axis in growing and stride >= row))
-            and stride > 0
-            and axis < len(tensor.shape) - 1
+            if (extent > 1 or (axis in growing and stride >= row)) and stride > 0 and axis != last
         ]
         axes.sort(reverse=True)
         found: dict[Monomial, int] = {}
@@ -335,8 +334,6 @@ class Kernel:
             for stride, canonical in axes:
                 count, rest = divmod(rest, stride)
                 total += count * canonical
-            if tensor.shape and tensor.shape[-1] > 1 and tensor.strides[-1] not in (0, 1):
-                return offset
             found[monomial] = sign * (total + rest)
         return Term(found)
 
@@ -455,21 +452,21 @@ def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
 
     What steps along several axes at once is a step of many elements along the last of them.
     """
-    if tensor.strides and tensor.strides[-1] not in (0, 1):
+    if _last_axis(tensor) is None:
         return None
-    units = _units(tensor)
+    units = sorted(enumerate(_units(tensor)), key=lambda each: -each[1])
     found: list[dict[Monomial, int]] = [{} for _ in units]
     for monomial, number in offset.coefficients.items():
         sign, rest = (1, number) if number > 0 else (-1, -number)
         steps = {}
-        for axis, unit in enumerate(units):
+        for axis, unit in units:
             count, rest = divmod(rest, unit)
             if count:
                 steps[axis] = count
         if rest:
             return None
         if monomial and len(steps) > 1:
-            last = max(steps)
+            last = min(steps, key=lambda axis: tensor.strides[axis])
             elements = sum(count * tensor.strides[axis] for axis, count in steps.items())
             steps = {last: elements // tensor.strides[last]}
         for axis, count in steps.items():
@@ -477,13 +474,28 @@ def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
     return tuple(map(Term, found))
 
 
+def _last_axis(tensor: TensorArgument) -> int | None:
+    """Return the axis along which neighbors lie: the last one, or another of a transposed tensor.
+
+    -1 where there is none of several elements; None: they lie apart along all axes.
+    """
+    if not tensor.shape:
+        return -1
+    if tensor.shape[-1] <= 1 or tensor.strides[-1] in (0, 1):
+        return len(tensor.shape) - 1
+    steps = zip(tensor.shape, tensor.strides, strict=True)
+    return next((n for n, (extent, step) in enumerate(steps) if extent > 1 and step == 1), None)
+
+
 def _units(tensor: TensorArgument) -> tuple[int, ...]:
     """Return by how much an offset grows along each axis where strides are fixed, in bytes."""
-    inner = tuple(
-        tensor.element.bytes << (_INNER + _OUTER * axis)
-        for axis in reversed(range(len(tensor.shape) - 1))
-    )
-    return (*inner, tensor.element.bytes) if tensor.shape else ()
+    if not tensor.shape:
+        return ()
+    size, last = tensor.element.bytes, _last_axis(tensor)
+    axes = reversed(range(len(tensor.shape) - 1))
+    outer = [size << (_INNER + _OUTER * axis) for axis in axes]
+    outer.insert(len(outer) if last is None else last, size)
+    return tuple(outer)
 
 
 def _without_contents(call: Call) -> Call:

@@ -395,12 +395,19 @@ def _walking(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[
 
 
 def _is_end(part: Condition, output: Output) -> bool:
-    """Whether a condition says that an element's place in memory is before an end."""
+    """Whether a condition says that an element's place in memory is before an end.
+
+    A number that is passed, or a product of such, may be one; what the kernel makes of them by
+    division, as M - M // 16, may be less at another size.
+    """
     if not isinstance(part, AtLeast):
         return False
     size = output.access.element_bytes
     place = sum((axis.coordinate.term * (axis.step // size) for axis in output.axes), ZERO)
-    return all(_is_apart(atom, frozenset()) for atom in without_contents(part.term + place))
+    return all(
+        isinstance(atom, Symbol) and _is_apart(atom, frozenset())
+        for atom in without_contents(part.term + place)
+    )
 
 
 def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:

@@ -236,7 +236,7 @@ def _is_violation(
     formulas that differ any is one; of formulas that are equal except for roundings few are.
     """
     if comparison.relation != "different":
-        return _is_no_rounding(more, inputs)
+        return _is_no_rounding(more, inputs, witness)
     return witness is None or _shows_more(more, inputs)
 
 
@@ -249,11 +249,14 @@ def _shows_more(witness: Witness, inputs: Inputs) -> bool:
     return is_plain and before and (not after or witness.ulps > ROUNDINGS)
 
 
-def _is_no_rounding(witness: Witness, inputs: Inputs) -> bool:
-    """Whether sums and products that are not rounded cannot be the reason of two values."""
-    if inputs == "nothing but NaNs":
-        return witness.has_one_nan
-    return inputs == "zeros and ones" and not witness.is_finite
+def _is_no_rounding(more: Witness, inputs: Inputs, on_numbers: Witness | None) -> bool:
+    """Whether sums and products that are not rounded cannot be the reason of two values.
+
+    A NaN passes through sums and products in any order; 0 times a NaN is not 0.
+    """
+    if "NaNs" in inputs and "infinities" not in inputs:
+        return more.has_one_nan and not (on_numbers is not None and on_numbers.has_one_nan)
+    return inputs == "zeros and ones" and not more.is_finite
 
 
 def _integers(

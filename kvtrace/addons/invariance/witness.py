@@ -284,7 +284,7 @@ def _first_integers(batched: Batched) -> list[bytes]:
 
 Inputs = Literal["random numbers", "numbers around 10,000", "huge numbers", "tiny numbers",
                  "numbers with NaNs, infinities and zeros", "zeros and ones", "nothing but NaNs",
-                 "nothing but -infinities", "other integers"]  # fmt: skip
+                 "NaNs among numbers", "nothing but -infinities", "other integers"]  # fmt: skip
 """What tensors of floats hold where two versions are compared."""
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
@@ -398,6 +398,9 @@ def _of_inputs(
             found = np.asarray(np.take(_ZEROS_AND_ONES, drawn))
         case "nothing but NaNs":
             found = np.full(shape, np.nan)
+        case "NaNs among numbers":
+            specials = _with_specials(np.array(plain, ndmin=1), seed, (np.nan,))
+            found = specials.reshape(plain.shape)
         case "nothing but -infinities":
             found = np.full(shape, -np.inf)
         case "random numbers" | "other integers":
@@ -407,8 +410,10 @@ def _of_inputs(
     ).astype(tensor.element.memory)
 
 
-def _with_specials(numbers: NDArray[Any], seed: int) -> NDArray[Any]:
-    """Put one NaN, infinity or zero into each of some rows; the other rows stay finite.
+def _with_specials(
+    numbers: NDArray[Any], seed: int, specials: Sequence[float] = _SPECIALS
+) -> NDArray[Any]:
+    """Put one special number into each of some rows; the other rows stay finite.
 
     Every third row has one in all tensors; a quarter of the rows, drawn by the seed, in this one.
     """
@@ -418,7 +423,7 @@ def _with_specials(numbers: NDArray[Any], seed: int) -> NDArray[Any]:
     is_drawn = random.random(len(rows)) < 1 / 4
     for row in range(1, len(rows)):
         if row % 3 == 1 or is_drawn[row]:
-            rows[row, places[row]] = _SPECIALS[(row // 3 + seed) % len(_SPECIALS)]
+            rows[row, places[row]] = specials[(row // 3 + seed) % len(specials)]
     return rows.reshape(numbers.shape)
 
 

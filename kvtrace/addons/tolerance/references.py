@@ -87,7 +87,9 @@ class Referred:
             for name in units:
                 moved = torch.from_numpy(draw.moved(given[name].numpy(), 1.0))
                 given[name] = moved.reshape(given[name].shape).float()
-            return _results(self.reference(**given)), _called(self.reference, given, None, {})
+            with by_log_sums():
+                rounded = _results(self.reference(**given))
+            return rounded, _called(self.reference, given, None, {})
 
         import torch
 
@@ -95,6 +97,41 @@ class Referred:
             return own_losses(both, self.values)
         except (RuntimeError, TypeError, ValueError):
             return {name: np.zeros(each.shape) for name, each in self.values.items()}
+
+
+def by_log_sums() -> Any:
+    """Return a mode of torch in which probabilities are logits less the log of a sum of powers.
+
+    So kernels compute a cross entropy: of a nearly certain label, it loses what one rounding of
+    its logit does. torch subtracts the maximum first, and loses less.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    functions = torch.nn.functional
+    softmaxes = (functions.log_softmax, torch.log_softmax, torch.Tensor.log_softmax)
+
+    class ByLogSums(TorchFunctionMode):  # type: ignore[misc] # torch is not typed here
+        def __torch_function__(
+            self, function: Any, _types: Any, given: Any = (), named: Any = None
+        ) -> Any:
+            named = named or {}
+            if function in softmaxes:
+                axis = named.get("dim", given[1] if len(given) > 1 else None)
+                if isinstance(axis, int):
+                    x = given[0] if given else named["input"]
+                    return x - torch.logsumexp(x, axis, keepdim=True)
+            if function is functions.cross_entropy and len(given) == 2:
+                x, label = given
+                is_plain = not named.get("label_smoothing") and not label.is_floating_point()
+                if is_plain and x.is_floating_point():
+                    kept = {k: v for k, v in named.items() if k != "label_smoothing"}
+                    axis = min(1, x.dim() - 1)
+                    less = x - torch.logsumexp(x, axis, keepdim=True)
+                    return functions.nll_loss(less, label, **kept)
+            return function(*given, **named)
+
+    return ByLogSums()
 
 
 def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> Referred:

@@ -23,6 +23,8 @@ def _guarded(x, y, M, N: tl.constexpr, ROWS: tl.constexpr, GUARD: tl.constexpr):
         stored = tile < M // ROWS
     elif GUARD == "a quotient that is rounded up":
         stored &= tile < tl.cdiv(M, ROWS)
+    elif GUARD == "all but a sixteenth":
+        stored &= rows < M - M // 16
     elif GUARD == "a constant":
         stored &= rows < 24
     value = tl.load(x + rows * N + at, mask=rows < M, other=0.0)
@@ -36,6 +38,7 @@ def _guarded(x, y, M, N: tl.constexpr, ROWS: tl.constexpr, GUARD: tl.constexpr):
         ("a quotient that is rounded up", True),
         ("whole tiles", False),
         ("a quotient that is cut", False),
+        ("all but a sixteenth", False),
         ("a constant", False),
     ],
 )
@@ -93,21 +96,39 @@ def test_rows_that_are_no_whole_sequences_are_rows(
 
 
 @triton.jit
-def _packed(x, begins, y, LATER: tl.constexpr, BEFORE: tl.constexpr, MASK: tl.constexpr):
+def _packed(
+    x, begins, y, LATER: tl.constexpr, BEFORE: tl.constexpr, MASK: tl.constexpr,
+    BEYOND: tl.constexpr = 0, WIDTH: tl.constexpr = 1,
+):  # fmt: skip
     row = tl.program_id(0)
     begin, end = tl.load(begins + row), tl.load(begins + row + LATER)
     at = begin - BEFORE + tl.arange(0, 16)
-    mask = at < end if MASK else at >= 0
-    value = tl.load(x + at, mask=mask, other=0.0)
+    mask = at < end + BEYOND if MASK else at >= 0
+    columns = tl.arange(0, WIDTH)[None, :]
+    value = tl.load(x + at[:, None] * 2 + columns, mask=mask[:, None], other=0.0)
     tl.store(y + row, tl.sum(value))
 
 
-def _launch_packed(**settings: Any) -> None:
+@triton.jit
+def _packed_in_steps(x, begins, y, MASK: tl.constexpr):
+    row = tl.program_id(0)
+    begin, end = tl.load(begins + row), tl.load(begins + row + 1)
+    total = tl.zeros([8], tl.float32)
+    for first in range(begin, end, 8):
+        at = first + tl.arange(0, 8)
+        if MASK:
+            total += tl.load(x + at, mask=at < end, other=0.0)
+        else:
+            total += tl.load(x + at)
+    tl.store(y + row, tl.sum(total))
+
+
+def _launch_packed(kernel: Any = _packed, **settings: Any) -> None:
     for rows in (3, 5, 9):
         lengths = [1, *((4 + 7 * row % 11) for row in range(rows)), 3]
-        x = tensor(200, seed=1)
+        x = tensor(400, seed=1)
         begins = torch.tensor(lengths, device="cpu").cumsum(0).to(torch.int32).to(x.device)
-        _packed[(rows,)](x, begins, torch.empty_like(x[:rows]), **settings)
+        kernel[(rows,)](x, begins, torch.empty_like(x[:rows]), **settings)
 
 
 @pytest.mark.parametrize(
@@ -117,13 +138,44 @@ def _launch_packed(**settings: Any) -> None:
         ({"LATER": 2, "BEFORE": 0, "MASK": True}, False),
         ({"LATER": 1, "BEFORE": 1, "MASK": True}, False),
         ({"LATER": 1, "BEFORE": 0, "MASK": False}, False),
+        ({"LATER": 1, "BEFORE": 0, "MASK": True, "WIDTH": 2}, True),
+        ({"LATER": 1, "BEFORE": 0, "MASK": True, "WIDTH": 4}, False),
+        ({"LATER": 1, "BEFORE": 0, "MASK": True, "BEYOND": 1}, False),
+        ({"kernel": _packed_in_steps, "MASK": True}, True),
+        ({"kernel": _packed_in_steps, "MASK": False}, False),
     ],
-    ids=["to its end", "to the end of the next", "from before its begin", "without an end"],
+    ids=[
+        "to its end",
+        "to the end of the next",
+        "from before its begin",
+        "without an end",
+        "all columns",
+        "columns of the next",
+        "one beyond its end",
+        "steps",
+        "whole steps",
+    ],
 )
 def test_packed_data_are_read_from_their_begin_to_their_end(
     judged: Judged, settings: dict[str, Any], right: bool
 ) -> None:
     assert (verdicts(judged(lambda: _launch_packed(**settings))) == {"proven"}) == right
+
+
+@triton.jit
+def _transposed(x, scales, y, stride, N: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, N)
+    scale = tl.load(scales + row + at // 8 * stride)
+    tl.store(y + row * N + at, tl.load(x + row * N + at) * scale)
+
+
+def test_scales_that_lie_by_columns_are_a_rows_own(judged: Judged) -> None:
+    def launch() -> None:
+        for rows in (3, 5, 12):
+            x, scales = tensor(rows, 16, seed=1), tensor(2, rows, seed=2).t()
+            _transposed[(rows,)](x, scales, torch.empty_like(x), rows, 16)
+
+    assert verdicts(judged(launch)) == {"proven"}
 
 
 @triton.jit

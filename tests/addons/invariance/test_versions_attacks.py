@@ -51,3 +51,7 @@ def test_numbers_at_which_versions_part_are_tried(name: str) -> None:
 )
 def test_comparisons_and_quotients_written_otherwise_are_the_same(name: str) -> None:
     assert answers(name) == [Answer.YES]
+
+
+def test_zero_times_a_nan_is_not_zero() -> None:
+    assert answers("2 of_floats plus nothing") == [Answer.NO]

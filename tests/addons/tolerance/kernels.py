@@ -145,3 +145,22 @@ def wide_product(left, right, out, inner, IN_PLACE: tl.constexpr, TYPE: tl.const
         total = tl.dot(a, b, total) if IN_PLACE else total + tl.dot(a, b)
         total = total.to(TYPE).to(tl.float32)
     tl.store(out + row * 32 + column, total)
+
+
+@triton.jit
+def cross_entropy(x, labels, out, columns, OFF: tl.constexpr, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, BLOCK)
+    value = tl.load(x + row * columns + at, mask=at < columns, other=float("-inf"))
+    largest = tl.max(value)
+    total = largest + tl.log(tl.sum(tl.exp(value - largest)))
+    tl.store(out + row, total - tl.load(x + row * columns + tl.load(labels + row)) + OFF)
+
+
+@triton.jit
+def log_of_one_more(x, out, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < count, other=1.0)
+    near = 1 + value
+    is_one = near == 1
+    ratio = tl.log(near) * value / tl.where(is_one, 1.0, near - 1)
+    tl.store(out + at, tl.where(is_one, value, ratio), mask=at < count)

@@ -17,8 +17,10 @@ from kvtrace.testing import NotClose, against
 from tests.addons.tolerance.kernels import (
     absorbed,
     by_halves,
+    cross_entropy,
     exponential,
     factors,
+    log_of_one_more,
     naive_variance,
     rows,
     silu,
@@ -232,3 +234,30 @@ def test_tensors_do_where_torch_reports_a_gpu_that_is_not_there(tmp_path, record
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "close 0" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-3])
+def test_a_cross_entropy_of_a_sure_label_may_lose_a_rounding_of_its_logit(off):
+    torch.manual_seed(0)
+    x, labels = torch.randn(8, 1000), torch.arange(8)
+    x[labels, labels] += 18
+
+    def by_torch(x, labels):
+        return torch.nn.functional.cross_entropy(x, labels, reduction="none")
+
+    checked = against(by_torch)(cross_entropy)
+    given = (x, labels, torch.zeros(8), 1000, off)
+    if off:
+        with pytest.raises(NotClose):
+            checked[(8,)](*given, BLOCK=1024)
+    else:
+        checked[(8,)](*given, BLOCK=1024)
+
+
+def test_what_a_choice_in_doubt_means_is_known() -> None:
+    x = torch.tensor([-5.353382803718887e-08, 1e-4, 3e-5, 0.5])
+
+    def by_torch(x):
+        return torch.log1p(x)
+
+    against(by_torch)(log_of_one_more)[(1,)](x, torch.zeros_like(x), 4, BLOCK=4)

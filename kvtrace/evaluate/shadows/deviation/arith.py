@@ -343,12 +343,20 @@ class OtherRule:
         for plane in ("off", "bias", "own", "common"):
             kept = np.where(picks, sides[0][plane], sides[1][plane])
             planes[plane] = np.where(sure, kept, planes[plane])
+        is_certain = {}
         for plane in ("worst", "meaning", "near"):  # the rule counted `off` in, which is known
             kept = np.where(picks, sides[0][plane], sides[1][plane])
-            certain = condition.shadow[plane] == 0 if isinstance(condition, Deviating) else True
-            if not isinstance(certain, bool):
+            certain = condition.shadow[plane] == 0 if isinstance(condition, Deviating) else np.True_
+            if certain.ndim:
                 certain = certain.reshape(certain.shape + (1,) * (rank - certain.ndim))
             planes[plane] = np.where(certain, kept, planes[plane])
+            is_certain[plane] = certain
+        # A device may choose the other one; in exact arithmetic it is known which it is.
+        off = np.where(picks, sides[0]["off"], sides[1]["off"])
+        off = np.where(~sure & is_certain["meaning"], off, 0.0)
+        planes["off"] += off
+        for plane in ("worst", "near", "bias"):
+            planes[plane] += np.abs(off)
         own_span, common_span = _spans(spans)
         narrowed = any(each.narrowed for each in spans)
         made = Deviating(value, planes, own_span, common_span, narrowed)
