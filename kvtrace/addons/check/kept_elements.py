@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 #: A wider bound, beside the root mean square of an output, decides nothing: it would call what is
 #: visibly another result the same. Rounding to the output's type comes on top.
 _WIDEST: Final = 2.0**-4
+#: Of so many numbers all are rounded in one direction once in 2,048 times.
+_FEWEST: Final = 12
+#: A share of a bound that roundings of many numbers seldom reach, and roundings of constants.
+_MUCH, _CONSTANTS = 8.0, 4.0
 #: More than rounding a distance in float64 adds to it.
 _UPWARDS: Final = 1 + 2.0**-20
 
@@ -129,6 +133,8 @@ class LaunchPair:
         within = _is_within(was, exact, element) & _is_within(is_now, there, element)
         within |= equal | (np.isnan(was) & np.isnan(is_now))
         if within.all():
+            if _is_one_sided(was, is_now, exact, element):
+                return OutputAnswer("not known", count, self._one_sided())
             return OutputAnswer("yes", count)
         return self._beyond(place, ~within, values, lanes, floats=True)
 
@@ -176,6 +182,12 @@ class LaunchPair:
         before, after = (_text(each[at]) for each in values)
         text = f"element {index} is {after}, was {before}, in kept results"
         return OutputAnswer("no", len(left), f"{text} (launch {self._after.seq})")
+
+    def _one_sided(self) -> str:
+        text = (
+            "all that differ are farther from zero, or all are nearer to it, by much of the bound"
+        )
+        return f"{text}, in kept results (launch {self._after.seq})"
 
     def _undecided(self, left: _Lanes) -> OutputAnswer:
         count = f"{int(left.sum()):,} of {len(left):,} elements differ"
@@ -291,6 +303,22 @@ def _is_within(value: Numbers, exact: ExactValues, element: ElementType) -> _Lan
     with np.errstate(all="ignore"):
         away = np.where(value == exact.exact, 0.0, np.abs(value - exact.exact))
     return np.asarray((away <= exact.near) & (exact.near <= widest))
+
+
+def _is_one_sided(was: Numbers, is_now: Numbers, exact: ExactValues, element: ElementType) -> bool:
+    """Tell whether all numbers became larger, or all smaller, by more than constants round.
+
+    Bounds hold for the worst case, in which all roundings go one way. A sum that is 2e-6 too large
+    stays within them, and is that in every element, as no roundings are.
+    """
+    with np.errstate(all="ignore"):
+        away = np.where(np.isfinite(was) & np.isfinite(is_now), np.abs(is_now) - np.abs(was), 0.0)
+    pairs, first = np.unique(np.stack([was, is_now]), axis=1, return_index=True)
+    apart = first[(pairs[0] != pairs[1]) & (away[first] != 0)]
+    if len(apart) < _FEWEST or not (np.all(away[apart] > 0) or np.all(away[apart] < 0)):
+        return False
+    least = np.maximum(exact.near / _MUCH, _CONSTANTS * rounding(element.name, np.abs(was)))
+    return bool(np.median(np.abs(away[apart]) - least[apart]) > 0)
 
 
 def _is_allowed(value: Numbers, side: ExactValues) -> _Lanes:
