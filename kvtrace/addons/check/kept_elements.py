@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 _WIDEST: Final = 2.0**-4
 #: Of so many numbers all are rounded in one direction once in 2,048 times.
 _FEWEST: Final = 12
-#: A share of a bound that roundings of many numbers seldom reach, and roundings of constants.
-_MUCH, _CONSTANTS = 8.0, 4.0
+#: Shares of a bound that roundings of many numbers seldom reach, and of a few; and what constants
+#: round, in roundings of the result.
+_SHARES: Final = 1 / 8, 1 / 4
+_CONSTANTS: Final = 4.0, 8.0
 #: More than rounding a distance in float64 adds to it.
 _UPWARDS: Final = 1 + 2.0**-20
 
@@ -315,9 +317,10 @@ def _is_one_sided(was: Numbers, is_now: Numbers, exact: ExactValues, element: El
         away = np.where(np.isfinite(was) & np.isfinite(is_now), np.abs(is_now) - np.abs(was), 0.0)
     pairs, first = np.unique(np.stack([was, is_now]), axis=1, return_index=True)
     apart = first[(pairs[0] != pairs[1]) & (away[first] != 0)]
-    if len(apart) < _FEWEST or not (np.all(away[apart] > 0) or np.all(away[apart] < 0)):
+    if not len(apart) or not (np.all(away[apart] > 0) or np.all(away[apart] < 0)):
         return False
-    least = np.maximum(exact.near / _MUCH, _CONSTANTS * rounding(element.name, np.abs(was)))
+    share, constants = ((a, b)[len(apart) < _FEWEST] for a, b in (_SHARES, _CONSTANTS))
+    least = np.maximum(share * exact.near, constants * rounding(element.name, np.abs(was)))
     return bool(np.median(np.abs(away[apart]) - least[apart]) > 0)
 
 
