@@ -8,7 +8,9 @@ from benchmarks.edit_sources.edit import Results, Source, bits, blocks, broken, 
 
 
 def _softmax(tutorial: Any, hard: bool) -> Results:
-    x = (torch.randn(13, 320) * (100 if hard else 1))[:, :301]  # the stride is no row's length
+    x = (torch.randn(13, 320) * (100 if hard else 1))[
+        :, :301
+    ]  # a stride that is not a row's length
     y = torch.zeros(13 * 320)[: 13 * 301].view(13, 301)
     tutorial.softmax_kernel[(5,)](
         y, x, x.stride(0), y.stride(0), 13, 301, BLOCK_SIZE=512, num_stages=2

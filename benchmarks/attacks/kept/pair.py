@@ -60,8 +60,8 @@ class Pair:
     """Two bodies of a kernel.
 
     Attributes:
-        same: whether what the recorded launches compute is the same up to rounding; None: it cannot
-            be told from what is kept, so that neither yes nor no is right.
+        same: whether what the recorded launches compute is the same up to rounding; None: what is
+            kept does not decide it, so that neither yes nor no is right.
         launch: launches both versions; `launch_after` the second one, if it is launched otherwise.
         check: what is kept of each side.
         limit: KVTRACE_CHECK_BYTES.

@@ -102,7 +102,7 @@ def factored() -> Any:
 
 
 def special() -> Any:
-    """The same but for 1234.5, which no input has that the evaluator draws."""
+    """The same except for 1234.5, which no input has that the evaluator draws."""
 
     def changed(x, out, BLOCK: tl.constexpr):
         at = tl.arange(0, BLOCK)
