@@ -61,7 +61,7 @@ def answer(before: Selection, after: Selection) -> tuple[str, str]:
 def compared(sources: dict[str, Source], edits: list[Edit]) -> None:
     """Print a row for each edit, and for each kind how many edits got each answer."""
     tally: Counter[tuple[str, str]] = Counter()
-    seconds = 0.0
+    seconds = cpu = 0.0
     root = Path(tempfile.mkdtemp())
     befores: dict[str, Selection] = {}
     print("| edit | kept | same results? | s | evidence |\n|---|---|---|--:|---|")
@@ -74,17 +74,18 @@ def compared(sources: dict[str, Source], edits: list[Edit]) -> None:
         if edit.source not in befores:
             befores[edit.source] = recorded(source, file, root / f"{number} before", None)
         after = recorded(source, file, root / str(number), edit)
-        begun = time.perf_counter()
+        begun, cpu_begun = time.perf_counter(), time.process_time()
         word, evidence = answer(befores[edit.source], after)
         took = time.perf_counter() - begun
         seconds += took
+        cpu += time.process_time() - cpu_begun
         tally[edit.kind, word] += 1
         print(f"| {edit.name} | {edit.kind} | {word} | {took:.1f} | {evidence} |", flush=True)
     shutil.rmtree(root)
     for kind in ("bits", "mathematics", "broken"):
         words = {word: tally[kind, word] for word in ("yes", "not known", "no")}
         print(f"{kind}: {', '.join(f'{count} {word}' for word, count in words.items())}")
-    print(f"compared in {seconds:.0f} s")
+    print(f"compared in {seconds:.0f} s, {cpu:.0f} s of a core")
 
 
 def main() -> None:

@@ -153,7 +153,7 @@ def _kept(selection: Selection, kernels: AbstractSet[str]) -> dict[str, list[_Ke
 
 
 def _calls(selection: Selection, kernel: str) -> dict[_CallId, int]:
-    """Return how often the calls of a kernel were launched, except by autotuners and in warm-ups."""
+    """Return how often the calls of a kernel were launched, except by autotuners or to warm up."""
     found: dict[_CallId, int] = {}
     for run in selection.runs:
         kernels = selection.trace.table("kernels", (run,), ["kernel_id", "name"]).to_pylist()
