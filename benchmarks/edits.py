@@ -63,7 +63,7 @@ def compared(sources: dict[str, Source], edits: list[Edit]) -> None:
     tally: Counter[tuple[str, str]] = Counter()
     seconds = cpu = 0.0
     root = Path(tempfile.mkdtemp())
-    befores: dict[str, Selection] = {}
+    as_they_are: dict[str, Selection] = {}
     print("| edit | kept | same results? | s | evidence |\n|---|---|---|--:|---|")
     for number, edit in enumerate(edits):
         source = sources[edit.source]
@@ -71,11 +71,11 @@ def compared(sources: dict[str, Source], edits: list[Edit]) -> None:
         if file is None:
             print(f"| {edit.name} | {edit.kind} | | | {source.path} is not on this machine |")
             continue
-        if edit.source not in befores:
-            befores[edit.source] = recorded(source, file, root / f"{number} before", None)
+        if edit.source not in as_they_are:
+            as_they_are[edit.source] = recorded(source, file, root / f"{number} before", None)
         after = recorded(source, file, root / str(number), edit)
         begun, cpu_begun = time.perf_counter(), time.process_time()
-        word, evidence = answer(befores[edit.source], after)
+        word, evidence = answer(as_they_are[edit.source], after)
         took = time.perf_counter() - begun
         seconds += took
         cpu += time.process_time() - cpu_begun
