@@ -135,7 +135,9 @@ class LaunchPair:
         within = _is_within(was, exact, element) & _is_within(is_now, there, element)
         within |= equal | (np.isnan(was) & np.isnan(is_now))
         if within.all():
-            if _is_one_sided(was, is_now + (exact.exact - there.exact), exact, element):
+            with np.errstate(all="ignore"):
+                moved = is_now + (exact.exact - there.exact)
+            if _is_one_sided(was, moved, exact, element):
                 return OutputAnswer("not known", count, self._one_sided())
             return OutputAnswer("yes", count)
         return self._beyond(place, ~within, values, lanes, floats=True)
