@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 #: A wider bound, beside the root mean square of an output, decides nothing: it would call what is
 #: visibly another result the same. Rounding to the output's type comes on top.
 _WIDEST: Final = 2.0**-4
+#: Of so many numbers all are rounded in one direction once in 2,048 times.
+_FEWEST: Final = 12
+#: Shares of a bound that roundings of many numbers seldom reach, and of a few; and what constants
+#: round, in roundings of the result.
+_SHARES: Final = 1 / 8, 1 / 4
+_CONSTANTS: Final = 4.0, 8.0
 #: More than rounding a distance in float64 adds to it.
 _UPWARDS: Final = 1 + 2.0**-20
 
@@ -129,6 +135,10 @@ class LaunchPair:
         within = _is_within(was, exact, element) & _is_within(is_now, there, element)
         within |= equal | (np.isnan(was) & np.isnan(is_now))
         if within.all():
+            with np.errstate(all="ignore"):
+                moved = is_now + (exact.exact - there.exact)
+            if _is_one_sided(was, moved, exact, element):
+                return OutputAnswer("not known", count, self._one_sided())
             return OutputAnswer("yes", count)
         return self._beyond(place, ~within, values, lanes, floats=True)
 
@@ -176,6 +186,12 @@ class LaunchPair:
         before, after = (_text(each[at]) for each in values)
         text = f"element {index} is {after}, was {before}, in kept results"
         return OutputAnswer("no", len(left), f"{text} (launch {self._after.seq})")
+
+    def _one_sided(self) -> str:
+        text = (
+            "all that differ are farther from zero, or all are nearer to it, by much of the bound"
+        )
+        return f"{text}, in kept results (launch {self._after.seq})"
 
     def _undecided(self, left: _Lanes) -> OutputAnswer:
         count = f"{int(left.sum()):,} of {len(left):,} elements differ"
@@ -291,6 +307,23 @@ def _is_within(value: Numbers, exact: ExactValues, element: ElementType) -> _Lan
     with np.errstate(all="ignore"):
         away = np.where(value == exact.exact, 0.0, np.abs(value - exact.exact))
     return np.asarray((away <= exact.near) & (exact.near <= widest))
+
+
+def _is_one_sided(was: Numbers, is_now: Numbers, exact: ExactValues, element: ElementType) -> bool:
+    """Tell whether all numbers became larger, or all smaller, by more than constants round.
+
+    Bounds hold for the worst case, in which all roundings go one way. A sum that is 2e-6 too large
+    stays within them, and is that in every element, as no roundings are.
+    """
+    with np.errstate(all="ignore"):
+        away = np.where(np.isfinite(was) & np.isfinite(is_now), np.abs(is_now) - np.abs(was), 0.0)
+    pairs, first = np.unique(np.stack([was, is_now]), axis=1, return_index=True)
+    apart = first[(pairs[0] != pairs[1]) & (away[first] != 0)]
+    if not len(apart) or not (np.all(away[apart] > 0) or np.all(away[apart] < 0)):
+        return False
+    share, constants = ((a, b)[len(apart) < _FEWEST] for a, b in (_SHARES, _CONSTANTS))
+    least = np.maximum(share * exact.near, constants * rounding(element.name, np.abs(was)))
+    return bool(np.median(np.abs(away[apart]) - least[apart]) > 0)
 
 
 def _is_allowed(value: Numbers, side: ExactValues) -> _Lanes:

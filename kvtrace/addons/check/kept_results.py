@@ -43,8 +43,8 @@ def kept_meanings(
 ) -> tuple[KernelMeaning, ...]:
     """Compare kept results of outputs of which it is not known whether they are the same.
 
-    An output is the same where, for every call that AFTER made, at least one kept launch was
-    compared, and none of those that were compared is in doubt.
+    An output is the same where every launch that AFTER made was kept and compared, and none is in
+    doubt: a launch that was not kept may be the one that had the numbers which tell.
 
     Args:
         before: Runs of the one version.
@@ -88,13 +88,20 @@ class _Kernel:
         if monotonic() > self._deadline:
             return OutputAnswer("not known", 0, _LIMIT)
         try:
-            return pair.compare(place)
+            answer = pair.compare(place)
         except KvtraceError as error:
             text = f"bounds of launch {pair.after.seq} cannot be derived: {error}"
             return OutputAnswer("not known", 0, text.removesuffix("."))
+        programs = pair.after.programs
+        if programs is None or answer.same != "yes":
+            return answer
+        text = (
+            f"of launch {pair.after.seq} the memory of {plural(len(programs), 'program')} was kept"
+        )
+        return OutputAnswer("not known", answer.elements, text)
 
-    def meanings(self, calls: AbstractSet[_CallId]) -> Iterator[KernelMeaning]:
-        """Return what is known of each output, where AFTER made these calls."""
+    def meanings(self, calls: Mapping[_CallId, int]) -> Iterator[KernelMeaning]:
+        """Return what is known of each output, where AFTER made these calls, each so often."""
         if not self._answers:
             for output in (None,) if self._outputs is None else sorted(self._outputs):
                 yield self._with(output, "unknown", "not known", _UNPAIRED)
@@ -105,7 +112,7 @@ class _Kernel:
         self,
         output: str,
         answers: Sequence[tuple[_CallId, OutputAnswer]],
-        calls: AbstractSet[_CallId],
+        calls: Mapping[_CallId, int],
     ) -> KernelMeaning:
         listed = [answer for _, answer in answers]
         others = [answer for answer in listed if answer.same == "no"]
@@ -115,9 +122,13 @@ class _Kernel:
         doubts = [answer for answer in listed if answer.same != "yes" and answer.changed]
         if doubts or not same:
             return self._with(output, "unknown", "not known", (doubts or listed)[0].evidence)
-        missing = len(calls - {call for call, _ in same})
+        missing = len(calls.keys() - {call for call, _ in same})
         if missing:
             text = f"{missing:,} of {plural(len(calls), 'call')} have no kept launch to compare"
+            return self._with(output, "unknown", "not known", text)
+        launched = sum(calls.values())
+        if len(answers) < launched:
+            text = f"{len(answers):,} of {plural(launched, 'launch')} were kept on both sides"
             return self._with(output, "unknown", "not known", text)
         is_equal_throughout = all(answer.equal for _, answer in same)
         elements = plural(sum(answer.elements for _, answer in same), "element")
@@ -141,9 +152,9 @@ def _kept(selection: Selection, kernels: AbstractSet[str]) -> dict[str, list[_Ke
     return found
 
 
-def _calls(selection: Selection, kernel: str) -> set[_CallId]:
-    """Return the calls of a kernel that were launched by more than autotuners and warm-ups."""
-    found: set[_CallId] = set()
+def _calls(selection: Selection, kernel: str) -> dict[_CallId, int]:
+    """Return how often the calls of a kernel were launched, except by autotuners or to warm up."""
+    found: dict[_CallId, int] = {}
     for run in selection.runs:
         kernels = selection.trace.table("kernels", (run,), ["kernel_id", "name"]).to_pylist()
         ids = {row["kernel_id"] for row in kernels if row["name"] == kernel}
@@ -151,7 +162,12 @@ def _calls(selection: Selection, kernel: str) -> set[_CallId]:
         of_kernel = {row["call_id"] for row in calls if row["kernel_id"] in ids}
         launches = selection.trace.table("launches", (run,), ["call_id", "phase"])
         counted = launches["call_id"].to_numpy()[~is_tuning(launches)]
-        found |= {(run.run_id, int(call)) for call in np.unique(counted) if call in of_kernel}
+        ids_and_counts = zip(*np.unique(counted, return_counts=True), strict=True)
+        found |= {
+            (run.run_id, int(call)): int(count)
+            for call, count in ids_and_counts
+            if call in of_kernel
+        }
     return found
 
 

@@ -245,7 +245,7 @@ def _shows_more(witness: Witness, inputs: Inputs) -> bool:
     before, after = map(is_finite, witness.values)
     if inputs == "numbers around 10,000":  # which roundings may cancel
         return before and not after
-    is_plain = inputs in ("tiny numbers", "zeros and ones")
+    is_plain = inputs in ("small numbers", "negative numbers", "tiny numbers", "zeros and ones")
     return is_plain and before and (not after or witness.ulps > ROUNDINGS)
 
 

@@ -36,6 +36,8 @@ _EXTREMES: Final = tuple(
     for sign in (-1, 1)
 )
 """Integers at which arithmetic leaves its width."""
+_SMALL: Final = 2.0**-10
+"""So large are numbers whose squares are about what is added to them before a root (eps)."""
 _ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
 
 Dims = frozenset[int]
@@ -282,12 +284,17 @@ def _first_integers(batched: Batched) -> list[bytes]:
     return found
 
 
-Inputs = Literal["random numbers", "numbers around 10,000", "huge numbers", "tiny numbers",
-                 "numbers with NaNs, infinities and zeros", "zeros and ones", "nothing but NaNs",
-                 "NaNs among numbers", "nothing but -infinities", "other integers"]  # fmt: skip
+Inputs = Literal["random numbers", "small numbers", "negative numbers", "numbers around 10,000",
+                 "huge numbers", "tiny numbers", "numbers with NaNs, infinities and zeros",
+                 "zeros and ones", "nothing but NaNs", "NaNs among numbers",
+                 "nothing but -infinities", "other integers"]  # fmt: skip
 """What tensors of floats hold where two versions are compared."""
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
+
+_WITHOUT_OVERFLOW: Final[tuple[Inputs, ...]] = (
+    "zeros and ones", "nothing but NaNs", "NaNs among numbers",
+)  # fmt: skip
 
 _OTHER_ROWS: Final[tuple[Inputs, ...]] = ("random numbers", "huge numbers")
 """What other rows hold where a row is to stay as it is; of huge numbers a tiny share shows."""
@@ -369,12 +376,25 @@ def versions_differ_on(
             return None
         left.append(found.reshape(-1))
     mine, theirs = left
-    return None if mine.size != theirs.size else _apart(mine, theirs)
+    return None if mine.size != theirs.size else _apart(mine, theirs, inputs)
 
 
-def _apart(mine: NDArray[Any], theirs: NDArray[Any]) -> Witness | bool:
+def _apart(
+    mine: NDArray[Any], theirs: NDArray[Any], inputs: Inputs = "random numbers"
+) -> Witness | bool:
+    """Return an element with two values, if there is one: where a number was before, if it can.
+
+    What becomes of an overflow says least about a change. Where nothing overflows, a NaN that is
+    gained or lost says most.
+    """
     one, other = mine.reshape(1, -1), theirs.reshape(1, -1)
-    return _differing(one, other, "the first version", "the second") or False
+    names = "the first version", "the second"
+    found = None
+    if inputs not in _WITHOUT_OVERFLOW:
+        with np.errstate(invalid="ignore"):
+            was_number = np.isfinite(one.astype(np.float64))
+        found = _differing(one, np.where(was_number, other, one), *names)
+    return found or _differing(one, other, *names) or False
 
 
 def _of_inputs(
@@ -385,6 +405,10 @@ def _of_inputs(
     limits = ml_dtypes.finfo(tensor.element.memory)
     largest = float(limits.max)
     match inputs:
+        case "small numbers":
+            found = np.asarray(plain * _SMALL)
+        case "negative numbers":
+            found = np.asarray(-np.abs(plain) - 0.5)
         case "numbers around 10,000":
             found = np.asarray(min(1e4, largest / 8) + plain)
         case "huge numbers":
@@ -437,7 +461,7 @@ def _written(
         def fill(tensor: TensorArgument, position: int, seed: int = seed) -> NDArray[Any]:
             own = places.index(position)
             if tensor.element.kind != "f":
-                return held[own] + seed if own == rank else held[own]
+                return held[own] ^ held[own].dtype.type(seed) if own == rank else held[own]
             return _random(tensor.shape, own + (1000 * seed if own == rank else 0), tensor)
 
         found = _left_by(call, places[rank], fill, any_integers=True)

@@ -102,7 +102,7 @@ def factored() -> Any:
 
 
 def special() -> Any:
-    """The same but for 1234.5, which no input has that the evaluator draws."""
+    """The same except for 1234.5, which no input has that the evaluator draws."""
 
     def changed(x, out, BLOCK: tl.constexpr):
         at = tl.arange(0, BLOCK)
@@ -345,3 +345,39 @@ def test_the_time_limit_is_respected(sides):
     folders = sides(named((_scaled, _scaled_in_parts)), once(numbers()), check="first")
 
     assert "--meaning" in answer(folders, seconds=-1.0).evidence
+
+
+def test_a_launch_that_was_not_kept_may_be_the_one_that_differs(sides):
+    def launch(kernel):
+        for value in (1.0, 1234.5):
+            launch_on(value)(kernel)
+
+    found = difference(sides(both(scaled(), special()), launch, check="first"))
+
+    assert only(found).same == "not known"
+    assert only(found).evidence.endswith("1 of 2 launches were kept on both sides")
+
+
+def summed() -> Any:
+    def changed(x, out, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        value = tl.sort(tl.load(x + at))
+        tl.store(out + at, tl.sum(value[:, None] * value[None, :], 1))
+
+    return changed
+
+
+def summed_too_large() -> Any:
+    def changed(x, out, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        value = tl.sort(tl.load(x + at))
+        tl.store(out + at, tl.sum(value[:, None] * value[None, :], 1) * 1.000002)
+
+    return changed
+
+
+def test_sums_that_are_all_too_large_are_not_rounded(sides):
+    found = difference(sides(both(summed(), summed_too_large()), launch_on()))
+
+    assert only(found).same == "not known"
+    assert "all that differ are farther from zero" in only(found).evidence

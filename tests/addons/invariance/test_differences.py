@@ -230,3 +230,54 @@ def test_after_its_time_a_comparison_says_what_is_left(
     told = told_of(*sides, capsys, "--meaning", "0.000001")
 
     assert "1 call not compared: the limit of 1e-06 s was reached (--meaning)" in told
+
+
+@triton.jit
+def _with_eps(x, y, N, BLOCK: tl.constexpr, LARGER: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < N, other=0.0)
+    squares = tl.sum(values * values, 0)
+    squares = tl.maximum(squares, 1e-6) if LARGER else squares + 1e-6
+    tl.store(y + at, values / tl.sqrt(squares), mask=at < N)
+
+
+@triton.jit
+def _largest(x, y, N, BLOCK: tl.constexpr, LARGER: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < N, other=0.0 if LARGER else float("-inf"))
+    tl.store(y + at, tl.max(values, 0) + values, mask=at < N)
+
+
+@triton.jit
+def _logarithm(x, y, N, BLOCK: tl.constexpr, LARGER: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < N, other=1.0)
+    tl.store(y + at, tl.log(values + 1e-8 if LARGER else values), mask=at < N)
+
+
+@pytest.mark.parametrize("kernel", [_with_eps, _largest, _logarithm])
+def test_numbers_that_show_a_mistake_are_drawn(trace_of: Make, kernel: Any) -> None:
+    sides = [selected(trace_of(kernel, 20, LARGER=larger)) for larger in (False, True)]
+
+    (meaning,) = kernel_meanings(*sides, {kernel.__name__: kernel.__name__}, 30.0)
+
+    assert meaning.same == "no"
+
+
+@triton.jit
+def _truth(x, y, N, BLOCK: tl.constexpr, LARGER: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < N, other=0.0)
+    tl.store(y + at, (values > 0) | (at == 3) if LARGER else values > 0, mask=at < N)
+
+
+def test_truth_values_are_compared(tmp_path: Path, free_driver: object) -> None:
+    for larger in (False, True):
+        with kvtrace.capture(tmp_path / str(larger)):
+            truths = tensor(20, seed=1) > 0
+            _truth[(1,)](tensor(20, seed=1), truths, 20, BLOCK=32, LARGER=larger)
+
+    sides = [selected(tmp_path / str(larger)) for larger in (False, True)]
+    (meaning,) = kernel_meanings(*sides, {"_truth": "_truth"}, 30.0)
+
+    assert meaning.same == "no"

@@ -1,0 +1,146 @@
+"""Edits, and public files that they are made in."""
+
+import ast
+import importlib
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import torch
+import triton
+
+Kind = Literal["bits", "mathematics", "broken"]
+
+#: The folder with what is not installed: fla, torchao, sglang, tutorials, TritonBench_G_v1.
+FOLDER = "EDIT_SOURCES"
+
+#: What a program gave, and what it should have given by torch; None where nobody computed that.
+Results = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...] | None]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Kernels of a public file.
+
+    Attributes:
+        name: as edits name it.
+        path: of the file, below the folder `FOLDER` or below where packages are installed.
+        run: runs the kernels of the module; with True on inputs that mistakes show on which common
+            numbers hide.
+        whole: whether the file is executed whole. Else only imports, constants and kernels are,
+            without autotuning and heuristics.
+    """
+
+    name: str
+    path: str
+    run: Callable[[Any, bool], Results]
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Edit:
+    """An edit: a source by name, what it does to the results, and the replacement."""
+
+    source: str
+    kind: Kind
+    why: str
+    pattern: str
+    replacement: str
+
+    @property
+    def name(self) -> str:
+        """The source, and what is edited."""
+        return f"{self.source}: {self.why}"
+
+
+def bits(source: str, why: str, pattern: str, replacement: str) -> Edit:
+    """Return an edit that keeps every bit."""
+    return Edit(source, "bits", why, pattern, replacement)
+
+
+def mathematics(source: str, why: str, pattern: str, replacement: str) -> Edit:
+    """Return an edit that keeps the mathematics."""
+    return Edit(source, "mathematics", why, pattern, replacement)
+
+
+def broken(source: str, why: str, pattern: str, replacement: str) -> Edit:
+    """Return an edit that breaks results, for some input of the recorded shapes."""
+    return Edit(source, "broken", why, pattern, replacement)
+
+
+def found(path: str) -> Path | None:
+    """Return where a source's file is; None if it is not on this machine."""
+    named = os.environ.get(FOLDER)
+    if named and (Path(named) / path).is_file():
+        return Path(named) / path
+    spec = importlib.util.find_spec(path.partition("/")[0])
+    for folder in (spec and spec.submodule_search_locations) or ():
+        if (Path(folder).parent / path).is_file():
+            return Path(folder).parent / path
+    return None
+
+
+def edited(text: str, edit: Edit | None) -> str:
+    """Replace the edit's pattern wherever it matches."""
+    if edit is None:
+        return text
+    changed, count = re.subn(edit.pattern, edit.replacement, text)
+    if not count or changed == text:
+        raise SystemExit(f"{edit.name}: nothing matches")
+    return changed
+
+
+@contextmanager
+def module(source: Source, file: Path, folder: Path, edit: Edit | None) -> Iterator[ModuleType]:
+    """Give a copy of a file as a module, edited or as it is, by the name that it has."""
+    named = os.environ.get(FOLDER)
+    if named and named not in sys.path:
+        sys.path.append(named)
+    copy = folder / file.name.replace("-", "_")
+    copy.write_text(edited(file.read_text(encoding="utf-8"), edit), encoding="utf-8")
+    full = source.path.removesuffix(".py").replace("/", ".").replace("-", "_")
+    if source.whole:
+        importlib.import_module(full)  # what the package's other modules take from it stays theirs
+    made = ModuleType(full)
+    made.__file__ = str(copy)
+    before = sys.modules.get(full)
+    sys.modules[full] = made
+    try:
+        _execute(made, copy, whole=source.whole)
+        yield made
+    finally:
+        del sys.modules[full]
+        if before is not None:
+            sys.modules[full] = before
+
+
+def _execute(made: ModuleType, file: Path, *, whole: bool) -> None:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    if whole:
+        exec(compile(tree, str(file), "exec"), made.__dict__)
+        return
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = [
+                each for each in node.decorator_list if ast.unparse(each).startswith("triton.jit")
+            ]
+        is_kernel = isinstance(node, ast.FunctionDef) and node.decorator_list
+        if not (is_kernel or isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)):
+            continue
+        try:
+            exec(compile(ast.Module([node], type_ignores=[]), str(file), "exec"), made.__dict__)
+        except Exception:  # a package that no kernel needs, or a device
+            if is_kernel:
+                raise
+
+
+def blocks(size: int, block: int) -> int:
+    """Return how many blocks hold as many elements."""
+    return triton.cdiv(size, block)

@@ -1,0 +1,95 @@
+"""Labels of edits, checked in Triton's interpreter against torch.
+
+    TRITON_INTERPRET=1 python -m benchmarks.edit_sources.labels [NAME …]
+
+An edit that keeps every bit gives the bits of the file as it is, one that keeps the mathematics is
+as near to torch as that, and one that breaks it is farther away, on common or on hard inputs.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from triton.runtime.errors import InterpreterError
+
+from benchmarks.edit_sources import MODULES
+from benchmarks.edit_sources.edit import Edit, Results, Source, found, module
+
+#: Distances from torch, as shares of the largest number: as near as rounding, and clearly farther.
+_NEAR = {torch.float32: 2e-5, torch.float16: 2e-3}
+
+
+def _results(source: Source, file: Path, edit: Edit | None, *, hard: bool) -> Results:
+    torch.manual_seed(0)
+    folder = Path(tempfile.mkdtemp())
+    with module(source, file, folder, edit) as made:
+        return source.run(made, hard)
+
+
+def _far(got: tuple[torch.Tensor, ...], wanted: tuple[torch.Tensor, ...]) -> bool:
+    for one, other in zip(got, wanted, strict=True):
+        nan = torch.isnan(one.float()) != torch.isnan(other.float())
+        most = other.float().nan_to_num().abs().amax() + 1e-30
+        distance = ((one.float() - other.float()).nan_to_num().abs() / most).amax()
+        if bool(nan.any()) or distance > _NEAR.get(one.dtype, 0):
+            return True
+    return False
+
+
+def _same(one: tuple[torch.Tensor, ...], other: tuple[torch.Tensor, ...]) -> bool:
+    return all(
+        torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def contradictions(source: Source, edits: list[Edit], file: Path) -> Iterator[str]:
+    """Give a line for each label that an evaluation contradicts, and for what hides."""
+    plain = {hard: _results(source, file, None, hard=hard) for hard in (False, True)}
+    for hard, (got, wanted) in plain.items():
+        if wanted is not None and _far(got, wanted):
+            yield f"{source.name}: is not torch's{' on hard inputs' if hard else ''}"
+    for edit in edits:
+        shown = []
+        for hard, (before, wanted) in plain.items():
+            got, _ = _results(source, file, edit, hard=hard)
+            if edit.kind == "bits" and not _same(got, before):
+                yield f"{edit.name}: other bits"
+            if edit.kind == "mathematics" and _far(got, before if wanted is None else wanted):
+                yield f"{edit.name}: far from torch{' on hard inputs' if hard else ''}"
+            shown.append(_far(got, before if wanted is None else wanted))
+        if edit.kind == "broken" and not any(shown):
+            yield f"{edit.name}: not seen"
+        elif edit.kind == "broken" and not shown[0]:
+            yield f"({edit.name}: on hard inputs only)"
+
+
+def main() -> None:
+    """Check the labels of all sources that are on this machine."""
+    asked = sys.argv[1:]
+    checked = 0
+    for name, each in MODULES.items():
+        if name == "liger":
+            continue  # labeled by reading
+        for source in each.SOURCES:
+            if asked and not any(word in source.name for word in asked):
+                continue
+            file = found(source.path)
+            if file is None:
+                print(f"{source.name}: no {source.path}")
+                continue
+            edits = [edit for edit in each.EDITS if edit.source == source.name]
+            checked += len(edits)
+            try:
+                for line in contradictions(source, edits, file):
+                    print(line, flush=True)
+            except InterpreterError as error:  # no libdevice, for example
+                print(f"{source.name}: by reading only, {error}")
+                checked -= len(edits)
+    print(f"{checked} labels checked")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Kernels of SGLang; needs the folder `sglang/kernels` of its package or repository."""
+
+from typing import Any, Final
+
+import torch
+
+from benchmarks.edit_sources.edit import Results, Source, bits, blocks, broken, mathematics
+
+
+def _merged(ops: Any, hard: bool) -> Results:
+    t, h, d = 6, 2, 20
+    one, two = torch.randn(t, h, d), torch.randn(t, h, d)
+    first, second = torch.randn(t, h), torch.randn(t, h)
+    if hard:
+        first[2:4] = torch.inf  # how this kernel writes that nothing was there
+    out, lse = torch.zeros(t, h, d), torch.zeros(t, h)
+    ops.merge_state_kernel[(t, h)](out, lse, one, first, two, second, d, 32, True)
+    pair = torch.stack([first, second]).masked_fill(
+        torch.stack([first, second]).isposinf(), -torch.inf
+    )
+    share = pair.softmax(0)[..., None]
+    return (out, lse), (one * share[0] + two * share[1], pair.logsumexp(0))
+
+
+def _rotated(ops: Any, _hard: bool) -> Results:
+    b, s, h, d = 2, 3, 2, 16
+    q, k = torch.randn(b, s, h, d).half(), torch.randn(b, s, h, d).half()
+    angles = torch.randn(s, d)
+    outs = torch.zeros_like(q), torch.zeros_like(k)
+    size = q.numel()
+    ops._rope_rotate_half_fp32_kernel[(blocks(size, 64), 2)](
+        q, k, angles.cos(), angles.sin(), *outs, size, s, h, d, BLOCK=64
+    )
+    cos, sin = angles.cos()[:, None], angles.sin()[:, None]
+    wanted = []
+    for each in (q.float(), k.float()):
+        one, two = each.chunk(2, -1)
+        wanted.append((each * cos + torch.cat([-two, one], -1) * sin).half())
+    return outs, tuple(wanted)
+
+
+def _greedy(ops: Any, hard: bool) -> Results:
+    x = torch.randn(5, 200)
+    if hard:
+        x[:3] = -x[:3].abs() - 1  # all negative
+        x[3:] *= 1e4  # many are the cap
+    out = torch.zeros(5, 2)
+    ops._softcap_row_argmax_kernel[(5,)](x, out, 200, 200, 1000, 30.0, BLOCK_SIZE=64)
+    most, where = (torch.tanh(x / 30.0) * 30.0).max(-1)
+    if hard:  # the first of equal ones
+        where = torch.tensor([int((row == row.max()).nonzero()[0]) for row in (x / 30.0).tanh()])
+    return (out,), (torch.stack([most, where + 1000.0], -1),)
+
+
+def _sections(ops: Any, _hard: bool) -> Results:
+    s, d, ends = 10, 60, (15, 10)
+    x, out = torch.randn(3, s, d), torch.zeros(s, d)
+    ops.apply_interleaved_rope_kernel[(1, 1)](
+        x, out, s, d, *x.stride()[:2], d, *ends, BLOCK_S=16, BLOCK_SIZE=64
+    )
+    wanted = x[0].clone()
+    for which, end in enumerate(ends, 1):
+        wanted[:, which : end * 3 : 3] = x[which][:, which : end * 3 : 3]
+    return (out,), (wanted,)
+
+
+_AT: Final = "sglang/kernels/ops/"
+
+SOURCES: Final = (
+    Source("merged states", f"{_AT}attention/merge_state.py", _merged),
+    Source("rotated halves", f"{_AT}diffusion/rope/rope_rotate_half_fp32.py", _rotated),
+    Source("greedy token", f"{_AT}sampling/softcap_row_argmax.py", _greedy),
+    Source("sections of angles", f"{_AT}attention/mrope.py", _sections),
+)
+
+EDITS: Final = (
+    bits("rotated halves", "the sine negated", r"r = tl.where\(col < D // 2, -r, r\)",
+         "s = tl.where(col < D // 2, -s, s)"),
+    bits("sections of angles", "choices change places",
+         r"( +val = tl.where\(cond_a, val_a, val\)\n)( +val = tl.where\(cond_b, val_b, val\)\n)",
+         r"\2\1"),
+    mathematics("merged states", "one division",
+                r"p_scale = tl.exp\(p_lse\) / out_se\n    s_scale = tl.exp\(s_lse\) / out_se\n"
+                r"    out = p_out \* p_scale \+ s_out \* s_scale",
+                "out = (p_out * tl.exp(p_lse) + s_out * tl.exp(s_lse)) / out_se"),
+    broken("merged states", "infinity is not nothing",
+           r'p_lse = float\("-inf"\) if p_lse == float\("inf"\) else p_lse\n', "p_lse = p_lse\n"),
+    broken("rotated halves", "the other tensor in one branch", r"tl.load\(K \+ rotated",
+           "tl.load(Q + rotated"),
+    broken("greedy token", "the last of equal ones", r"block_val > best_val",
+           "block_val >= best_val"),
+    broken("greedy token", "padding counts", r'x = tl.where\(mask, x, -float\("inf"\)\)',
+           "x = x"),
+    broken("sections of angles", "the other section's end", r"section_1_end \* 3",
+           "section_2_end * 3"),
+)  # fmt: skip
