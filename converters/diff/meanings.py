@@ -7,7 +7,7 @@ leave open, those of `kvtrace.diff_kept` compare what recorded launches left in 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
@@ -27,7 +27,8 @@ KeptResultSource = Callable[
     Sequence[KernelMeaning],
 ]
 
-#: How long what changed kernels compute is compared, by default.
+#: How long what changed kernels compute is compared, by default, in seconds of processor time: what
+#: else the machine does may change no answer.
 MEANING_SECONDS: Final = 30.0
 _UNCALLED: Final = "both sides have no call of it with the same tensors"
 _UNSOURCED: Final = "no add-on that compares what kernels compute is here"
@@ -51,14 +52,14 @@ def meanings_of_changed(
     """
     if not kernels:
         return ()
-    deadline = monotonic() + seconds
+    deadline = thread_time() + seconds
     sources: list[MeaningSource] = [source for _, source in registry.loaded("diff_meanings")]
     meanings = [each for source in sources for each in source(before, after, kernels, seconds)]
     open_ = _open_outputs(kernels, meanings)
     open_kernels = {name: kernels[name] for name in open_}
     kept_sources: list[KeptResultSource] = [source for _, source in registry.loaded("diff_kept")]
     for compared_kept in kept_sources if open_ else ():
-        remaining = max(0.0, deadline - monotonic())
+        remaining = max(0.0, deadline - thread_time())
         kept = compared_kept(before, after, open_kernels, open_, remaining)
         meanings = _combined(meanings, kept)
     compared = {each.kernel for each in meanings}

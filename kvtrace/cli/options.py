@@ -97,7 +97,7 @@ MeaningOption = Annotated[
         "--meaning",
         metavar="SECONDS",
         min=0,
-        help="Compare for so long, by IR, what changed kernels compute; 0: not at all  "
+        help="Compare what changed kernels compute for so long (processor time); 0: not at all  "
         "[default: 30]",
         show_default=False,
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -54,7 +54,7 @@ def kept_meanings(
         seconds: For how long; outputs of launches that are left then are "not known".
 
     """
-    deadline = monotonic() + seconds
+    deadline = thread_time() + seconds
     sides = _kept(before, set(kernels.values())), _kept(after, set(kernels))
     meanings: list[KernelMeaning] = []
     for name, old_name in kernels.items():
@@ -85,7 +85,7 @@ class _Kernel:
         place = pair.place_of(output)
         if place is None:
             return OutputAnswer("not known", 0, f"BEFORE's launch has no tensor {output}")
-        if monotonic() > self._deadline:
+        if thread_time() > self._deadline:
             return OutputAnswer("not known", 0, _LIMIT)
         try:
             answer = pair.compare(place)

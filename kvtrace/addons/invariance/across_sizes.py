@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -332,10 +332,10 @@ def _witness(
     ends = [(ordered[0], each) for each in reversed(ordered[1:])]
     pairs = [(different[0], each) for each in different[1:]] if differ else []
     pairs = list(dict.fromkeys((*pairs, *ends)))[:_MOST_WITNESSES]
-    deadline = monotonic() + _WITNESS_SECONDS
+    deadline = thread_time() + _WITNESS_SECONDS
     for any_row in (False, True):
         for first, last in pairs:
-            if monotonic() > deadline:
+            if thread_time() > deadline:
                 return None
             axes = batch_axes(first.call, last.call, (first.batch.rows, last.batch.rows))
             one, other = (Batched(each.call, axes) for each in (first, last))

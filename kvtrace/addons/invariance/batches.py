@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -95,7 +95,7 @@ def by_tree(kept: Sequence[Kept]) -> dict[Tree, dict[Batch, Kept]]:
 def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
     """Compare the first tree with each other one, at elements that both sizes have."""
     worst = Comparison("same")
-    deadline = monotonic() + _SECONDS
+    deadline = thread_time() + _SECONDS
     (first, own), *others = trees.items()
     whole = all(each.several for batches in trees.values() for each in batches.values())
     for tree, batches in others:

@@ -109,7 +109,7 @@ def compared(
         other: Another.
         pairs: Elements of the output, and what either version makes them of.
         elements: How many the output has, those included that are in no pair.
-        deadline: When comparing is given up, by `time.monotonic`.
+        deadline: When comparing is given up, by `time.thread_time`.
         placing: Conditions under which the output is written.
 
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import prod
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -50,7 +50,7 @@ def kernel_meanings(
         seconds: For how long calls are compared; nothing is known of those that are left then.
 
     """
-    deadline = monotonic() + seconds
+    deadline = thread_time() + seconds
     meanings: dict[KernelMeaning, None] = {}
     calls = paired_calls(before, after, kernels, kernels)
     uncompared = Counter(
@@ -63,7 +63,7 @@ def kernel_meanings(
             reason = reasons.get(kernels[kernel])
             why = f"BEFORE's cannot be evaluated: {reason}" if reason else _ALONE
             uncompared[kernel, why] += 1
-        elif monotonic() > deadline:
+        elif thread_time() > deadline:
             why = f"the limit of {seconds:g} s was reached (--meaning)"
             uncompared[kernel, why] += 1
         else:

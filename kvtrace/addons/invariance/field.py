@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from math import frexp
-from time import monotonic
+from time import thread_time
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -106,7 +106,7 @@ class Points:
             seed: Which random numbers are in memory.
             arithmetic: What the operations of floats become.
             integers: Integers that memory may hold besides small ones.
-            deadline: When an evaluation is given up, by `time.monotonic`.
+            deadline: When an evaluation is given up, by `time.thread_time`.
             data: Keys of integers that are data alone: they may be negative, or large.
 
         """
@@ -314,7 +314,7 @@ class _Evaluation:
             self.largest = max(self.largest, found.size)
             if found.size > _MOST_ELEMENTS:
                 raise NotEvaluated("it has too many elements")
-            if monotonic() > self._deadline:
+            if thread_time() > self._deadline:
                 raise NotEvaluated("it takes too long to be evaluated")
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import inf, prod
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kvtrace.addons.invariance.coordinates import (
@@ -67,7 +67,7 @@ class Kernel:
             call: It.
             names: The arguments' where they are not to be called as in the source.
             growing: For arguments by position, the axes that are longer in other recorded calls.
-            deadline: When trees are given up, by `time.monotonic`.
+            deadline: When trees are given up, by `time.thread_time`.
             here: Whether it is about this call alone: trees may be simplified by its numbers, but
                 not by what its tensors hold.
 
@@ -252,7 +252,7 @@ class Kernel:
         """Return what rewrites a formula as long as there is time."""
 
         def checked(formula: _Formula) -> _Formula:
-            if monotonic() > self._deadline:
+            if thread_time() > self._deadline:
                 self.is_late = True
                 raise TooLarge("its expression takes too long to be followed")
             return rewritten(formula)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import inf, prod
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.invariance.across_sizes import ORDERING, Options, compare_sizes
@@ -132,10 +132,10 @@ def _of_kernel(
     found: dict[tuple[str, int], OutputResult] = {}
     calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
     growing = _growing([call for call, _ in calls])
-    deadline, left = monotonic() + (inf if seconds is None else seconds), 0
+    deadline, left = thread_time() + (inf if seconds is None else seconds), 0
     kernels: list[Kernel] = []
     for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
-        if found and monotonic() > deadline:
+        if found and thread_time() > deadline:
             left += 1
             continue
         try:
@@ -147,7 +147,7 @@ def _of_kernel(
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
     left += sum(kernel.is_late for kernel in kernels)
     for result in found.values():
-        is_compared = not left and monotonic() <= deadline
+        is_compared = not left and thread_time() <= deadline
         if is_compared:
             compare_sizes(result, options)
         late = left or sum(kernel.is_late for kernel in kernels)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -139,7 +139,7 @@ def same_meaning(
             it does not name are matched by their order.
 
     """
-    deadline = monotonic() + _SECONDS_OF_TREES
+    deadline = thread_time() + _SECONDS_OF_TREES
     one = Kernel(first, here=True, deadline=deadline)
     pairs = _pairs(first, second, match)
     names = list(Kernel(second).names)
@@ -182,7 +182,7 @@ def _compared(
     first: Call, second: Call, name: str, place: int, pairs: Sequence[tuple[int, int]],
     trees: tuple[_Stores, _Stores],
 ) -> OutputMeaning:  # fmt: skip
-    deadline = monotonic() + _SECONDS
+    deadline = thread_time() + _SECONDS
     mine, theirs = (each.get(name) for each in trees)
     integers = _integers(
         first, second, *([store.tree for store in each or ()] for each in (mine, theirs))
@@ -212,7 +212,7 @@ def _compared(
     apart = [Apart(INPUTS[0], witness)]
     for inputs in INPUTS[1:]:
         is_decided = is_violation and witness is not None and witness.ulps > ROUNDINGS
-        if is_decided or monotonic() > deadline:
+        if is_decided or thread_time() > deadline:
             break
         more = versions_differ_on(inputs, first, second, place, pairs, integers)
         if isinstance(more, Witness) and _is_violation(more, inputs, comparison, witness):

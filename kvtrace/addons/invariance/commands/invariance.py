@@ -61,7 +61,7 @@ def command(
             "--seconds",
             metavar="N",
             min=0,
-            help="Judge a kernel for so long; what is left then makes its outputs unknown",
+            help="Judge a kernel for so long, in processor time; what is left then is unknown",
         ),
     ] = 60,
     as_json: JsonOption = False,
