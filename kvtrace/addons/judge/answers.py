@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.judge.comparing import EPSILON
 from kvtrace.addons.judge.fresh import (
     AWKWARD,
     CONSTANTS,
@@ -94,10 +93,9 @@ def answer(
         fresh = list(_fresh(reference, case, inputs, folder, random, number))
         untried: list[str] = []
         if not number:
+            fresh += _of_all_sizes(reference, case, inputs, folder, random)
             constants = _constants(child)
             fresh += _awkward(reference, case, inputs, folder, random, constants, untried)
-            if not any(each["dtype"] in EPSILON for each in expected.own):
-                fresh += _of_all_sizes(reference, case, inputs, folder, random)
         told.append(
             {
                 "expected": asdict(expected),
@@ -165,12 +163,12 @@ def _awkward(
 def _of_all_sizes(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
 ) -> Iterator[Fresh]:
-    """Give a case of integers alone with integers of all sizes.
+    """Give a case with integers of all sizes.
 
     The reference refuses them where they are positions.
     """
     integers = [each for each in case.inputs if is_integers(each)]
-    if len(integers) != len(case.tensors):
+    if not integers:
         return
     drawn = _other_values(
         case, inputs, folder, random, "wide", integers, (), scaled=False, awkward=WIDE

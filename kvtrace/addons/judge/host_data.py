@@ -194,6 +194,12 @@ def stores_of(module: Module) -> tuple[Store, ...]:
     return tuple(_Stores(module).found())
 
 
+@once_per_module
+def places_are_loaded(module: Module) -> bool:
+    """Tell whether what a kernel loads may decide where it goes: addresses, masks, trips."""
+    return _Stores(module).loads_places()
+
+
 class _Stores:
     """Follows what is stored back to the arguments of the kernel."""
 
@@ -214,6 +220,25 @@ class _Stores:
                 self._roots.of([op]), self._made_of(data, self._values),
                 tuple(each for each in chosen if each is not None), op.name in READING,
             )  # fmt: skip
+
+    def loads_places(self) -> bool:
+        """Tell whether places are made of what is loaded, or it is not known of what."""
+        places = [
+            value
+            for op in self._flow.module.ops
+            for value in (
+                _places_of(op)
+                if op.name in READING or op.name in WRITING
+                else deciding(op)
+                if op.name in LOOPS | BRANCHES
+                else ()
+            )
+        ]
+        made_of = self._made_of(places, self._all)
+        pointers = {
+            at for at, each in enumerate(self._flow.module.main.arguments) if leads_to_memory(each)
+        }
+        return made_of is None or not pointers.isdisjoint(made_of)
 
     def _chosen(self, value: Value) -> tuple[Arguments, Arguments] | None:
         """Return what decides about a value, and what it is chosen from; None: nothing does."""

@@ -22,8 +22,8 @@ from kvtrace.addons.judge.answers import Answer, Fresh, read_answers
 from kvtrace.addons.judge.calling import Answered, Result, array_of, read_answered
 from kvtrace.addons.judge.comparing import EPSILON, unlike
 from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.fresh import SPECIAL, TYING
-from kvtrace.addons.judge.host_data import differing, made_of
+from kvtrace.addons.judge.fresh import SPECIAL, TYING, WIDE
+from kvtrace.addons.judge.host_data import differing, made_of, places_are_loaded
 from kvtrace.addons.judge.inputs import Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
 from kvtrace.addons.judge.outcomes import (
@@ -370,7 +370,7 @@ class Outputs:
             for each in outcome.wrong:
                 self._add_wrong(each, given.case)
             self._moved_only(values, outcome.memory)
-            self._right_on_awkward(given, entries, answer)
+            self._right_on_awkward(given, entries, answer, placed=tried)
             return True
         return False
 
@@ -378,12 +378,17 @@ class Outputs:
         folder = self._folders.answers
         return Values(fresh.case, folder, fresh.expected, folder)
 
-    def _right_on_awkward(self, given: Values, entries: Log, answer: Answer) -> None:
-        """Report what launches give otherwise than the reference on awkward values."""
+    def _right_on_awkward(
+        self, given: Values, entries: Log, answer: Answer, *, placed: bool
+    ) -> None:
+        """Report what launches give otherwise than the reference on awkward values.
+
+        `placed`: the host made of integers where kernels go.
+        """
         begun = time.process_time()
         untried = [*answer.untried]
         for fresh in answer.fresh:
-            if not fresh.awkward:
+            if not fresh.awkward or (fresh.awkward == WIDE and self._are_places(fresh, placed)):
                 continue
             if time.process_time() > begun + _AWKWARD_SECONDS:
                 untried.append(fresh.awkward)
@@ -411,6 +416,16 @@ class Outputs:
         if untried:
             text = f"not tried, as inputs are large: {', '.join(dict.fromkeys(untried))} values"
             self._add("not-tried", "note", text, "judge smaller inputs", case=given.case.label)
+
+    def _are_places(self, fresh: Fresh, placed: bool) -> bool:
+        """Whether integers beside floats may say where kernels go: lengths, offsets, labels.
+
+        Beside integers alone, the reference has refused those that are positions.
+        """
+        tensors = (*fresh.expected.own, *(asdict(each) for each in fresh.case.tensors))
+        if all(str(each["dtype"]) not in EPSILON for each in tensors):
+            return False
+        return placed or any(map(places_are_loaded, self._modules.values()))
 
     def _only_placed(self, answer: Answer, case: Case) -> bool:
         """Whether what the host made of integers says where kernels go, and not what they store.

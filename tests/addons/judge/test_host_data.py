@@ -4,7 +4,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from kvtrace.addons.judge.host_data import HostData, made_of
+from kvtrace.addons.judge.host_data import HostData, made_of, places_are_loaded
 from kvtrace.ir.parser import parse
 from tests.support.compile_ttir import compile_generic
 
@@ -130,3 +130,15 @@ def test_a_move_that_looks_constants_up_is_a_value():
     step = {"moved": {"storage": RESULT}, "sources": [{"storage": TABLE}], "contents": {"1001": {}}}
     assert RESULT in made_of(picked, [step], {}, {FLOATS})
     assert RESULT not in made_of(picked, [{**step, "sources": [{"storage": FLOATS}]}], {}, {FLOATS})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "answer"),
+    [
+        (look_up, True), (gathered, True), (scattered, True), (ones_scattered, True),
+        (compared, False), (chosen_of_constants, False),
+    ],
+)  # fmt: skip
+def test_it_is_seen_where_loaded_integers_are_places(kernel, answer):
+    pointers = {"x": "*fp32", "at": "*i32", "table": "*fp32", "out": "*fp32"}
+    assert places_are_loaded(parse(compile_generic(kernel, pointers))) == answer

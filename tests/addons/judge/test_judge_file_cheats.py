@@ -17,7 +17,7 @@ PAIRS = pairs()
 #: Judged at every change: one for each way in which the verdict is found.
 TELLING = (
     "norm_as_scalar", "sorted_after", "transposed_before", "weights_of_integers",
-    "right_where_it_is_judged",
+    "right_where_it_is_judged", "negative_integers",
 )  # fmt: skip
 EACH = usually(len(PAIRS), thorough=1)
 NAMES = sorted({*TELLING, *list(PAIRS)[::EACH]})
