@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.addons.judge import behavior
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.kernel_check import Figures, figures_of
 from kvtrace.addons.judge.launches import heard_in, launches_in
@@ -66,19 +67,8 @@ def _behaviour(
     log: Mapping[int, Sequence[Mapping[str, Any]]], events: Sequence[Mapping[str, Any]]
 ) -> Iterator[Problem]:
     """Tell what the candidate did besides computing, as far as it was seen."""
-    words = {
-        "writes": "changes files outside of its folder",
-        "processes": "starts or signals processes",
-        "network": "uses the network",
-        "reaches": "reaches for objects of the process that calls it",
-    }
-    seen: dict[str, list[str]] = {}
-    for event in events:
-        seen.setdefault(str(event["kind"]), []).append(str(event.get("what")))
-    for kind, what in seen.items():
-        first = ", ".join(dict.fromkeys(what[:3]))
-        text = f"the candidate {words.get(kind, kind)}, or tries to: {first}"
-        yield Problem(kind, "error", text, "a kernel's file has no need to; leave it out")
+    for kind, text in behavior.told(events):
+        yield Problem(kind, "error", text, behavior.HINT)
     patched = [str(e["patched"]) for entries in log.values() for e in entries if "patched" in e]
     if patched:
         text = f"the candidate replaces functions of others: {', '.join(patched[:5])}"

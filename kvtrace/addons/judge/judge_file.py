@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.addons.judge import behavior
 from kvtrace.addons.judge.beside import Beside, beside
 from kvtrace.addons.judge.confining import EVENTS_FILE, Ended, run_confined
 from kvtrace.addons.judge.request import (
@@ -45,7 +46,8 @@ from kvtrace.text import amount, duration, plural, size
 SCHEMA: Final = "1.2"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
 #: Bytes of a line of the log within which it says that the candidate failed.
-_FAILED_WITHIN: Final = 40
+_NAMED_WITHIN: Final = 40
+_MOST_SEEN: Final = 1_000
 _FOUND: Final = ("problems", "cases", "figures", "generic")
 _WALLS: Final = ("network", "writes", "processes")
 _ORDER: Final = ("error", "unjudged", "warning", "note")
@@ -158,9 +160,9 @@ class _Run:
             problems += looks
             if not (child / EVENTS_FILE).exists():
                 return problems, {}
-            failed = _failed(child / EVENTS_FILE)
-            if failed is not None:
-                return [*problems, failed], {}
+            failed = list(_failed(child / EVENTS_FILE))
+            if failed:
+                return [*problems, *failed], {}
             return self._examined(running, problems)
 
     def _examined(
@@ -194,18 +196,43 @@ class _Run:
         return problems, found
 
 
-def _failed(events: Path) -> dict[str, Any] | None:
-    """Return the problem of a candidate that cannot be imported, or fails on the given inputs."""
+def _failed(events: Path) -> Iterator[dict[str, Any]]:
+    """Give the problems of a candidate that cannot be imported, or fails on the given inputs.
+
+    What else it was seen to do comes with it: it may have failed since it was refused.
+
+    Raises:
+        CannotJudge: the log is not as it should be.
+
+    """
+    failed: list[Mapping[str, Any]] = []
+    seen: list[Mapping[str, Any]] = []
     with events.open("rb") as lines:
         for line in lines:
-            if b'"failed"' in line[:_FAILED_WITHIN]:
-                told = json.loads(line)
-                return {
-                    "rule": "raises", "severity": "error", "message": str(told["failed"]),
-                    "hint": "", "case": None, "kernel": None, "file": told.get("file"),
-                    "line": told.get("line"), "column": None,
-                }  # fmt: skip
-    return None
+            begin = line[:_NAMED_WITHIN]
+            if b'"failed"' in begin or b'"kind"' in begin:
+                try:
+                    entry = json.loads(line)
+                except ValueError as error:
+                    raise CannotJudge("the log of launches was tampered with") from error
+                if "kind" not in entry:
+                    failed.append(entry)
+                elif len(seen) < _MOST_SEEN:
+                    seen.append(entry)
+    if not failed:
+        return
+    for kind, text in behavior.told(seen):
+        yield _problem(kind, text, behavior.HINT)
+    yield _problem("raises", str(failed[0]["failed"])) | {
+        "file": failed[0].get("file"), "line": failed[0].get("line"),
+    }  # fmt: skip
+
+
+def _problem(rule: str, message: str, hint: str = "") -> dict[str, Any]:
+    return {
+        "rule": rule, "severity": "error", "message": message, "hint": hint, "case": None,
+        "kernel": None, "file": None, "line": None, "column": None,
+    }  # fmt: skip
 
 
 def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
