@@ -83,7 +83,7 @@ def test_its_own_temporary_folders_are_no_writes(tmp_path):
         "with tempfile.TemporaryDirectory() as folder: os.makedirs(folder + '/inner/inner')",
         "if 'outside' not in globals(): globals()['outside'] = os.open('/usr', os.O_RDONLY)",
     ]
-    assert judged(tmp_path, lines) == {}
+    assert judged(tmp_path, lines).keys() == {"surroundings"}  # for its name says where it is
     lines.append("with contextlib.suppress(OSError): os.mkdir('made', dir_fd=outside)")
     assert "/usr/made" in judged(tmp_path, lines)["writes"]
 
