@@ -1,4 +1,4 @@
-"""What a candidate was seen to do besides computing, in words."""
+"""What a candidate was seen to do besides computing, as text."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
