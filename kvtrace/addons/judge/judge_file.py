@@ -228,9 +228,9 @@ def _failed(events: Path) -> Iterator[dict[str, Any]]:
     }  # fmt: skip
 
 
-def _problem(rule: str, message: str, hint: str = "") -> dict[str, Any]:
+def _problem(rule: str, message: str, hint: str = "", severity: str = "error") -> dict[str, Any]:
     return {
-        "rule": rule, "severity": "error", "message": message, "hint": hint, "case": None,
+        "rule": rule, "severity": severity, "message": message, "hint": hint, "case": None,
         "kernel": None, "file": None, "line": None, "column": None,
     }  # fmt: skip
 
@@ -269,13 +269,11 @@ def _looks(text: FileText, entry: str) -> Iterator[dict[str, Any]]:
                 listed = (each for reads in other.reads.values() for each in reads)
                 found |= {f"{path.name}: {each}": None for each in listed}
     if found:
-        yield {
-            "rule": "surroundings", "severity": "unjudged",
-            "message": f"the candidate reads more than its inputs ({', '.join([*found][:3])}), so "
-            "it may do otherwise elsewhere, or later",
-            "hint": "leave it out, or move what is for measuring into a separate file",
-            "case": None, "kernel": None, "file": None, "line": None, "column": None,
-        }  # fmt: skip
+        what = f"the candidate reads more than its inputs ({', '.join([*found][:3])})"
+        yield _problem(
+            "surroundings", f"{what}, so it may do otherwise elsewhere, or later",
+            "leave it out, or move what is for measuring into a separate file", "unjudged",
+        )  # fmt: skip
 
 
 def _examine(request: Request, text: FileText, folders: Folders, folder: Path) -> None:
@@ -295,10 +293,7 @@ def _unjudged(
     last = ended.last_line
     told = f"{message}: {last}" if last and ended.how != "late" and not ended.reason else message
     told = last.removeprefix(own) if last.startswith(own) else told
-    return {
-        "rule": rule, "severity": severity, "message": told, "hint": hint, "case": None,
-        "kernel": None, "file": None, "line": None, "column": None,
-    }  # fmt: skip
+    return _problem(rule, told, hint, severity)
 
 
 def _object(
