@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.judge import behavior
+from kvtrace.addons.judge.calling import read_answered
 from kvtrace.addons.judge.confining import EVENTS_FILE
+from kvtrace.addons.judge.inputs import read_cases
 from kvtrace.addons.judge.kernel_check import Figures, figures_of
 from kvtrace.addons.judge.launches import heard_in, launches_in
-from kvtrace.addons.judge.outputs import Examined, Problem, examined_in
+from kvtrace.addons.judge.outputs import Examined, Problem, beyond_given, examined_in
+from kvtrace.addons.judge.reference import BEYOND
 from kvtrace.addons.judge.request import CannotJudge, Folders, Request
 from kvtrace.addons.judge.shared_memory import too_large
 from kvtrace.analysis.conditions import kernel_conditions, sizes_of
@@ -58,7 +61,7 @@ def _examine(
     for kernel, text in too_large(trace, tuned=tuned):
         hint = "take smaller blocks, or fewer stages"
         found.problems.append(Problem("shared-memory", "error", text, hint, kernel=kernel))
-    _rules(trace, found)
+    _rules(trace, log, folders, found)
     _all_sizes(trace, request.at or largest, found)
     _figures(trace, request.device, found)
 
@@ -101,24 +104,60 @@ def _check_kernels(
             )
 
 
-def _rules(trace: OpenedTrace, found: Examined) -> None:
+def _beyond_given(
+    trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders
+) -> Mapping[str, str]:
+    """Return the findings of which all launches are of cases that the given inputs do not ask for.
+
+    A launch is of the case of its place in the log; where log and trace have different numbers of
+    launches, no finding is.
+
+    Returns:
+        The label of a case, by the finding's id.
+
+    """
+    cases, order = read_cases(folders.inputs), read_answered(folders.answered).order
+    case_of = {call: cases[number] for call, number in enumerate(order)}
+    made = [case_of.get(call) for call, each in log.items() for _ in launches_in(each)]
+    selection = trace.selection
+    launches = selection.trace.table("launches", selection.runs).sort_by("seq")
+    if launches.num_rows != len(made):
+        return {}
+    cases_of = list(zip(launches["call_id"].to_pylist(), made, strict=True))
+    asked = {call for call, case in cases_of if case is None or case.kind != BEYOND}
+    beyond = {call: case.label for call, case in cases_of if case and call not in asked}
+    rows = selection.trace.table("findings", selection.runs).to_pylist()
+    of_asked = {row["finding_id"] for row in rows if row["call_id"] not in beyond}
+    return {
+        row["finding_id"]: beyond[row["call_id"]]
+        for row in rows
+        if row["finding_id"] not in of_asked
+    }
+
+
+def _rules(
+    trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders,
+    found: Examined,
+) -> None:  # fmt: skip
     """Judge all accesses by the default rules."""
     told = trace.sanitize("default").data
+    beyond = _beyond_given(trace, log, folders)
     found.rules = dict(told.total)
     seen: set[tuple[str, str, str | None, int | None, int | None]] = set()
-    for each in told.listed:
+    for each in sorted(told.listed, key=lambda finding: finding.finding_id in beyond):
         key = (each.rule, each.verdict, each.file, each.line, each.column)
         if each.suppressed or each.verdict == "proven" or key in seen or len(seen) > _MOST:
             continue
         seen.add(key)  # one call shows it
         unknown = each.verdict == "unknown"
-        found.problems.append(
-            Problem(
-                each.rule, "note" if unknown else _SEVERITY.get(each.rule, each.severity),
-                (each.reason if unknown else each.message) or each.rule,
-                each.hint or "", each.invocation, each.kernel, each.file, each.line, each.column,
-            )
+        problem = Problem(
+            each.rule, "note" if unknown else _SEVERITY.get(each.rule, each.severity),
+            (each.reason if unknown else each.message) or each.rule,
+            each.hint or "", each.invocation, each.kernel, each.file, each.line, each.column,
         )  # fmt: skip
+        if problem.severity == "error" and each.finding_id in beyond:
+            problem = beyond_given(problem, beyond[each.finding_id])
+        found.problems.append(problem)
 
 
 def _all_sizes(trace: OpenedTrace, at: str | None, found: Examined) -> None:

@@ -177,7 +177,8 @@ class _Run:
         ruled = run_confined(
             partial(_examine, request, self._text, folders, scratch / "examiner"),
             scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
-            reads=[folders.inputs, folders.child], unconfined=request.unconfined,
+            reads=[each for each in (folders.inputs, folders.child, folders.answered)
+                   if each.exists()], unconfined=request.unconfined,
         )  # fmt: skip
         done: Examination = running.answer()
         self.times |= {**done.seconds, "examiner": ruled.seconds}

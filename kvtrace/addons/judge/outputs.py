@@ -52,6 +52,7 @@ _AWKWARD_SECONDS: Final = 3.0
 AWKWARD_VALUES: Final = "awkward"
 #: Kinds of cases: the plainest first.
 _PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
+BEYOND_GIVEN: Final = "beyond-given"
 _DECIDING: Final = ("error", "unjudged")
 #: Programs along the second and the third axis of a grid, at most, on CUDA devices.
 _MOST_PROGRAMS: Final = 65_535
@@ -84,6 +85,20 @@ class Examined:
     figures: list[dict[str, Any]] = field(default_factory=list)
     generic: list[dict[str, Any]] = field(default_factory=list)
     rules: dict[str, int] = field(default_factory=dict)
+
+
+def beyond_given(problem: Problem, case: str) -> Problem:
+    """Return what a problem is that only a case shows which the given inputs do not ask for."""
+    return replace(
+        problem,
+        rule=BEYOND_GIVEN,
+        severity="unjudged",
+        message=f"wrong for inputs that the given ones do not ask for, as {case}: "
+        f"{problem.message}",
+        hint="follow the inputs, raise an error for those that it is not for, or name equal "
+        "extents in annotations of the reference",
+        case=case,
+    )
 
 
 @contextmanager
@@ -232,15 +247,8 @@ class Outputs:
         found = [e for e in self._found.problems[len(before) :] if e.severity in _DECIDING]
         self._found.problems[:] = before
         self._told, self._failed = told, failed
-        if found:
-            first = found[0]
-            self._add(
-                "beyond-given", "unjudged",
-                f"wrong for inputs that the given ones do not ask for, as {case.label}: "
-                f"{first.message}",
-                "follow the inputs, raise an error for those that it is not for, or name equal "
-                "extents in annotations of the reference", case=case.label,
-            )  # fmt: skip
+        if found and all(each.rule != BEYOND_GIVEN for each in before):
+            self._found.problems.append(beyond_given(found[0], case.label))
 
     def _case(self, case: Case, entries: Log, answer: Answer | None) -> None:
         record: dict[str, Any] = {"case": case.label, "kind": case.kind, "launches": 0}

@@ -144,7 +144,7 @@ def _broadcasts(case: Case, given: Case) -> bool:
     """
     pairs = [*zip(case.inputs_of_tensors, given.inputs_of_tensors, strict=True)]
     return (
-        case.kind == "sizes"
+        case.kind in ("sizes", BEYOND)
         and any(one.shape == other.shape for one, other in pairs)
         and any(1 in one.shape and 1 not in other.shape for one, other in pairs)
     )

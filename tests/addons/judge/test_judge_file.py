@@ -304,3 +304,18 @@ def test_the_process_that_judges_needs_no_torch(tmp_path):
     )
 
     assert (done.returncode, done.stdout) == (0, "wrong False\n"), done.stderr
+
+
+@pytest.mark.process
+def test_what_a_rule_finds_beyond_the_given_sizes_alone_is_no_error():
+    path = FOLDER / "files" / "joined_of_equal_lengths.py"
+    reference = Place(FOLDER / "references.py", "joined")
+    equal = Request(Place(path, "joined"), reference, ("x=f32[300], y=f32[300]",))
+    unequal = replace(equal, shapes=("x=f32[300], y=f32[200]",))
+
+    judgement = judge_file(equal)
+    assert rules_of(judgement, "error") == set()
+    told = [e for e in judgement.object["findings"] if e["rule"] == "beyond-given"]
+    assert any("past the end of y" in each["message"] and each["line"] for each in told)
+    assert judgement.verdict == "unjudged"
+    assert "out-of-bounds" in rules_of(judge_file(unequal), "error")
