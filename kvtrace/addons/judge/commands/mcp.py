@@ -175,8 +175,8 @@ class Tools:
 
     async def judge(
         self, kernel: str, reference: str | None = None, entry: str | None = None,
-        shapes: list[str] | None = None, at: str | None = None, target: str = "cuda:90",
-        device: str | None = None, trust_host: bool = False,
+        shapes: list[str] | None = None, trace: str | None = None, at: str | None = None,
+        target: str = "cuda:90", device: str | None = None, trust_host: bool = False,
     ) -> str:  # fmt: skip
         """Say whether a file's Triton kernel is right: verdict, findings, hints, figures.
 
@@ -186,6 +186,7 @@ class Tools:
             entry: The function that launches, where the file has several.
             shapes: Inputs, as "x=f32[1000, 64], eps=1e-6"; not needed where the reference or the
                 file has inputs() or annotations.
+            trace: Trace directory whose recorded launches give the inputs, instead of shapes.
             at: Sizes to judge by formulas alone, as "rows=70_000".
             target: What to compile for, as cuda:90.
             device: The device whose roofline to use, as "H100 PCIe".
@@ -195,7 +196,10 @@ class Tools:
         if reference:
             file, sign, name = reference.rpartition(":")
             reference = f"{self._roots.path(file or name)}{sign}{name if file else ''}"
-        options = {"--reference": reference, "--entry": entry, "--at": at, "--device": device}
+        options = {
+            "--reference": reference, "--entry": entry, "--at": at, "--device": device,
+            "--trace": self._roots.path(trace) if trace else None,
+        }  # fmt: skip
         words = [word for name, value in options.items() if value for word in (name, value)]
         words += [word for each in shapes or () for word in ("--shapes", each)]
         words += ["--target", target, *self._own, *(["--trust-host"] if trust_host else [])]

@@ -41,8 +41,9 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
     kernel = str(labelled("wrong")["add_no_mask"])
     reference = f"{FOLDER / 'references.py'}:add"
 
-    tools, (judged, counted) = asked(
+    tools, (judged, unlike, counted) = asked(
         ("judge", {"kernel": kernel, "reference": reference}),
+        ("judge", {"kernel": kernel, "trace": trace}),
         ("sql", {"trace": trace, "statement": "SELECT count(*) AS n FROM launches"}),
         serving=StdioServerParameters(
             command=sys.executable, args=["-m", "kvtrace", "mcp", "--root", "/", "--root", "."]
@@ -56,6 +57,8 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
     told = json.loads(judged.content[0].text)
     assert told["verdict"] == "wrong"
     assert told["findings"][0]["rule"] == "out-of-bounds"
+    assert unlike.is_error
+    assert f"no launch in {trace} fits add(x, y)" in unlike.content[0].text
     answer = json.loads(counted.content[0].text)
     assert (answer["columns"], answer["more"]) == (["n"], False)
     assert answer["rows"][0]["n"] > 0
@@ -141,6 +144,7 @@ def test_only_what_lies_below_a_root_is_opened(trace, tmp_path):
         *(("sql", {"trace": each, "statement": "SELECT 1"}) for each in paths),
         ("judge", {"kernel": str(inside / "kernel.py")}),
         ("judge", {"kernel": str(inside), "reference": f"{trace}/x.py:f"}),
+        ("judge", {"kernel": str(inside), "trace": trace}),
         ("diff", {"before": str(inside), "after": trace}),
         serving=server([str(inside)]),
     )
