@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -222,12 +222,9 @@ def _around_blocks(
 ) -> Iterator[dict[int, int]]:
     """Give what else lies beside a block's size, as long as tensors stay small."""
     ends = dict.fromkeys((*extents[-1:], *extents[:1]))
-    sizes = [size for block in blocks[-_MOST_BLOCKS:] for size in (block - 1, block + 1)]
-    for new in (
-        *blocks[-1:],
-        *sizes,
-        *(size for each in blocks[:1] for size in (each - 1, each + 1)),
-    ):
+    beside = [*blocks[-_MOST_BLOCKS:], *blocks[:1]]
+    sizes = [size for block in beside for size in (block - 1, block + 1)]
+    for new in dict.fromkeys((*blocks[-1:], *sizes)):
         for old in ends:
             if _largest(inputs, {old: new}) <= _MANY:
                 yield {old: new}
@@ -322,6 +319,24 @@ def other_fractions(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input,
             changed = replace(each, value=1.0 + each.value)
             label = f"{each.name}={changed.value:g}"
             yield label, (*inputs[:number], changed, *inputs[number + 1 :])
+
+
+def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
+    """Give inputs with two neighboring fractions exchanged, as limits in the wrong order are."""
+    floats = [
+        number
+        for number, each in enumerate(inputs)
+        if isinstance(each, ScalarInput) and type(each.value) is float
+    ]
+    for one, other in pairwise(floats):
+        first, second = inputs[one], inputs[other]
+        assert isinstance(first, ScalarInput)
+        assert isinstance(second, ScalarInput)
+        if first.value != second.value:
+            changed = [*inputs]
+            changed[one] = replace(first, value=second.value)
+            changed[other] = replace(second, value=first.value)
+            yield f"{first.name}={second.value:g}, {second.name}={first.value:g}", tuple(changed)
 
 
 def _largest(inputs: Sequence[Input], change: Mapping[int, int]) -> int:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ from kvtrace.addons.judge.inputs import (
     annotated,
     as_views,
     drawn,
+    exchanged_numbers,
     other_fractions,
     other_sizes,
     other_whole_numbers,
@@ -464,7 +466,8 @@ class _Maker:
             found.append(self._other(small, f"{small.label}, {OTHER_VALUES}", floats=True))
         for inputs in () if self._named_extents else unequal_extents(plain, fixed):
             found.append(self._like(base, inputs, f"unequal: {_label(inputs)}", BEYOND))
-        for label, inputs in (*other_whole_numbers(base.inputs), *other_fractions(base.inputs)):
+        numbers_changed = (other_whole_numbers, other_fractions, exchanged_numbers)
+        for label, inputs in chain.from_iterable(each(base.inputs) for each in numbers_changed):
             found.append(Case(label, BEYOND, inputs, base.weights))
         return found
 

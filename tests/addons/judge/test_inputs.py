@@ -6,6 +6,7 @@ from kvtrace.addons.judge.inputs import (
     Case,
     as_views,
     drawn,
+    exchanged_numbers,
     other_fractions,
     other_sizes,
     other_whole_numbers,
@@ -100,3 +101,8 @@ def test_bytes_have_all_values():
     tensor = whole_tensor("x", "int8", (2000,))
     values = drawn(tensor, np.random.default_rng(0), {"x.0": 5})
     assert (values.min(), values.max()) == (-128, 127)
+
+
+def test_neighboring_fractions_are_exchanged():
+    inputs = parsed_shapes("x=f32[9], low=-0.5, n=3, high=1.5, other=1.5", [])
+    assert [label for label, _ in exchanged_numbers(inputs)] == ["low=1.5, high=-0.5"]
