@@ -297,16 +297,19 @@ for pid in (os.getppid(), 1):
         pass
 """,
     "stops by a descriptor of its parent": """
-fd = os.pidfd_open(os.getppid() or 1)
+fd = os.pidfd_open(os.getppid())  # 0, which no process has, where the parent is not to be seen
 signal.pidfd_send_signal(fd, signal.SIGSTOP)
 return TOKEN + ' sent'
 """,
     "sees others": """
+import ctypes
+libc = ctypes.CDLL(None)
 seen = []
-for pid in range(1, 40_000):
+for pid in range(1, 4_000):
     try:
         os.kill(pid, 0)
-        seen.append(pid)
+        if libc.tgkill(os.getpid(), pid, 0):  # else it is one of its own threads
+            seen.append(pid)
     except PermissionError:
         seen.append(pid)
     except OSError:
