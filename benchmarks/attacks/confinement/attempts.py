@@ -308,7 +308,7 @@ seen = []
 for pid in range(1, 4_000):
     try:
         os.kill(pid, 0)
-        if libc.tgkill(os.getpid(), pid, 0):  # else it is one of its own threads
+        if libc.tgkill(os.getpid(), pid, 0):  # else it is a thread of this process
             seen.append(pid)
     except PermissionError:
         seen.append(pid)
