@@ -305,7 +305,7 @@ return TOKEN + ' sent'
 import ctypes
 libc = ctypes.CDLL(None)
 seen = []
-for pid in range(1, 4_000):
+for pid in range(1, 40_000):
     try:
         os.kill(pid, 0)
         if libc.tgkill(os.getpid(), pid, 0):  # else it is a thread of this process
@@ -314,7 +314,8 @@ for pid in range(1, 4_000):
         seen.append(pid)
     except OSError:
         pass
-return TOKEN + str(seen) if set(seen) - {os.getpid(), 1} else None
+others = set(seen) - {os.getpid(), 1}  # one look in all calls: it takes a while
+return TOKEN + str(seen) if others else 'refused: no other process is seen'
 """,
     "ignores signals, and never ends": """
 for number in range(1, 65):
