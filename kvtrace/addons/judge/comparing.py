@@ -115,7 +115,7 @@ def compared(
         allowed = np.where(finite, allowed, 0.0)
         same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == mine)
         same |= np.isnan(value) & np.isnan(mine)
-        # where the reference itself overflows, infinity and NaN say the same
+        # the reference overflows in its own types: infinity and NaN are equally right
         same |= finite & ~np.isfinite(mine) & ~np.isfinite(value)
         difference = np.where(same, 0.0, np.abs(value - truth))
         other_meaning = 0

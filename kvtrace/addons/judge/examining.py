@@ -14,11 +14,10 @@ from typing import Any, Final
 from kvtrace.addons.judge import behavior
 from kvtrace.addons.judge.calling import read_answered
 from kvtrace.addons.judge.confining import EVENTS_FILE
-from kvtrace.addons.judge.inputs import read_cases
+from kvtrace.addons.judge.inputs import BEYOND, read_cases
 from kvtrace.addons.judge.kernel_check import Figures, figures_of
 from kvtrace.addons.judge.launches import heard_in, launches_in
-from kvtrace.addons.judge.outputs import Examined, Problem, beyond_given, examined_in
-from kvtrace.addons.judge.reference import BEYOND
+from kvtrace.addons.judge.problems import Examined, Problem, beyond_given, examined_in
 from kvtrace.addons.judge.request import CannotJudge, Folders, Request
 from kvtrace.addons.judge.shared_memory import too_large
 from kvtrace.analysis.conditions import kernel_conditions, sizes_of
@@ -104,29 +103,32 @@ def _check_kernels(
             )
 
 
-def _beyond_given(
+def _findings_beyond_given(
     trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders
 ) -> Mapping[str, str]:
-    """Return the findings of which all launches are of cases that the given inputs do not ask for.
+    """Map findings that only launches of cases beyond the given inputs show to such a case's label.
 
-    A launch is of the case of its place in the log; where log and trace have different numbers of
-    launches, no finding is.
+    The launches of trace and log are matched by their order; nothing is mapped where their numbers
+    differ.
 
     Returns:
-        The label of a case, by the finding's id.
+        Labels of cases by the ids of findings.
 
     """
     cases, order = read_cases(folders.inputs), read_answered(folders.answered).order
-    case_of = {call: cases[number] for call, number in enumerate(order)}
-    made = [case_of.get(call) for call, each in log.items() for _ in launches_in(each)]
+    case_of_call = {call: cases[number] for call, number in enumerate(order)}
+    case_of_launch = [
+        case_of_call.get(call) for call, entries in log.items() for _ in launches_in(entries)
+    ]
     selection = trace.selection
     launches = selection.trace.table("launches", selection.runs).sort_by("seq")
-    if launches.num_rows != len(made):
+    if launches.num_rows != len(case_of_launch):
         return {}
-    cases_of = list(zip(launches["call_id"].to_pylist(), made, strict=True))
-    asked = {call for call, case in cases_of if case is None or case.kind != BEYOND}
-    beyond = {call: case.label for call, case in cases_of if case and call not in asked}
-    rows = selection.trace.table("findings", selection.runs).to_pylist()
+    pairs = list(zip(launches["call_id"].to_pylist(), case_of_launch, strict=True))
+    asked = {call_id for call_id, case in pairs if case is None or case.kind != BEYOND}
+    beyond = {call_id: case.label for call_id, case in pairs if case and call_id not in asked}
+    findings = selection.trace.table("findings", selection.runs)
+    rows = findings.select(["finding_id", "call_id"]).to_pylist()
     of_asked = {row["finding_id"] for row in rows if row["call_id"] not in beyond}
     return {
         row["finding_id"]: beyond[row["call_id"]]
@@ -141,7 +143,7 @@ def _rules(
 ) -> None:  # fmt: skip
     """Judge all accesses by the default rules."""
     told = trace.sanitize("default").data
-    beyond = _beyond_given(trace, log, folders)
+    beyond = _findings_beyond_given(trace, log, folders)
     found.rules = dict(told.total)
     seen: set[tuple[str, str, str | None, int | None, int | None]] = set()
     for each in sorted(told.listed, key=lambda finding: finding.finding_id in beyond):

@@ -27,6 +27,8 @@ DTYPES: Final = {
     "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "fp64": "float64", "fp32": "float32",
     "fp16": "float16", "bool": "bool",
 }  # fmt: skip
+#: The kind of cases that the given inputs do not ask for.
+BEYOND: Final = "beyond"
 #: Sizes that names in annotations represent, in order of their appearance.
 _NAMED: Final = (197, 130, 67, 29)
 _TENSOR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?(\w+)\s*\[([^\]]*)\]\s*")
@@ -322,7 +324,7 @@ def other_fractions(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input,
 
 
 def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Give inputs with two neighboring fractions exchanged, as limits in the wrong order are."""
+    """Yield inputs with two neighboring float scalars swapped, such as the limits of a clamp."""
     floats = [
         number
         for number, each in enumerate(inputs)

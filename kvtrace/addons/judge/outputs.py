@@ -7,11 +7,9 @@ the candidate's process had was computed by its host, and not by its kernels.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +22,7 @@ from kvtrace.addons.judge.comparing import EPSILON, unlike
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.fresh import SPECIAL, TYING, WIDE
 from kvtrace.addons.judge.host_data import differing, made_of, places_are_loaded
-from kvtrace.addons.judge.inputs import Case, read_cases
+from kvtrace.addons.judge.inputs import BEYOND, Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
 from kvtrace.addons.judge.outcomes import (
     Outcome,
@@ -37,11 +35,17 @@ from kvtrace.addons.judge.outcomes import (
     result_of,
     solved_by,
 )
-from kvtrace.addons.judge.reference import BEYOND, OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
-from kvtrace.addons.judge.request import EXAMINED, Folders, Request
+from kvtrace.addons.judge.problems import (
+    BEYOND_GIVEN,
+    Examined,
+    Problem,
+    beyond_given,
+    examined_in,
+)
+from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
+from kvtrace.addons.judge.request import Folders, Request
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
-from kvtrace.schema.errors import KvtraceError
 
 Log = Sequence[Mapping[str, Any]]
 #: How plain a problem is, the plainest first: the kind of case, and the share of wrong elements.
@@ -52,64 +56,9 @@ _AWKWARD_SECONDS: Final = 3.0
 AWKWARD_VALUES: Final = "awkward"
 #: Kinds of cases: the plainest first.
 _PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
-BEYOND_GIVEN: Final = "beyond-given"
 _DECIDING: Final = ("error", "unjudged")
 #: Programs along the second and the third axis of a grid, at most, on CUDA devices.
 _MOST_PROGRAMS: Final = 65_535
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that is wrong, or cannot be decided, with where and what to do.
-
-    `severity`: error (the candidate is wrong), warning, note, or unjudged (no verdict is possible).
-    """
-
-    rule: str
-    severity: str
-    message: str
-    hint: str = ""
-    case: str | None = None
-    kernel: str | None = None
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-
-
-@dataclass
-class Examined:
-    """All that the examiner found."""
-
-    problems: list[Problem] = field(default_factory=list)
-    cases: list[dict[str, Any]] = field(default_factory=list)
-    figures: list[dict[str, Any]] = field(default_factory=list)
-    generic: list[dict[str, Any]] = field(default_factory=list)
-    rules: dict[str, int] = field(default_factory=dict)
-
-
-def beyond_given(problem: Problem, case: str) -> Problem:
-    """Return what a problem is that only a case shows which the given inputs do not ask for."""
-    return replace(
-        problem,
-        rule=BEYOND_GIVEN,
-        severity="unjudged",
-        message=f"wrong for inputs that the given ones do not ask for, as {case}: "
-        f"{problem.message}",
-        hint="follow the inputs, raise an error for those that it is not for, or name equal "
-        "extents in annotations of the reference",
-        case=case,
-    )
-
-
-@contextmanager
-def examined_in(folder: Path) -> Iterator[Examined]:
-    """Give what findings are put into, and leave it in a folder, as JSON."""
-    found = Examined()
-    try:
-        yield found
-    except KvtraceError as error:
-        found.problems.append(Problem("cannot-judge", "unjudged", str(error)))
-    (folder / EXAMINED).write_text(json.dumps(asdict(found)), encoding="utf-8")
 
 
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:

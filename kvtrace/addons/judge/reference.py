@@ -29,6 +29,7 @@ from kvtrace.addons.judge.fresh import (
 )
 from kvtrace.addons.judge.grants import Numbers, Unmeasured, as_numbers, grants_of
 from kvtrace.addons.judge.inputs import (
+    BEYOND,
     FEW,
     Case,
     Input,
@@ -54,8 +55,6 @@ from kvtrace.evaluate.shadows.deviation.roundings import unit_of
 
 #: What a model of the reference is made with.
 INITIAL: Final = "initial.json"
-#: The kind of cases that the given inputs do not ask for.
-BEYOND: Final = "beyond"
 #: Labels of the cases that differ from the given one in integers and booleans, and in floats.
 OTHER_INTEGERS: Final = "other integers"
 OTHER_VALUES: Final = "other values"

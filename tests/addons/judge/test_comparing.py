@@ -1,4 +1,4 @@
-"""Results beside the reference's, element by element."""
+"""`compared`: a candidate's elements are wrong or right beside the reference's."""
 
 import numpy as np
 

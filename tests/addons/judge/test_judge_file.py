@@ -307,7 +307,7 @@ def test_the_process_that_judges_needs_no_torch(tmp_path):
 
 
 @pytest.mark.process
-def test_what_a_rule_finds_beyond_the_given_sizes_alone_is_no_error():
+def test_an_out_of_bounds_load_at_sizes_beyond_the_given_ones_is_unjudged():
     path = FOLDER / "files" / "joined_of_equal_lengths.py"
     reference = Place(FOLDER / "references.py", "joined")
     equal = Request(Place(path, "joined"), reference, ("x=f32[300], y=f32[300]",))
@@ -315,7 +315,7 @@ def test_what_a_rule_finds_beyond_the_given_sizes_alone_is_no_error():
 
     judgement = judge_file(equal)
     assert rules_of(judgement, "error") == set()
-    told = [e for e in judgement.object["findings"] if e["rule"] == "beyond-given"]
-    assert any("past the end of y" in each["message"] and each["line"] for each in told)
+    beyond = [e for e in judgement.object["findings"] if e["rule"] == "beyond-given"]
+    assert any("past the end of y" in each["message"] and each["line"] for each in beyond)
     assert judgement.verdict == "unjudged"
     assert "out-of-bounds" in rules_of(judge_file(unequal), "error")

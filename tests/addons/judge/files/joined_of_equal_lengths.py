@@ -1,4 +1,4 @@
-"""Joins two vectors of equal lengths; of a shorter second one it reads what lies behind it."""
+"""A kernel that joins two vectors of one length; it reads past the end of a shorter second one."""
 
 import torch
 import triton
