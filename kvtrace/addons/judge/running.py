@@ -42,7 +42,7 @@ _LIBRARIES: Final = (
     "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",
     "kvtrace.backends.triton.evaluating_launcher", "kvtrace.backends.triton.free_driver",
     "kvtrace.backends.triton.autotune_free", "kvtrace.backends.triton.absent_gpu.device",
-    "kvtrace.backends.triton.interpreter", "kvtrace.capture.launch_rows",
+    "kvtrace.capture.launch_rows",
 )  # fmt: skip
 
 
