@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.tolerance_mutants import Mutant
 from kvtrace.addons.tolerance.deriving import derive
-from kvtrace.addons.tolerance.launches import Launched, seen
+from kvtrace.addons.tolerance.launched import Launched, seen
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import Referred
 from kvtrace.evaluate.order import written_storages

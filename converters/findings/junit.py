@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from xml.etree import ElementTree
 
+from kvtrace.converters.findings.findings_text import Printer
 from kvtrace.converters.findings.model import UNUSED_IGNORE, Finding, Findings
-from kvtrace.converters.findings.text import Printer
 from kvtrace.text import plural
 
 #: What XML 1.0 cannot hold, however it is escaped.

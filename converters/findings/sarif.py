@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from kvtrace.converters.findings.causes import lines_behind
+from kvtrace.converters.findings.findings_text import witness
 from kvtrace.converters.findings.model import (
     SEVERITIES,
     UNUSED_IGNORE,
@@ -23,7 +24,6 @@ from kvtrace.converters.findings.model import (
     StackFrame,
     grouped,
 )
-from kvtrace.converters.findings.text import witness
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT: Final = "SRCROOT"

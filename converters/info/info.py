@@ -1,7 +1,7 @@
 """What a trace holds, at a glance: runs, kernels, launches, what was lost, what kvtrace had to say.
 
 `read_overview` makes plain data from the tables; `info_text` prints it. What runs hold is counted
-with pyarrow alone; `kernels.py` has what kernels and devices took, which needs DuckDB.
+with pyarrow alone; `kernel_overviews.py` has what kernels and devices took, which needs DuckDB.
 """
 
 from collections.abc import Sequence
@@ -166,7 +166,7 @@ def read_overview(
         since=since,
     )
     try:
-        from kvtrace.converters.info.kernels import with_kernels
+        from kvtrace.converters.info.kernel_overviews import with_kernels
 
         found = with_kernels(overview, trace, runs, part)
     except ModuleNotFoundError as problem:

@@ -18,7 +18,7 @@ from kvtrace.figures.times import Times, figures_of_calls
 from kvtrace.schema.contents import with_values
 
 if TYPE_CHECKING:
-    from kvtrace.converters.report.kernels import KernelRows
+    from kvtrace.converters.report.merged_kernels import KernelRows
     from kvtrace.schema.trace import Run, Trace
 
 __all__ = ["CallRows", "Replayed"]

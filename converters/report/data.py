@@ -18,8 +18,8 @@ from kvtrace.converters.report.findings import (
     finding_counts,
     place_findings,
 )
-from kvtrace.converters.report.kernels import KernelRows, kernels_of
-from kvtrace.converters.report.launches import Timeline
+from kvtrace.converters.report.launch_columns import Timeline
+from kvtrace.converters.report.merged_kernels import KernelRows, kernels_of
 from kvtrace.converters.report.model import (
     MEASURED,
     FurtherFigure,

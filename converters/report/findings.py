@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.findings.causes import by_cause
+from kvtrace.converters.findings.findings_text import calls_and_launches
 from kvtrace.converters.findings.model import Finding, Findings
-from kvtrace.converters.findings.text import calls_and_launches
 from kvtrace.converters.report.calls import CallRows
-from kvtrace.converters.report.kernels import KernelRows
+from kvtrace.converters.report.merged_kernels import KernelRows
 from kvtrace.converters.report.model import Cause, FindingCount, PlacedFinding
 from kvtrace.converters.report.slices import Integers
 

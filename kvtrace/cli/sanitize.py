@@ -144,7 +144,7 @@ def _print(
 ) -> None:  # fmt: skip
     from kvtrace import __version__
     from kvtrace.converters.findings import finding_objects, findings_text, sarif, without_proven
-    from kvtrace.converters.findings.text import findings_lines
+    from kvtrace.converters.findings.findings_text import findings_lines
     from kvtrace.text import terminal_width
 
     shown = findings if everything else without_proven(findings)

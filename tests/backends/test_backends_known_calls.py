@@ -14,7 +14,7 @@ import triton
 from triton.runtime.driver import driver as configuration
 
 import kvtrace
-from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS
+from kvtrace.backends.inductor.generated_kernels import STATIC_LAUNCHERS
 from kvtrace.capture import hot_choice
 from kvtrace.schema.contents import contents_of
 from kvtrace.schema.trace import open_trace

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from kvtrace.backends.compiled_kernels import handed_over
-from kvtrace.backends.compiled_kernels.kernels import Compilation
+from kvtrace.backends.compiled_kernels.kernel_records import Compilation
 from tests.capture.conftest import ROOT
 
 pytest.importorskip("torch")

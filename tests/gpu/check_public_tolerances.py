@@ -59,7 +59,7 @@ class Loading:
 def evaluating(folder: Path) -> Any:
     """Have launches run in the evaluator inside."""
     import kvtrace
-    from kvtrace.addons.tolerance.launches import TARGET
+    from kvtrace.addons.tolerance.launched import TARGET
 
     return kvtrace.capture(
         folder / "trace", target=TARGET, device="cpu", compile="ttir", tensors="none", source="off"

@@ -18,7 +18,7 @@ import kvtrace
 import kvtrace.testing
 from benchmarks.attacks.case import Answer, Case
 from kvtrace.addons.tolerance.closeness import NotClose
-from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.addons.tolerance.launched import NotDerived
 from kvtrace.evaluate.errors import Undecided
 
 DRAWS = 2

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final
 
 from kvtrace.converters.disassembly import disassembled, disassembler
-from kvtrace.converters.report.kernels import SASS
 from kvtrace.converters.report.locations import LineLinks, line_links, link_sass
+from kvtrace.converters.report.merged_kernels import SASS
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context

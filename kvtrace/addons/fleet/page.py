@@ -10,8 +10,8 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
+from kvtrace.addons.fleet.fleet_text import expected, headline, place_of, sampled, verdict
 from kvtrace.addons.fleet.model import Fleet, KernelTimes
-from kvtrace.addons.fleet.text import expected, headline, place_of, sampled, verdict
 from kvtrace.text import duration, printable
 
 _TEMPLATE: Final = Path(__file__).with_name("page.html")

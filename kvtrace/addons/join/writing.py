@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.addons.join.found import REASONS, Grade, Reason
+from kvtrace.addons.join.join_text import sentence
 from kvtrace.addons.join.joining import Joined
 from kvtrace.addons.join.sides import NONE
-from kvtrace.addons.join.text import sentence
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.runs import Run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.addons.tolerance.launched import NotDerived
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.evaluate import TensorArgument

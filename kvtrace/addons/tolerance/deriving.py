@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.tolerance.granting import with_grants
-from kvtrace.addons.tolerance.launches import Launched, NotDerived, name_of, parameters, run
+from kvtrace.addons.tolerance.launched import Launched, NotDerived, name_of, parameters, run
 from kvtrace.addons.tolerance.outputs import Tolerance, output_of
 from kvtrace.addons.tolerance.references import Referred, referred
 from kvtrace.evaluate import TensorArgument, evaluate

@@ -35,7 +35,7 @@ from kvtrace.evaluate.shadows.deviation.roundings import (
 from kvtrace.evaluate.shadows.radius.tt_dot import TF32_STEP
 
 if TYPE_CHECKING:
-    from kvtrace.addons.tolerance.launches import Launched
+    from kvtrace.addons.tolerance.launched import Launched
     from kvtrace.addons.tolerance.references import Referred
     from kvtrace.evaluate.shadows.deviation.exact_values import Numbers
     from kvtrace.evaluate.shadows.shadow_memory import Kept

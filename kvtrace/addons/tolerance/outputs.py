@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvtrace.addons.tolerance.launches import Launched, NotDerived
+from kvtrace.addons.tolerance.launched import Launched, NotDerived
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.shadows.deviation.exact_values import exact_values
 from kvtrace.evaluate.shadows.deviation.roundings import largest_of, meaning_radius

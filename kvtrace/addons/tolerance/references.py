@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.addons.tolerance.launched import NotDerived
 from kvtrace.evaluate.condition import (
     FLOATS,
     Condition,

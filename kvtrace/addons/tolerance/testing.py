@@ -7,7 +7,7 @@ from typing import Any
 
 from kvtrace.addons.tolerance.closeness import Bound, NotClose, assert_close
 from kvtrace.addons.tolerance.deriving import derive
-from kvtrace.addons.tolerance.launches import NotDerived, parameters, run
+from kvtrace.addons.tolerance.launched import NotDerived, parameters, run
 from kvtrace.addons.tolerance.outputs import Tolerance
 from kvtrace.addons.tolerance.references import referred
 from kvtrace.evaluate.shadows.deviation.deviations import CHANCE

@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.deriving import derive
-from kvtrace.addons.tolerance.launches import Launched, launched, recording
+from kvtrace.addons.tolerance.launched import Launched, launched, recording
 from kvtrace.addons.tolerance.outputs import Output
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.backends.replacements import Replacements

@@ -7,8 +7,8 @@ from typing import Final
 
 from kvtrace.analysis.shown import markup
 from kvtrace.converters.findings.causes import by_cause
+from kvtrace.converters.findings.findings_text import Printer, message_of
 from kvtrace.converters.findings.model import Finding, Findings
-from kvtrace.converters.findings.text import Printer, message_of
 from kvtrace.text import plural
 
 #: Characters of a source line that are shown.

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from kvtrace.backends.compiled_kernels.kernels import Compilation
+from kvtrace.backends.compiled_kernels.kernel_records import Compilation
 
 _FOLDER: Final = ".compilations"
 #: What Inductor's workers run, and how they learn whom they work for (torch 2.7 and newer).

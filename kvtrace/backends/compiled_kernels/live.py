@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.findings.causes import by_cause
+from kvtrace.converters.findings.findings_text import Printer
 from kvtrace.converters.findings.model import (
     CONTEXT,
     Finding,
@@ -27,7 +28,6 @@ from kvtrace.converters.findings.model import (
 )
 from kvtrace.converters.findings.reading import call_facts, finding_of, generation, suppressed_by
 from kvtrace.converters.findings.suppressions import Suppressions
-from kvtrace.converters.findings.text import Printer
 from kvtrace.forks import Lock
 from kvtrace.ir import source_stack
 from kvtrace.metrics.stacks import StackRows

@@ -1,7 +1,7 @@
 """Lines of the program that a kernel's code was generated from, as its comments say.
 
 Helion (seen in 1.5) writes above a statement that it generates which of the program's it is from:
-`# src[kernels.py:7]: out[tile] = x[tile] * 2`. Locations in such code become those of the program:
+`# src[file.py:7]: out[tile] = x[tile] * 2`. Locations in such code become those of the program:
 findings, figures and the report point at what was written. The comments have a file's name and no
 folder: it is that of a module that is imported, and has that text in that line.
 """

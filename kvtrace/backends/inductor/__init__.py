@@ -1,9 +1,9 @@
 """The Inductor backend: launches of the kernels that `torch.compile` generates.
 
-`launches.py` hooks Inductor's autotuner, `kernels.py` tells what it launches, `static_loads.py`
-times the loading by Inductor's launchers, `origins.py` tells what kernels were generated from. May
-import `compiled_kernels/`, which has what it shares with Triton's backend, and what that may; but
-not `triton/`.
+`launches.py` hooks Inductor's autotuner, `generated_kernels.py` tells what it launches,
+`static_loads.py` times the loading by Inductor's launchers, `origins.py` tells what kernels were
+generated from. May import `compiled_kernels/`, which has what it shares with Triton's backend, and
+what that may; but not `triton/`.
 """
 
 from functools import partial

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.backends.compiled_kernels import handed_over
 from kvtrace.backends.compiled_kernels.around import AroundLaunches, Variant, around_launches
 from kvtrace.backends.compiled_kernels.contents_to_copy import Watch, Watching
-from kvtrace.backends.compiled_kernels.kernels import Compilation, CompilationListener
+from kvtrace.backends.compiled_kernels.kernel_records import Compilation, CompilationListener
 from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
 from kvtrace.backends.cupti import device_timeline
-from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS, Launched, launched_with
+from kvtrace.backends.inductor.generated_kernels import STATIC_LAUNCHERS, Launched, launched_with
 from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import calling_module
 from kvtrace.backends.inductor.static_loads import time_static_loads

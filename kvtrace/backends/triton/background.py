@@ -82,7 +82,7 @@ class BackgroundCompiler:
         if self._refused:
             return
         # Not at the top: a compiling process does without.
-        from kvtrace.backends.compiled_kernels.kernels import target_of
+        from kvtrace.backends.compiled_kernels.kernel_records import target_of
 
         job = {
             "ttir": known.asm["ttir"],

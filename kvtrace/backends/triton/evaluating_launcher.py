@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kvtrace.backends.compiled_kernels.kernels import signature_of, target_of
+from kvtrace.backends.compiled_kernels.kernel_records import signature_of, target_of
 from kvtrace.backends.compiled_kernels.unevaluated import leave_out, why_unclaimed
 from kvtrace.backends.compiled_kernels.written_lines import as_written
 from kvtrace.backends.triton.device_free_state import state

@@ -18,7 +18,7 @@ from triton.runtime import driver
 from triton.runtime.interpreter import GridExecutor, InterpretedFunction
 
 from kvtrace.backends.compiled_kernels.generic import generic_ttir
-from kvtrace.backends.compiled_kernels.kernels import parameters_of, values_of
+from kvtrace.backends.compiled_kernels.kernel_records import parameters_of, values_of
 from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.backends.triton.interpreted_ir import Language, Specializer, twin_of
 from kvtrace.capture.arguments import argument_records

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.compiled_kernels.kernels import STAGES, options_of, resources
+from kvtrace.backends.compiled_kernels.kernel_records import STAGES, options_of, resources
 from kvtrace.backends.triton.background import StageProcess
 from kvtrace.backends.triton.device_free_state import STOPPED
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled_kernels.around import Variant
 from kvtrace.backends.compiled_kernels.contents_to_copy import Watch, Watching
-from kvtrace.backends.compiled_kernels.kernels import (
+from kvtrace.backends.compiled_kernels.kernel_records import (
     kernel_name,
     parameters_of,
     places_in,

@@ -3,7 +3,7 @@
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.backends.compiled_kernels.kernels import (
+from kvtrace.backends.compiled_kernels.kernel_records import (
     function_of,
     is_gluon,
     kernel_name,

@@ -15,14 +15,14 @@ from kvtrace.evaluate.plan.affine import (
     over,
     shifted,
 )
-from kvtrace.evaluate.plan.instructions import Atomic, Load, Map, Operand, Operation, Store
-from kvtrace.evaluate.plan.kernels import (
+from kvtrace.evaluate.plan.array_functions import (
     ROUND_AND_NARROW,
     ROUND_TO_BF16,
     narrowing,
     selection,
     widening,
 )
+from kvtrace.evaluate.plan.instructions import Atomic, Load, Map, Operand, Operation, Store
 from kvtrace.evaluate.plan.masks import ALL, NOTHING, Resolved, resolved
 from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import LeavesTensor, Unplannable

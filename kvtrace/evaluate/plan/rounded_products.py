@@ -6,8 +6,8 @@ needs the sums in float32, a product of bfloat16 with sums in float32 gives the 
 
 from __future__ import annotations
 
+from kvtrace.evaluate.plan.array_functions import ROUND_AND_NARROW, WIDEN_BF16
 from kvtrace.evaluate.plan.instructions import Dot, Instruction, Loop, Map, RoundedDot
-from kvtrace.evaluate.plan.kernels import ROUND_AND_NARROW, WIDEN_BF16
 from kvtrace.evaluate.plan.optimize import use_counts, without_dead
 from kvtrace.evaluate.plan.values import Register
 

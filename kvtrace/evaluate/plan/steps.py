@@ -14,9 +14,9 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import TYPED, Compiler, array_function, attribute, compiled
 from kvtrace.evaluate.errors import UnsupportedOp
+from kvtrace.evaluate.plan.array_functions import ROUND_TO_BF16, ufunc_operation
 from kvtrace.evaluate.plan.bridge import bridged
 from kvtrace.evaluate.plan.instructions import Operation
-from kvtrace.evaluate.plan.kernels import ROUND_TO_BF16, ufunc_operation
 from kvtrace.evaluate.plan.meanings import PLANNERS, PlanStep, load_meanings
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import Constant, Tensor

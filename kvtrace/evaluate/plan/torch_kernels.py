@@ -1,9 +1,9 @@
 """Array functions by PyTorch, for instructions at which it is clearly faster than NumPy.
 
 Only where the program has imported PyTorch itself; nothing here imports it. Each function means
-what its NumPy counterpart in kernels.py means, and is that where arrays are small, or where PyTorch
-would not do plain arithmetic on them now (`_is_plain`). Measured on an AMD EPYC (Zen 5), one
-thread, NumPy 2.3 and PyTorch 2.13: products 2 times (oneDNN's own code generator, against
+what its NumPy counterpart in array_functions.py means, and is that where arrays are small, or where
+PyTorch would not do plain arithmetic on them now (`_is_plain`). Measured on an AMD EPYC (Zen 5),
+one thread, NumPy 2.3 and PyTorch 2.13: products 2 times (oneDNN's own code generator, against
 OpenBLAS), the largest of rows of 64 9 times, operations with one number per row 2 to 3 times,
 rounding to bfloat16 4 times. Exponentials, logarithms and roots are NumPy's.
 """
@@ -20,7 +20,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from kvtrace.evaluate.plan import kernels
+from kvtrace.evaluate.plan import array_functions
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.values import Array
 
@@ -86,13 +86,13 @@ def reduction(function: Any, working: np.dtype[Any]) -> Any:
         return largest
     if working == np.float32 and function is np.fmin:
         return smallest
-    return kernels.reduction(function, working)
+    return array_functions.reduction(function, working)
 
 
 def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Reduce by fmax, as `kernels.largest`."""
+    """Reduce by fmax, as `array_functions.largest`."""
     if not _are_rows(array, axis, out):
-        return kernels.largest(array, axis, dtype, out)
+        return array_functions.largest(array, axis, dtype, out)
     torch: Any = sys.modules["torch"]
     torch.amax(torch.from_numpy(array), axis, out=torch.from_numpy(out))
     if np.isnan(out).any():
@@ -101,9 +101,9 @@ def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
 
 
 def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Reduce by fmin, as `kernels.smallest`."""
+    """Reduce by fmin, as `array_functions.smallest`."""
     if not _are_rows(array, axis, out):
-        return kernels.smallest(array, axis, dtype, out)
+        return array_functions.smallest(array, axis, dtype, out)
     torch: Any = sys.modules["torch"]
     torch.amin(torch.from_numpy(array), axis, out=torch.from_numpy(out))
     if np.isnan(out).any():
@@ -167,10 +167,10 @@ BROADCAST: dict[Any, Callable[..., Array]] = {
 def round_bf16_into(values: Array, out: Array) -> Array:
     """Round float32 to bfloat16, ties to even, NaN stays NaN."""
     if values.size < LEAST_ELEMENTS or not _suits(values, out):
-        return kernels.round_bf16_into(values, out)
+        return array_functions.round_bf16_into(values, out)
     torch: Any = sys.modules["torch"]
     source = torch.from_numpy(values)
-    broken = kernels.not_numbers(values)
+    broken = array_functions.not_numbers(values)
     torch.from_numpy(out).copy_(source.to(torch.bfloat16))
     if broken is not None:
         out[broken] = np.nan
@@ -180,19 +180,19 @@ def round_bf16_into(values: Array, out: Array) -> Array:
 def round_and_narrow_into(values: Array, out: Array) -> Array:
     """Round float32 to bfloat16 as it lies in memory."""
     if values.size < LEAST_ELEMENTS or not _suits(values, out):
-        return kernels.round_and_narrow_into(values, out)
+        return array_functions.round_and_narrow_into(values, out)
     torch: Any = sys.modules["torch"]
     target = torch.from_numpy(out.view(np.int16)).view(torch.bfloat16)
     target.copy_(torch.from_numpy(values))
-    broken = kernels.not_numbers(values)
+    broken = array_functions.not_numbers(values)
     if broken is not None:
         out[broken] = ml_dtypes.bfloat16(np.nan)
     return out
 
 
 CONVERSIONS: dict[Operation, Callable[..., Array]] = {
-    kernels.ROUND_TO_BF16: round_bf16_into,
-    kernels.ROUND_AND_NARROW: round_and_narrow_into,
+    array_functions.ROUND_TO_BF16: round_bf16_into,
+    array_functions.ROUND_AND_NARROW: round_and_narrow_into,
 }
 
 

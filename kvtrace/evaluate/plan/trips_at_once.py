@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from kvtrace.evaluate.plan.affine import Affine
+from kvtrace.evaluate.plan.array_functions import ufunc_operation
 from kvtrace.evaluate.plan.instructions import (
     Instruction,
     Load,
@@ -23,7 +24,6 @@ from kvtrace.evaluate.plan.instructions import (
     Store,
     View,
 )
-from kvtrace.evaluate.plan.kernels import ufunc_operation
 from kvtrace.evaluate.plan.values import Register
 
 _FIRST_NUMBER = 4_000_000

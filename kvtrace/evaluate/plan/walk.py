@@ -12,6 +12,7 @@ import numpy as np
 
 from kvtrace.evaluate.arguments import Argument
 from kvtrace.evaluate.plan.affine import Affine, Domain, Interval, whole, within
+from kvtrace.evaluate.plan.array_functions import CONJUNCTION
 from kvtrace.evaluate.plan.instructions import (
     Call,
     Crop,
@@ -23,7 +24,6 @@ from kvtrace.evaluate.plan.instructions import (
     Ramp,
     View,
 )
-from kvtrace.evaluate.plan.kernels import CONJUNCTION
 from kvtrace.evaluate.plan.records import AccessRecord, LoopRecord, Region
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.values import (

@@ -10,8 +10,8 @@ import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.ptx import arithmetic, bits, choices, conversions
+from kvtrace.evaluate.ptx.statements import Literal, Operand, Register, Statement, read
 from kvtrace.evaluate.ptx.table import Form, Instruction, form_of
-from kvtrace.evaluate.ptx.text import Literal, Operand, Register, Statement, read
 from kvtrace.evaluate.ptx.types import TYPES, Type, decoded, number, resized
 from kvtrace.evaluate.values import Array
 

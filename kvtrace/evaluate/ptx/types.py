@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.ptx.text import Literal
+from kvtrace.evaluate.ptx.statements import Literal
 from kvtrace.evaluate.values import Array
 
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.addons.fleet import reading
+from kvtrace.addons.fleet.fleet_text import fleet_text
 from kvtrace.addons.fleet.model import fleet_object
 from kvtrace.addons.fleet.page import fleet_page
 from kvtrace.addons.fleet.reading import read_fleet
-from kvtrace.addons.fleet.text import fleet_text
 from kvtrace.addons.fleet.trends import judge_times
 from kvtrace.cli import main
 from kvtrace.converters.profile.device_time import read_device_time

@@ -5,7 +5,7 @@ import torch
 
 import kvtrace
 from kvtrace.addons.tolerance.closeness import NotClose
-from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.addons.tolerance.launched import NotDerived
 from tests.addons.tolerance.kernels import rows, softmax
 
 

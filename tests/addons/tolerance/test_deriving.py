@@ -6,7 +6,7 @@ import torch
 import triton.language as tl
 
 import kvtrace
-from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.addons.tolerance.launched import NotDerived
 from tests.addons.tolerance.kernels import both_moments, factors, product, rows, softmax
 
 

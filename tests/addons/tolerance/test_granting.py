@@ -12,7 +12,7 @@ import triton.language as tl
 
 import kvtrace
 import kvtrace.testing
-from kvtrace.addons.tolerance.launches import NotDerived
+from kvtrace.addons.tolerance.launched import NotDerived
 from kvtrace.testing import NotClose, against
 from tests.addons.tolerance.kernels import (
     absorbed,

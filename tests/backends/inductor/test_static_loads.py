@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 
 from kvtrace.backends.compiled_kernels.loads import LOADS
-from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS
+from kvtrace.backends.inductor.generated_kernels import STATIC_LAUNCHERS
 from kvtrace.backends.inductor.static_loads import time_static_loads
 from kvtrace.backends.replacements import Replacements
 

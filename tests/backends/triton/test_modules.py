@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from kvtrace.backends.compiled_kernels import generic, kernels
+from kvtrace.backends.compiled_kernels import generic, kernel_records
 from kvtrace.backends.triton.modules import module_from
 from tests.support.corpus import CORPUS
 
@@ -38,7 +38,7 @@ def test_who_executes_and_who_records_print_it_once(monkeypatch: pytest.MonkeyPa
     )
     text = CORPUS["softmax"]().replace("softmax", "softmax_once")
     module_from(text, None, "cuda:90")
-    (stage,) = kernels._generic(text, pytest.fail)
+    (stage,) = kernel_records._generic(text, pytest.fail)
 
     assert printed == [text]
     assert stage.content == print_it(text).encode()

@@ -226,8 +226,8 @@ def test_hostile_texts_are_escaped(tmp_path):
 
 
 def test_a_line_a_finding_has_place_severity_rule_and_text():
+    from kvtrace.converters.findings.findings_text import findings_lines
     from kvtrace.converters.findings.model import Finding, Findings
-    from kvtrace.converters.findings.text import findings_lines
 
     long = "a store ends past the end of a tensor " * 5
     place = {"kernel": "k", "file": "a/b.py", "line": 7, "column": 3, "message": long.strip()}

@@ -15,8 +15,8 @@ from kvtrace.analysis.judging import judge_runs
 from kvtrace.cli import main
 from kvtrace.converters.findings import Findings, finding_objects, findings_text, sarif
 from kvtrace.converters.findings.causes import by_cause, cause_of, is_generated, operators_of
+from kvtrace.converters.findings.findings_text import findings_lines
 from kvtrace.converters.findings.model import Finding, Operator, StackFrame, Tally
-from kvtrace.converters.findings.text import findings_lines
 from kvtrace.schema.trace import select_runs
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "h200" / "llama_liger"

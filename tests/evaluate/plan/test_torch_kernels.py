@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.order import written_storages
-from kvtrace.evaluate.plan import kernels, torch_kernels
+from kvtrace.evaluate.plan import array_functions, torch_kernels
 from kvtrace.evaluate.plan.chunks import executable
 from kvtrace.evaluate.plan.generate import generated
 from kvtrace.evaluate.plan.grid import planned_regions
@@ -101,11 +101,11 @@ def test_rounding_to_bf16(special, asked):
     array = numbers(9, 31, special=special)
     ours, numpys = np.empty_like(array), np.empty_like(array)
     torch_kernels.round_bf16_into(array, ours)
-    kernels.round_bf16_into(array, numpys)
+    array_functions.round_bf16_into(array, numpys)
     narrow, numpys_narrow = (np.empty(array.shape, ml_dtypes.bfloat16) for _ in range(2))
     torch_kernels.round_and_narrow_into(array, narrow)
     with np.errstate(all="ignore"):
-        kernels.round_and_narrow_into(array, numpys_narrow)
+        array_functions.round_and_narrow_into(array, numpys_narrow)
 
     assert "from_numpy" in asked
     assert np.array_equal(ours.view(np.uint32), numpys.view(np.uint32))

@@ -28,10 +28,10 @@ def command(
         kvtrace fleet out/ --run @3f2c81a -o fleet.html
 
     """
+    from kvtrace.addons.fleet.fleet_text import fleet_text
     from kvtrace.addons.fleet.model import fleet_object
     from kvtrace.addons.fleet.page import fleet_page
     from kvtrace.addons.fleet.reading import read_fleet
-    from kvtrace.addons.fleet.text import fleet_text
     from kvtrace.cli.options import complain_of, print_lines, say, select
     from kvtrace.converters.output import whole_file
     from kvtrace.text import terminal_width

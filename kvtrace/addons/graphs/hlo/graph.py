@@ -128,7 +128,7 @@ class Graph:
 
     def to_stablehlo(self) -> str:
         """Return the graph as StableHLO text, with the user's locations on every op."""
-        from kvtrace.addons.graphs.stablehlo.text import module_text
+        from kvtrace.addons.graphs.stablehlo.module_text import module_text
 
         return module_text(self.rows(0), name=self.name, num_replicas=self.num_replicas)
 

@@ -13,7 +13,7 @@ from kvtrace.addons.graphs.rows import GraphOp
 from kvtrace.addons.graphs.stablehlo.types import tensor_type
 
 if TYPE_CHECKING:
-    from kvtrace.addons.graphs.stablehlo.text import FunctionText
+    from kvtrace.addons.graphs.stablehlo.module_text import FunctionText
 
 
 def _array(text: str) -> str:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.graphs.rows import read_graphs
-from kvtrace.addons.graphs.stablehlo.text import recorded_module_text
+from kvtrace.addons.graphs.stablehlo.module_text import recorded_module_text
 from kvtrace.converters.diff.added import DiffAddition, EarlierStage
 
 if TYPE_CHECKING:

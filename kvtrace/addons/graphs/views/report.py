@@ -25,7 +25,7 @@ from kvtrace.addons.graphs.rows import (
     outermost,
 )
 from kvtrace.addons.graphs.stablehlo.locations import Locations
-from kvtrace.addons.graphs.stablehlo.text import FunctionText
+from kvtrace.addons.graphs.stablehlo.module_text import FunctionText
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 

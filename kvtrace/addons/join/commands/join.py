@@ -41,8 +41,8 @@ def command(
         kvtrace join out/ --times imported/ --dry-run --json
 
     """
+    from kvtrace.addons.join.join_text import lines
     from kvtrace.addons.join.results import join, opened_times, write
-    from kvtrace.addons.join.text import lines
 
     recording = select(trace, run)
     source = ", ".join(path.name for path in times)

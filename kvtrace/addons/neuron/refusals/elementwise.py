@@ -6,7 +6,7 @@ import numpy as np
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE, TARGET_SUPPORT
-from kvtrace.addons.neuron.refusals.registry import (
+from kvtrace.addons.neuron.refusals.refusal import (
     Call,
     Refusal,
     engine_in,

@@ -4,7 +4,7 @@ from typing import Final
 
 from kvtrace.addons.neuron import dtypes, targets
 from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MATMUL_LIMIT, MEMORY_SPACE, TARGET_SUPPORT
-from kvtrace.addons.neuron.refusals.registry import (
+from kvtrace.addons.neuron.refusals.refusal import (
     Call,
     Refusal,
     engine_in,

@@ -4,7 +4,7 @@ from typing import Final
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE
-from kvtrace.addons.neuron.refusals.registry import (
+from kvtrace.addons.neuron.refusals.refusal import (
     Call,
     Refusal,
     is_bits,

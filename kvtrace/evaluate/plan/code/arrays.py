@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kvtrace.evaluate.plan import kernels, torch_kernels
+from kvtrace.evaluate.plan import array_functions, torch_kernels
 from kvtrace.evaluate.plan.code.memory import write_atomic, write_store
 from kvtrace.evaluate.plan.code.writer import Writer, listed, target_of
 from kvtrace.evaluate.plan.instructions import (
@@ -70,7 +70,7 @@ def _view(writer: Writer, view: View, depth: int) -> None:
 def _reduce(writer: Writer, reduce: Reduce, depth: int) -> None:
     """Write a reduction along a lane axis."""
     source = reduce.sources()[0]
-    reduction = torch_kernels.reduction if writer.torch else kernels.reduction
+    reduction = torch_kernels.reduction if writer.torch else array_functions.reduction
     function = writer.constant(reduction(reduce.function, reduce.working), "f")
     dtype = writer.constant(reduce.working, "d")
     name = writer.into_cell(target_of(reduce))
@@ -116,10 +116,13 @@ def _ramp(writer: Writer, ramp: Ramp, depth: int) -> None:
     base = "+".join([writer.number(start), *trips])
     rank = len(writer.axes) + len(register.lanes)
     if ramp.condition:
-        function = writer.constant(kernels.ramp_condition, "f")
+        function = writer.constant(array_functions.ramp_condition, "f")
         writer.write(depth, f"{name} = {function}({base}, ({listed(terms)}), {rank})")
         return
-    function, dtype = writer.constant(kernels.ramp, "f"), writer.constant(register.dtype, "d")
+    function, dtype = (
+        writer.constant(array_functions.ramp, "f"),
+        writer.constant(register.dtype, "d"),
+    )
     writer.write(depth, f"{name} = {function}({base}, ({listed(terms)}), {rank}, {dtype})")
 
 

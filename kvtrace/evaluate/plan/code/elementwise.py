@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.plan import torch_kernels
+from kvtrace.evaluate.plan.array_functions import ROUND_AND_NARROW
 from kvtrace.evaluate.plan.code.memory import target_of_store
 from kvtrace.evaluate.plan.code.writer import Writer, listed
 from kvtrace.evaluate.plan.instructions import Instruction, Map, Store
-from kvtrace.evaluate.plan.kernels import ROUND_AND_NARROW
 from kvtrace.evaluate.plan.values import Register
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.plan import kernels
+from kvtrace.evaluate.plan import array_functions
 from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.code.writer import Writer, listed
 from kvtrace.evaluate.plan.instructions import Atomic, Load, Store
@@ -89,7 +89,7 @@ def write_atomic(writer: Writer, atomic: Atomic, depth: int) -> None:
     value, index, *mask = (writer.operand(operand) for operand in atomic.operands)
     shape = [f"n{axis}" for axis in range(len(writer.axes))]
     shape += writer.numbers(atomic.lanes)
-    function = writer.constant(kernels.update_memory, "f")
+    function = writer.constant(array_functions.update_memory, "f")
     update, dtype = writer.constant(atomic.update, "f"), writer.constant(atomic.dtype, "d")
     arguments = (
         f"b{atomic.argument}", dtype, index, value, mask[0] if mask else None,

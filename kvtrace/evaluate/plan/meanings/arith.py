@@ -11,6 +11,7 @@ from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.arith import compare_integers
 from kvtrace.evaluate.plan import integers
 from kvtrace.evaluate.plan.affine import Affine
+from kvtrace.evaluate.plan.array_functions import CONJUNCTION, selection, ufunc_operation
 from kvtrace.evaluate.plan.comparisons import (
     chosen,
     comparison,
@@ -20,7 +21,6 @@ from kvtrace.evaluate.plan.comparisons import (
 )
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.integers import Law, fits, non_negative
-from kvtrace.evaluate.plan.kernels import CONJUNCTION, selection, ufunc_operation
 from kvtrace.evaluate.plan.meanings import Planner, PlanStep, planned
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler, in_turn, operations_of, refusal

@@ -9,10 +9,10 @@ import numpy as np
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.arith_casts import integer_conversion
 from kvtrace.evaluate.plan.affine import Affine
+from kvtrace.evaluate.plan.array_functions import ROUND_TO_BF16, converted_into
 from kvtrace.evaluate.plan.bridge import bridged
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.integers import fits
-from kvtrace.evaluate.plan.kernels import ROUND_TO_BF16, converted_into
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.steps import PlanCompiler, in_turn, keeps_dtype
 from kvtrace.evaluate.plan.values import Condition, Constant, Integer

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.dialects.tt_dot import dot_form
+from kvtrace.evaluate.plan.array_functions import TO_TF32, converted_into, ufunc_operation
 from kvtrace.evaluate.plan.instructions import Dot, Operation
-from kvtrace.evaluate.plan.kernels import TO_TF32, converted_into, ufunc_operation
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.steps import PlanCompiler, rounded
 from kvtrace.evaluate.plan.values import Constant, Register, Tensor

@@ -8,9 +8,9 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
+from kvtrace.evaluate.plan.array_functions import converted_into, ufunc_operation
 from kvtrace.evaluate.plan.bridge import bridged
 from kvtrace.evaluate.plan.instructions import Map, Operation, Reduce
-from kvtrace.evaluate.plan.kernels import converted_into, ufunc_operation
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.steps import PlanCompiler, rounded
 from kvtrace.evaluate.plan.values import Constant, Register, Tensor

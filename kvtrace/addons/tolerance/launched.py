@@ -175,7 +175,7 @@ def _has_gpu() -> bool:
 
 def _on_gpu(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]) -> Launched:
     """Launch on a device; the evaluator works on copies of what it was given."""
-    from kvtrace.backends.compiled_kernels.kernels import signature_of
+    from kvtrace.backends.compiled_kernels.kernel_records import signature_of
     from kvtrace.backends.triton.modules import module_of
     from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from kvtrace.backends.compiled_kernels.kernels import (
+from kvtrace.backends.compiled_kernels.kernel_records import (
     Compilation,
     kernel_record,
     parameters_of,
