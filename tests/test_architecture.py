@@ -449,7 +449,9 @@ def test_tests_mirror_the_tree() -> None:
     assert astray == []
 
 
-@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals.md"])
+@pytest.mark.parametrize(
+    "page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/design.md", "docs/internals.md"]
+)
 def test_pages_name_files_that_are_there(page: str) -> None:
     named = re.findall(r"`([\w./]+(?:\.py|/))`", (ROOT / page).read_text(encoding="utf-8"))
     files = {str(path.relative_to(ROOT)) for path in tracked_files()}

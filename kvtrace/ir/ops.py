@@ -1,7 +1,7 @@
 """What each op of the language is: its operands by name, its kind, and what it does to memory.
 
 One row an op. No other file has positions of operands, or lists ops by kind: `op.operand("mask")`
-and `KINDS[op.name]` do. ARCHITECTURE.md lists an op's other meanings, as what it computes. Operands
+and `KINDS[op.name]` do. docs/design.md lists an op's other meanings, as what it computes. Operands
 are as in MLIR (`TritonOps.td`, `ArithOps.td`, `SCFOps.td`, `ControlFlowOps.td`), some with
 clearer names; `?` ends the name of one that may be missing, `*` that of any number of them.
 """

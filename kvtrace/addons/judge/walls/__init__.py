@@ -4,5 +4,5 @@
 the judged file; `privileges.py` takes its capabilities, and limits its resources; `filters.py`
 refuses system calls; `landlock.py` keeps files as they are. `processes.py` says what it takes, and
 `leftovers.py` takes over the files that it leaves. `confining.py`, above this folder, puts the
-walls up and waits. ARCHITECTURE.md says why they are not bubblewrap's or nsjail's.
+walls up and waits. docs/design.md says why they are not bubblewrap's or nsjail's.
 """
