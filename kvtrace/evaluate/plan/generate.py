@@ -22,7 +22,7 @@ from kvtrace.evaluate.plan.code.cells import Generated
 from kvtrace.evaluate.plan.code.writer import Writer
 from kvtrace.evaluate.plan.instructions import Instruction
 from kvtrace.evaluate.plan.layouts import Layouts
-from kvtrace.evaluate.plan.rounded_products import with_rounded_products
+from kvtrace.evaluate.plan.optimize import with_rounded_products
 
 
 def generated(
