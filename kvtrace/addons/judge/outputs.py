@@ -24,11 +24,11 @@ from kvtrace.addons.judge.fresh import SPECIAL, TYING, WIDE
 from kvtrace.addons.judge.host_data import differing, made_of, places_are_loaded
 from kvtrace.addons.judge.inputs import BEYOND, Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
+from kvtrace.addons.judge.making import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.addons.judge.outcomes import (
     Outcome,
     Values,
     Wrong,
-    array,
     input_values,
     other_index,
     outcome_of,
@@ -42,8 +42,8 @@ from kvtrace.addons.judge.problems import (
     beyond_given,
     examined_in,
 )
-from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.addons.judge.request import Folders, Request
+from kvtrace.addons.judge.tensors import array
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
 
@@ -221,7 +221,8 @@ class Outputs:
                 "give its parameters the names and shapes of the reference's", case=case.label,
             )  # fmt: skip
             return
-        if not launches:
+        empty = any(0 in each.shape for each in case.tensors)
+        if not launches and not empty:
             self._add(
                 "not-launched", "error", "no kernel is launched: the results are not a kernel's",
                 "launch the kernel for all sizes, or raise an error", case=case.label,
@@ -242,7 +243,7 @@ class Outputs:
         if outcome.memory.reason is not None:
             self._add("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
         for each in outcome.wrong:
-            if launches or each.rule == "input-modified":
+            if launches or empty or each.rule == "input-modified":
                 self._add_wrong(each, case)
         if fresh is not None and outcome.right:
             self._made_for_values(given, outcome.memory, fresh, wrong)
