@@ -15,10 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.comparing import EPSILON
+from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype
 from kvtrace.addons.judge.fresh import (
     AWKWARD,
     CONSTANTS,
@@ -44,6 +45,8 @@ _MOST_KERNELS: Final = 16
 _MOST_BYTES: Final = 1 << 20
 #: By this share of a result a reference that overflows on its way is off, or more.
 _KEPT: Final = 1 / 4
+#: What results are below where nothing overflows on the way to them: a power of the largest number.
+_FAR_BELOW: Final = 3 / 4
 #: Seconds of processor time after which no further kind of them is drawn.
 _AWKWARD_SECONDS: Final = 1.5
 
@@ -168,7 +171,10 @@ def _awkward(
 
 
 def _overflows(expected: Expected, folder: Path) -> bool:
-    """Whether something overflows on the reference's way: its results are lost to that."""
+    """Whether something overflows on the reference's way, or may do so on an equally good one.
+
+    That is where results are lost to it, or are large themselves: a mean may add before it divides.
+    """
     for one, other in zip(expected.exact, expected.own, strict=True):
         if other["dtype"] not in EPSILON:
             continue
@@ -176,7 +182,8 @@ def _overflows(expected: Expected, folder: Path) -> bool:
         finite = np.isfinite(exact)
         with np.errstate(all="ignore"):
             kept = np.abs(own - exact) <= _KEPT * np.abs(exact)
-        if not kept[finite].all():
+        limit = float(ml_dtypes.finfo(numpy_dtype(str(other["dtype"]))).max) ** _FAR_BELOW
+        if not kept[finite].all() or np.abs(exact[finite]).max(initial=0.0) > limit:
             return True
     return False
 

@@ -298,17 +298,20 @@ def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
 
 def extreme_sizes(
     inputs: Sequence[Input], fixed: Sequence[int]
-) -> Iterator[tuple[str, dict[int, int]]]:  # fmt: skip
-    """Yield sizes at which launches end: none at all, and more rows than a grid's second axis."""
+) -> Iterator[tuple[str, str, dict[int, int]]]:  # fmt: skip
+    """Yield sizes at which launches end: none at all, and more rows than a grid's second axis.
+
+    Each comes as a label, the case's kind and the change.
+    """
     shapes = [each.shape for each in inputs if isinstance(each, TensorInput)]
     extents = dict.fromkeys(n for shape in shapes for n in shape if n > 1 and n not in fixed)
     if not extents:
         return
     first = next(iter(extents))
-    yield "without elements", {first: 0}
+    yield "without elements", BEYOND, {first: 0}
     rows = {**dict.fromkeys(extents, 1), first: _ROWS}
     if max(map(len, shapes)) > 1 and _largest(inputs, rows) <= 2 * _ROWS:
-        yield f"{_ROWS:,} rows", rows
+        yield f"{_ROWS:,} rows", "sizes", rows
 
 
 def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:

@@ -111,8 +111,8 @@ class Maker:
         numbers_changed = (other_whole_numbers, other_fractions, exchanged_numbers)
         for label, inputs in chain.from_iterable(each(base.inputs) for each in numbers_changed):
             found.append(Case(label, BEYOND, inputs, base.weights))
-        for label, change in extreme_sizes(plain, fixed):
-            found.append(self._like(base, resized(plain, change), label, BEYOND))
+        for label, kind, change in extreme_sizes(plain, fixed):
+            found.append(self._like(base, resized(plain, change), label, kind))
         return [*found, *self._largest_bytes(base, plain, fixed), *self._beyond(base)]
 
     def _largest_bytes(

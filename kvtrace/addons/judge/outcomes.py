@@ -138,7 +138,7 @@ def _from_inputs(found: Outcome, ops: list[Op | None], values: Values) -> None:
             found.results.append(memory.view(view).copy())
             found.planes.append(_planes(memory, view, found.results[-1]))
             ops.append(memory.written_by.get(number))
-    if not found.results:
+    if not found.results and (want is None or want.own):
         found.wrong.append(
             Wrong(
                 "returns-nothing", "error", "nothing is returned, and no input written to",
