@@ -17,6 +17,18 @@ def with_its_gradient(x):
     return _Relu.apply(x)
 
 
+class _ByTorch(_Relu):
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * (x > 0)
+
+
+def with_a_gradient_by_pytorch(x):
+    """relu: PyTorch differentiates."""
+    return _ByTorch.apply(x)
+
+
 def counts_from_zero(x):
     """relu: counts programs of each call."""
     _count.zero_()
