@@ -210,12 +210,7 @@ class Outputs:
         before, told, failed = [*self._found.problems], self._told, self._failed
         self._told, self._failed = {}, False
         self._case(case, entries, answer)
-        allowed = ("host-computed",) if case.cotangents else ()  # PyTorch may differentiate
-        found = [
-            each
-            for each in self._found.problems[len(before) :]
-            if each.severity in _DECIDING and each.rule not in allowed
-        ]
+        found = [e for e in self._found.problems[len(before) :] if e.severity in _DECIDING]
         self._found.problems[:] = before
         self._told, self._failed = told, failed
         if found and all(each.rule != BEYOND_GIVEN for each in before):
@@ -269,7 +264,7 @@ class Outputs:
         for each in outcome.wrong:
             if launches or empty or each.rule == "input-modified":
                 self._add_wrong(each, case)
-        if fresh is not None and outcome.right:
+        if fresh is not None and outcome.right and not case.cotangents:  # PyTorch may do those
             self._made_for_values(given, outcome.memory, fresh, wrong)
 
     def _grids(self, launches: Log, case: Case) -> bool:
