@@ -35,8 +35,7 @@ def launch(case: Case, text: str, arguments: dict[str, Any], memory: dict[str, A
     from kvtrace.clients.profiler import Profiler
     from kvtrace.clients.running import ClientPass
     from kvtrace.clients.tracer import Tracer
-    from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
-    from kvtrace.evaluate.modules import parsed
+    from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument, parsed
     from kvtrace.recorded_calls.recorded import Call
 
     given: list[Argument] = []

@@ -1,8 +1,7 @@
 """pytest's plugin: `pytest --kvtrace out/` records the suite, test by test.
 
 Every pytest of an environment imports this module, so it imports nothing, and without an option
-nothing happens. With one, entries of a group do what there is to do: `kvtrace.suites`, and with
-`--kvtrace-tolerances` those of `kvtrace.test_tolerances`.
+nothing happens. With one, entries of its name in the group `kvtrace.pytest` do what there is to do.
 """
 
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
@@ -41,19 +40,19 @@ def pytest_addoption(parser: "pytest.Parser") -> None:
 def pytest_configure(config: "pytest.Config") -> None:
     """Record the suite, or derive its tolerances, where that is asked for."""
     if config.getoption("kvtrace_out", None):
-        _hand_over(config, "suites", "--kvtrace", "records suites")
+        _hand_over(config, "kvtrace", "records suites")
     if config.getoption("kvtrace_tolerances", False):
-        _hand_over(config, "test_tolerances", "--kvtrace-tolerances", "derives tolerances")
+        _hand_over(config, "kvtrace-tolerances", "derives tolerances")
 
 
-def _hand_over(config: "pytest.Config", group: str, option: str, what: str) -> None:
-    """Have the entries of a group do what an option asks for."""
+def _hand_over(config: "pytest.Config", option: str, what: str) -> None:
+    """Have the entries of an option do what it asks for."""
     from kvtrace.registry import loaded
 
-    found = [each for _, each in loaded(group)]
+    found = [each for _, each in loaded("pytest", option)]
     if not found:
         import pytest
 
-        raise pytest.UsageError(f"{option}: this kvtrace has no add-on that {what}")
+        raise pytest.UsageError(f"--{option}: this kvtrace has no add-on that {what}")
     for each in found:
         each(config)

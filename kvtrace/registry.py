@@ -21,26 +21,18 @@ would take 20 ms. Groups:
 | `commands` | of the command | a `kvtrace.cli.Command`, or the function that it runs |
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | `DeviceLimits`, several |
-| `diff_figures` | of the figures | a `kvtrace.converters.diff.further.FigureSource` |
-| `diff_kept` | of what it compares | a `kvtrace.converters.diff.meanings.KeptResultSource` |
-| `diff_meanings` | of what it compares | a `kvtrace.converters.diff.meanings.MeaningSource` |
-| `diff_results` | of what it compares | returns a `kvtrace.converters.diff.model.Results` |
-| `diff_stages` | of the stage | a `kvtrace.converters.diff.earlier_stages.EarlierStage` |
+| `diff` | of who adds it | a `kvtrace.converters.diff.added.DiffAddition` |
 | `engines` | of the engine | a `kvtrace.analysis.engines.Engine`: what `--engine` names |
 | `importers` | of the tool | a `kvtrace.converters.importers.registry.Importer` |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
-| `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
 | `missing_passes` | of the pass | runs it where a trace lacks it: `analysis/completing.py` |
 | `modules` | of a module below `kvtrace` | that module, `:attribute` left out |
-| `pass_rules` | of the set | rules of passes that evaluate no calls, by their ids |
 | `profile_sections` | of the section | a `ProfileSection` of `converters/profile/` |
+| `pytest` | of the option, as `kvtrace-tolerances` | takes pytest's `Config` where it is given |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
-| `rules` | of the set | rules that calls are judged by while they run, by their ids |
-| `run_judges` | of the judge | a `kvtrace.verdicts.rules.run_judges.RunJudge` |
+| `rules` | of the set | `kvtrace.verdicts.rules.added.AddedRules`, and who judges by them |
 | `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
 | `stores` | a scheme of addresses, as `s3` | opens one, as a `kvtrace.schema.remote.RemoteFolder` |
-| `suites` | of the runner of tests | takes pytest's `Config`, and records the suite |
-| `test_tolerances` | of what derives them | takes pytest's `Config` (`--kvtrace-tolerances`) |
 | `timeline_parts` | of the part | a `kvtrace.converters.timeline.timeline.TimelinePart` |
 | `trace_methods` | of the method | what `kvtrace.open(…)` gives has it, too: a function of that |
 | `variables` | of the variable | one sentence on what it does |
@@ -134,12 +126,13 @@ def entry(group: str, name: str) -> "Entry | None":
     return None
 
 
-def loaded(group: str) -> "Iterator[tuple[str, Any]]":
-    """Import every entry of a group that can be, and return each with its name."""
+def loaded(group: str, name: str | None = None) -> "Iterator[tuple[str, Any]]":
+    """Import every entry of a group (of a name) that can be, and return each with its name."""
     for each in own_entries(group):
-        yield each.name, each.load()
+        if name in (None, each.name):
+            yield each.name, each.load()
     for each in installed_entries(group):
-        found = loaded_or_none(each)
+        found = loaded_or_none(each) if name in (None, each.name) else None
         if found is not None:
             yield each.name, found
 

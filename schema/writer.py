@@ -7,13 +7,11 @@ once, at any moment, whatever is killed when.
 
 import os
 import platform
-import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +30,7 @@ from kvtrace.schema.layout import (
     segment_path,
 )
 from kvtrace.schema.parts import write_part
+from kvtrace.schema.run_ids import new_run_id as new_run_id
 from kvtrace.schema.sealing import seal_segment
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
@@ -51,12 +50,6 @@ _SMALL_BYTES: Final = 1 << 20
 #: What other tables refer to, in the order in which it must reach the disk: so no row that survives
 #: refers to a lost one. Rows of all other tables come after.
 REFERRED_TO: Final = ("runs", "artifacts", "stacks", "kernels", "calls", "launches")
-
-
-def new_run_id() -> str:
-    """An id that no other process gets and that sorts by time: UTC to the ms, 32 random bits."""
-    now = datetime.now(UTC)
-    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03d}-{secrets.token_hex(4)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Final
 
-from kvtrace.converters.diff.earlier_stages import earlier_stages
+from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.model import CodeDifference
 
 #: The compiler's stages that are compared, in its order.

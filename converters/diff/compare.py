@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kvtrace import registry
+from kvtrace.converters.diff.added import additions
 from kvtrace.converters.diff.figures import kernel_figures
 from kvtrace.converters.diff.finding_changes import finding_differences
 from kvtrace.converters.diff.gate import Gate
@@ -128,7 +128,8 @@ def compare(
             gate.compare_times(time.name, time.compared)
     order = order_note(a, b, matched)
     notes += [order] if order else []
-    given = (compared(a, b, matched, other_code) for _, compared in registry.loaded("diff_results"))
+    sources = (added.results for added in additions() if added.results is not None)
+    given = (compared(a, b, matched, other_code) for compared in sources)
     results = next((each for each in given if each is not None), None)
     difference = Difference(
         before=side_of(a, judged[0]),

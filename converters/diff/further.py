@@ -1,65 +1,20 @@
-"""Figures that no code names: further ones of launches, and the group `kvtrace.diff_figures`.
+"""Figures that no code names: further ones of launches, and those that add-ons add.
 
-The first are rows of `kvtrace/figures/kernels.py`. A source of the group reads values of one launch
+The first are rows of `kvtrace/figures/kernels.py`. A source (`added.py`) reads values of one launch
 of each call, by name, which are combined over launches. Over the variants of a kernel they are
 combined as their kinds say. All are in `Totals.further`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from kvtrace import registry
-from kvtrace.converters.diff.model import Certainty
+from kvtrace.converters.diff.added import FigureKind, FigureSource, Values, figure_sources
 from kvtrace.figures.kernels import FURTHER, KernelFigure, further_sums
 
 if TYPE_CHECKING:
-    from kvtrace.converters.diff.model import Totals
     from kvtrace.converters.diff.variant import Variant
     from kvtrace.schema.trace import Run, Trace
-
-Values = Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class FigureKind:
-    """A figure: its name, unit (count, bytes, ns or share), which way is worse, how sure it is.
-
-    Over launches it is their sum, or the most of any. One that is `part` of others, which `of`
-    names, is read off these sums: its share of the largest of them.
-    """
-
-    name: str
-    unit: str
-    worse: Literal["more", "less"] | None
-    combined: Literal["sum", "most"] = "sum"
-    part: str | None = None
-    of: tuple[str, ...] = ()
-    certainty: Certainty = "derived"
-
-    def value(self, totals: "Totals") -> float | None:
-        """Return the figure of a sum over launches; None where it is not known."""
-        values = totals.further or {}
-        if self.part is None:
-            return values.get(self.name)
-        whole = max((values.get(name, 0.0) for name in self.of), default=0.0)
-        own = values.get(self.part)
-        return own / whole if own and whole else None
-
-
-@dataclass(frozen=True, slots=True)
-class FigureSource:
-    """Figures of calls, and what reads them: values of one launch by run id and call id."""
-
-    read: "Callable[[Trace, Sequence[Run]], Mapping[tuple[str, int], Values]]"
-    kinds: tuple[FigureKind, ...]
-
-
-@cache
-def figure_sources() -> tuple[FigureSource, ...]:
-    """Return every source."""
-    return tuple(source for _, source in registry.loaded("diff_figures"))
 
 
 def figure_kinds() -> tuple[FigureKind, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from math import inf, log
 from typing import Final
 
-from kvtrace.converters.diff.earlier_stages import earlier_stages
+from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.figures import figure_values
 from kvtrace.converters.diff.model import (
     BoundChange,

@@ -1,31 +1,20 @@
 """What changed kernels mean, as add-ons compare it.
 
-Sources of the group `kvtrace.diff_meanings` compare both versions by their IR. Of outputs that they
-leave open, those of `kvtrace.diff_kept` compare what recorded launches left in memory.
+Sources (`added.py`) compare both versions by their IR. Of outputs that they leave open, others
+compare what recorded launches left in memory.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from time import thread_time
 from typing import TYPE_CHECKING, Final
 
-from kvtrace import registry
+from kvtrace.converters.diff.added import additions
 from kvtrace.converters.diff.model import KernelMeaning
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
-
-#: Compares kernels, by their names in AFTER with those in BEFORE, for so many seconds.
-MeaningSource = Callable[
-    ["Selection", "Selection", Mapping[str, str], float], Sequence[KernelMeaning]
-]
-
-#: The same, of outputs of each kernel, by their names in BEFORE (None: all), by recorded results.
-KeptResultSource = Callable[
-    ["Selection", "Selection", Mapping[str, str], Mapping[str, AbstractSet[str] | None], float],
-    Sequence[KernelMeaning],
-]
 
 #: How long what changed kernels compute is compared, by default, in seconds of processor time: what
 #: else the machine does may change no answer.
@@ -53,11 +42,11 @@ def meanings_of_changed(
     if not kernels:
         return ()
     deadline = thread_time() + seconds
-    sources: list[MeaningSource] = [source for _, source in registry.loaded("diff_meanings")]
+    sources = [added.meanings for added in additions() if added.meanings is not None]
     meanings = [each for source in sources for each in source(before, after, kernels, seconds)]
     open_ = _open_outputs(kernels, meanings)
     open_kernels = {name: kernels[name] for name in open_}
-    kept_sources: list[KeptResultSource] = [source for _, source in registry.loaded("diff_kept")]
+    kept_sources = [added.kept for added in additions() if added.kept is not None]
     for compared_kept in kept_sources if open_ else ():
         remaining = max(0.0, deadline - thread_time())
         kept = compared_kept(before, after, open_kernels, open_, remaining)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.diff.earlier_stages import earlier_stages
+from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.further import fill_further, further_together
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.samples import Times, device_samples, host_samples

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.code import first_stages
-from kvtrace.converters.diff.earlier_stages import earlier_stages
 from kvtrace.converters.diff.instructions import class_difference, ptx_classes, sass_classes
 from kvtrace.converters.diff.model import StageDifference
 from kvtrace.converters.diff.structure import structural_difference

@@ -6,9 +6,9 @@ from difflib import unified_diff
 from textwrap import dedent
 from typing import Final
 
+from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.calls import compare_calls
 from kvtrace.converters.diff.code import code_stages, compare_code, first_stages
-from kvtrace.converters.diff.earlier_stages import earlier_stages
 from kvtrace.converters.diff.figures import variant_figures
 from kvtrace.converters.diff.model import (
     CodeDifference,

@@ -5,8 +5,11 @@ that a comment suppresses has a suppression of kind `inSource`. The stack that a
 through is a code flow, the other side of a race a related location.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -20,11 +23,12 @@ from kvtrace.converters.findings.model import (
     StackFrame,
     grouped,
 )
-from kvtrace.converters.findings.rule_pages import rule_pages
 from kvtrace.converters.findings.text import witness
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT: Final = "SRCROOT"
+#: What `docs_site/rules.py` makes of docs/rules (`make docs`); a test fails where it is older.
+_RULE_PAGES: Final = "rule_pages.json"
 _KINDS: Final = {"violation": "fail", "proven": "pass"}
 _UNUSED: Final = RuleText(
     "note",
@@ -225,3 +229,11 @@ def _absolute(path: str) -> str:
     if plain[1:2] == ":":  # a drive of Windows
         return f"file:///{plain[0]}:{quote(plain[2:])}"
     return quote(plain)
+
+
+@cache
+def rule_pages() -> dict[str, str]:
+    """Return each rule's page of docs/rules as Markdown, without title and links to others."""
+    text = files(__package__).joinpath(_RULE_PAGES).read_text(encoding="utf-8")
+    pages: dict[str, str] = json.loads(text)
+    return pages

@@ -111,7 +111,8 @@ class BlockSource:
     Sources with a low `order` get room first, each up to `share` of what is left then; of a source
     the blocks that come last are left out first. `noun` says what they are (plural) and `query`
     the SQL that shows them in `kvtrace sql`, which the page prints for what was left out.
-    `types` are dataclasses of an add-on's blocks, of which the page's types are made.
+    `types` are dataclasses of an add-on's blocks, of which the page's types are made. `loop_table`
+    is the name of a client's table that says how loops of calls nest, if there is one.
     """
 
     name: str
@@ -121,6 +122,7 @@ class BlockSource:
     query: str
     blocks: Callable[[Context], Iterable[Block]]
     types: tuple[type, ...] = ()
+    loop_table: str | None = None
 
 
 def block_sources() -> tuple[BlockSource, ...]:

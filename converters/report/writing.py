@@ -1,13 +1,16 @@
-"""The report fitted into its budget and written as one page."""
+"""The report fitted into its budget and written as one page: the built one, a title, and blocks."""
 
+import functools
+import html
+import importlib.resources
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.converters.output import whole_file
 from kvtrace.converters.report.budget import Budget, Dropped, fitted_blocks
 from kvtrace.converters.report.model import Report
-from kvtrace.converters.report.page import shell_bytes, write_page
 from kvtrace.schema.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -16,6 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["Written", "write_report"]
 
 MEBIBYTE: Final = 1 << 20
+#: The built page (`make frontend`): style, script and a policy with their hashes are in it.
+_APP: Final = "app.html"
+_TITLE: Final = "<!--kvtrace:title-->"
+_BLOCKS: Final = "<!--kvtrace:blocks-->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ def write_report(
             cannot be written.
 
     """
-    room = int(max_mb * MEBIBYTE) - shell_bytes(report.title)
+    room = int(max_mb * MEBIBYTE) - _shell_bytes(report.title)
     budget = Budget(report, room, dict(blocks or {}))
     fitted_blocks(budget, selection.trace, selection.runs, source=source)
     if budget.room() < 0:
@@ -64,5 +71,42 @@ def write_report(
             f"a report of this trace needs at least {max_mb - budget.room() / MEBIBYTE:.2f} MiB, "
             f"and {max_mb:g} is less; give it more with --max-mb."
         )
-    size = write_page(report.title, budget.blocks, path)
+    size = _write_page(report.title, budget.blocks, path)
     return Written(path, size, tuple(budget.dropped))
+
+
+def _write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
+    """Write one page with these blocks (name → what `pack` packed); return its size in bytes.
+
+    Raises:
+        BadSetting: the file cannot be written.
+
+    """
+    content = _assemble(title, blocks).encode()
+    with whole_file(path) as file:
+        file.write(content)
+    return len(content)
+
+
+def _shell_bytes(title: str) -> int:
+    """Return the size of the page without any block."""
+    return len(_assemble(title, {}).encode())
+
+
+def _assemble(title: str, blocks: Mapping[str, str]) -> str:
+    before, between, after = _parts()
+    elements = "\n".join(_element(name, block) for name, block in blocks.items())
+    return "".join((before, html.escape(title), between, elements, after))
+
+
+def _element(name: str, block: str) -> str:
+    return f'<script type="application/gzip+base64" id="{html.escape(name)}">{block}</script>'
+
+
+@functools.cache
+def _parts() -> tuple[str, str, str]:
+    """Return the built page before the title, between title and blocks, and after them."""
+    page = importlib.resources.files(__package__).joinpath(_APP).read_text(encoding="utf-8")
+    before, _, rest = page.partition(_TITLE)
+    between, _, after = rest.partition(_BLOCKS)
+    return before, between, after

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kvtrace import registry
 from kvtrace.analysis.ordering import judge_kernels
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.analysis.replaying import Engine, Recipe
@@ -18,8 +17,8 @@ from kvtrace.converters.findings import Findings, observed_rules, read_findings
 from kvtrace.schema.layout import OF_RUNS
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.settings import settings_from_environment
-from kvtrace.verdicts.rules.choice import rule_ids, watched_rules
-from kvtrace.verdicts.rules.run_judges import run_judges, run_rules
+from kvtrace.verdicts.rules.added import added_rules, pass_rules, run_rules, watched_rules
+from kvtrace.verdicts.rules.choice import rule_ids
 from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
 
 if TYPE_CHECKING:
@@ -75,8 +74,7 @@ def judge_runs(
         left_out += [outcome.left_out] if outcome.left_out is not None else []
     for run in runs:
         judge_by_kernel(trace, run, rules, names)
-    of_passes = (rule for _, found in registry.loaded("pass_rules") for rule in found)
-    known = (*judged, *observed, *run_rules(), *of_passes)
+    known = (*judged, *observed, *run_rules(), *pass_rules())
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
     findings = replace(findings, named=_parts(names) & set(rules))
     return Judged(findings, tuple(failures), tuple(left_out))
@@ -104,14 +102,15 @@ def judge_by_kernel(
     """
     if any(name in KERNEL_RULES for name in rules):
         judge_kernels(trace, run)
-    for name, judge in run_judges().items():
-        wanted = set(judge.rules) & set(rules)
+    for name, added in added_rules():
+        wanted = set(added.rules) & set(rules)
         pass_name = f"{OF_RUNS}{name}"
-        if not wanted or (not again and pass_name in trace.passes(run.run_id)):
+        known = not again and pass_name in trace.passes(run.run_id)
+        if not wanted or known or added.findings is None:
             continue
-        tables = judge.findings(trace, run, not _parts(names).isdisjoint({*wanted, "all"}))
+        tables = added.findings(trace, run, not _parts(names).isdisjoint({*wanted, "all"}))
         if tables is not None:
-            settings = {"rules": dict(judge.rules), "artifacts": _by_kind(tables)}
+            settings = {"rules": dict(added.rules), "artifacts": _by_kind(tables)}
             trace.add_derived(run.run_id, pass_name, tables, settings)
         elif pass_name in trace.passes(run.run_id):
             trace.add_derived(run.run_id, pass_name, {}, {})

@@ -24,6 +24,7 @@ from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.stacks import current_stack, forget_code
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.run_ids import new_run_id
 from kvtrace.schema.spool import PHASES
 from kvtrace.settings import Settings
 
@@ -367,8 +368,6 @@ class Session:
         with self._lock:
             if self._journal is not None:
                 return self._journal
-            from kvtrace.capture.run_id import new_run_id
-
             facts = {
                 "started": self._began,
                 # "timeline" is only set when it has begun.

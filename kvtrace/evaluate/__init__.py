@@ -6,6 +6,7 @@ kvtrace.
 """
 
 # Imported when first used: a launch needs few of these files.
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.lazy import found
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.errors import DeviceAssertion as DeviceAssertion
     from kvtrace.evaluate.errors import UnknownAddress as UnknownAddress
     from kvtrace.evaluate.errors import UnsupportedOp as UnsupportedOp
-    from kvtrace.evaluate.modules import parsed as parsed
     from kvtrace.evaluate.observe import Access as Access
     from kvtrace.evaluate.observe import FailedAssertion as FailedAssertion
     from kvtrace.evaluate.observe import Observer as Observer
     from kvtrace.evaluate.observe import OutOfBounds as OutOfBounds
     from kvtrace.evaluate.observe import ProgramAccesses as ProgramAccesses
     from kvtrace.evaluate.registry import assembly as assembly
+    from kvtrace.ir.model import Module
 
 _HOMES = {
     "Access": "kvtrace.evaluate.observe",
@@ -46,10 +47,17 @@ _HOMES = {
     "UnsupportedOp": "kvtrace.evaluate.errors",
     "assembly": "kvtrace.evaluate.registry",
     "evaluate": "kvtrace.evaluate.engine",
-    "parsed": "kvtrace.evaluate.modules",
 }
 
-__all__ = list(_HOMES)
+__all__ = [*_HOMES, "parsed"]
+
+
+@lru_cache(maxsize=256)
+def parsed(text: str, target: str = "") -> "Module":
+    """Parse generic IR for a target; the same text gives the same module, compiled once."""
+    from kvtrace.ir.parser import parse  # a process that evaluates nothing does without
+
+    return parse(text, target)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,18 +6,17 @@ has no block.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
 
-from kvtrace import registry
 from kvtrace.converters.report.dots import Dot, dots_of
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.recorded import RecordedValue, recorded_values
-from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
 from kvtrace.ir import Module
 from kvtrace.ir.flow import around
 from kvtrace.ir.ops import LOOPS
@@ -124,8 +123,9 @@ class CallOps(TypedDict):
 
 
 def _blocks(context: Context) -> Iterable[Block]:
+    loop_tables = [each.loop_table for each in block_sources() if each.loop_table is not None]
     for call in _by_need(context):
-        yield Block(f"call/{call}", partial(_packed, context, call))
+        yield Block(f"call/{call}", partial(_packed, context, loop_tables, call))
 
 
 def _by_need(context: Context) -> list[int]:
@@ -145,13 +145,11 @@ def _by_need(context: Context) -> list[int]:
     )
 
 
-def _packed(context: Context, call: int) -> str:
+def _packed(context: Context, loop_tables: Sequence[str], call: int) -> str:
     variant = context.report.calls[call].variant
     module = context.module(variant) if variant >= 0 else None
     nesting = {
-        row["op_index"]: row
-        for _, table in registry.loaded("loop_tables")
-        for row in context.of_client(table, call)
+        row["op_index"]: row for table in loop_tables for row in context.of_client(table, call)
     }
     return json_block(
         {

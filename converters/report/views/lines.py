@@ -4,7 +4,8 @@ A source line has its ops and those inlined into it, so the lines of a file do n
 up to the whole. A variant without ops has no block.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
@@ -16,15 +17,19 @@ import pyarrow.compute as pc
 from kvtrace.converters.profile.device_limits import DeviceLimits
 from kvtrace.converters.report.line_figures import OpFigures, line_figures
 from kvtrace.converters.report.model import Call
-from kvtrace.converters.report.op_lines import op_lines
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.slices import Integers
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.ir import Op
+from kvtrace.ir.ops import Kind, named
 
-__all__ = ["SOURCE"]
+__all__ = ["SOURCE", "op_lines"]
 
 _SUMS: Final = ("executions", "bytes", "unique_bytes", "flops", "masked_off", "sectors")
 _KEYS: Final = ("op_index", "op", "kind", "dtype", "stack_id")
+_OP: Final = re.compile(r'\s*(?:%[^="]*? = )?"?(?P<name>[A-Za-z_][\w$]*(?:\.[\w$]+)*)')
+_ENDS: Final = named(lambda row: row.kind is Kind.END)
+_MODULES: Final = named(lambda row: row.kind is Kind.MODULE)
 
 
 def _blocks(context: Context) -> Iterable[Block]:
@@ -133,6 +138,40 @@ def _stages(context: Context, variant: int) -> Mapping[str, Mapping[str, int]]:
         for stage, text in texts.items()
         if text is not None
     }
+
+
+def op_lines(ops: Iterable[Op], text: str) -> dict[int, int]:
+    """Return `op_index` → line (from 0) of these ops in a text of their module.
+
+    The text is MLIR's generic form or the pretty one: both have one op a line, in the same order,
+    and `op_index` in the trace is an op's position in them. What the pretty form leaves out
+    (terminators of regions that give nothing) has no line. Empty where the two do not match.
+    """
+    lines: dict[int, int] = {}
+    names = list(_names(text))
+    at = 0
+    for op in ops:
+        if at < len(names) and _is_called(op, names[at][1]):
+            lines[op.index] = names[at][0]
+            at += 1
+        elif op.name not in _ENDS:
+            return {}
+    return lines if at == len(names) else {}
+
+
+def _is_called(op: Op, name: str) -> bool:
+    return op.name == name or (name == "module" and op.name in _MODULES)
+
+
+def _names(text: str) -> Iterator[tuple[int, str]]:
+    """Return line and name of every op that a text shows."""
+    for number, line in enumerate(text.split("\n")):
+        stripped = line.lstrip()
+        if not stripped or stripped[0] in "#}^/":
+            continue
+        found = _OP.match(line)
+        if found is not None and ("." in found["name"] or found["name"] == "module"):
+            yield number, found["name"]
 
 
 SOURCE: Final = BlockSource(

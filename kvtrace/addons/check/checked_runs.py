@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.check.cases import rerun, write_case
-from kvtrace.addons.check.checking import RULES, RunChecks, Ttgir, check_run
+from kvtrace.addons.check.checking import RunChecks, Ttgir, check_run
+from kvtrace.addons.check.findings import RULES
 from kvtrace.addons.check.kept import checked_launches
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.recorded_ttgir import generic_ttgir

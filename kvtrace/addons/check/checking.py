@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.addons.check.comparing import compared, computed
+from kvtrace.addons.check.findings import NON_FINITE, RULES, WRONG
 from kvtrace.addons.check.first_bad import bad_launch
 from kvtrace.addons.check.kept import checked_launches
 from kvtrace.addons.check.stages import fault_of_descriptors, in_whole_chunks, stage_at_fault
@@ -38,24 +39,6 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.locating import Places
 
 FINITE: Final = "finite"
-WRONG: Final = "wrong-result"
-NON_FINITE: Final = "first-non-finite"
-
-RULES: Final = {
-    WRONG: {
-        "severity": "error",
-        "summary": "what the device stored is not what the kernel's IR means",
-        "hint": "run it with other num_warps and num_stages, or another version of the compiler",
-        "page": "docs/check.md",
-    },
-    NON_FINITE: {
-        "severity": "error",
-        "summary": "a launch is the first to store a NaN or an infinity, from inputs without",
-        "hint": "guard the operation that makes it, or mask the lanes that it comes from",
-        "page": "docs/check.md",
-    },
-}
-"""What findings of this pass are about, as their readers want it with the pass."""
 
 #: Gives the TTGIR of a call; a KvtraceError says why there is none.
 Ttgir = Callable[[int], "Module"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.verdicts.rules.run_judges import RunJudge
+from kvtrace.verdicts.rules.added import AddedRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,4 +31,4 @@ def _findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] 
     return findings_of(trace, run, asked)
 
 
-JUDGE: Final = RunJudge(RULES, _findings_of)
+ADDED: Final = AddedRules(RULES, _findings_of)

@@ -2,22 +2,30 @@
 
 A replay bypasses Python. Its executions share a correlation id. Captured graphs with the same
 kernels, each as often, are those that it may be a replay of. One of them is the graph, unless
-several are alike: then `turns.py` may know which. Within it, a kernel that is there once is
+several are alike: then the order of turns may tell which. Within it, a kernel that is there once is
 certain; those that are there several times follow the order of their captures where they run on one
 stream.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from kvtrace.addons.join.found import Found, Grade
 from kvtrace.addons.join.sides import NONE, Executed, Flags, Launched
-from kvtrace.addons.join.turns import Captured, graphs_by_turn
 from kvtrace.figures.columns import Integers
 
 _Kernels = frozenset[tuple[int, int]]
+
+
+class Captured(NamedTuple):
+    """A captured graph: when its first launch was made, and by look its launches in order."""
+
+    number: int
+    first: int
+    launches: dict[int, list[tuple[int, int]]]
 
 
 def replayed(executed: Executed) -> Flags:
@@ -47,7 +55,7 @@ def join_replays(
         begun = int(executed.start[rows[0]])
         possible.append([graph for graph in graphs if graph.first < begun or not same_clock])
     files = [int(executed.file[rows[0]]) for rows in replays]
-    turns = graphs_by_turn(possible, files)
+    turns = _graphs_by_turn(possible, files)
     known: dict[tuple[bytes, bytes, tuple[int, ...]], tuple[Integers, Integers]] = {}
     for rows, several, turn in zip(replays, possible, turns, strict=True):
         took_turn = turn is not None and len(several) > 1
@@ -58,6 +66,56 @@ def join_replays(
             known[key] = _launches_of(graphs, looks.tolist(), places.tolist())
         number = graphs[0].number if len(graphs) == 1 else NONE
         found.tell(rows, *known[key], Grade.INFERRED if took_turn else Grade.ORDERED, number)
+
+
+def _graphs_by_turn(
+    possible: Sequence[Sequence[Captured]], files: Sequence[int]
+) -> list[Captured | None]:
+    """Return the graph of each replay, in their order, or None where that is not known.
+
+    The layers of a model are captured into graphs that differ in their tensors alone. A step
+    replays them in the order in which they were captured. A graph that nothing else looks like
+    marks where its steps begin; if all of them replay each of the alike graphs once, the n-th
+    replay is of the n-th.
+
+    Args:
+        possible: For each replay the graphs that it may be of, in order of their captures.
+        files: For each replay the number of the recording of times that it is of.
+
+    """
+    found: list[Captured | None] = [graphs[0] if len(graphs) == 1 else None for graphs in possible]
+    for file in dict.fromkeys(files):
+        own = [index for index, number in enumerate(files) if number == file]
+        _take_turns([possible[index] for index in own], own, found)
+    return found
+
+
+def _take_turns(
+    possible: Sequence[Sequence[Captured]], own: Sequence[int], found: list[Captured | None]
+) -> None:
+    marks = [graphs[0] for graphs in possible if len(graphs) == 1]
+    if not marks:
+        return
+    mark = min(marks, key=lambda graph: graph.first)
+    begins = [place for place, graphs in enumerate(possible) if list(graphs) == [mark]]
+    steps = list(zip(begins, [*begins[1:], len(possible)], strict=True))
+    alike = {graphs[0].number: graphs for graphs in possible if len(graphs) > 1}
+    for first, graphs in alike.items():
+        replays = [
+            [
+                place
+                for place in range(*step)
+                if possible[place][:1] and possible[place][0].number == first
+            ]
+            for step in steps
+        ]
+        counts = Counter(map(len, replays[:-1]))
+        whole = set(counts) <= {len(graphs)} and len(replays[-1]) == len(graphs)
+        if not whole or graphs[0].first < mark.first:
+            continue
+        for step_replays in replays:
+            for place, graph in zip(step_replays, graphs, strict=True):
+                found[own[place]] = graph
 
 
 def _launches_of(

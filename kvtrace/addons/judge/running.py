@@ -31,6 +31,7 @@ from kvtrace.addons.judge.request import (
     Request,
     read_file,
 )
+from kvtrace.verdicts.rules.added import added_rules
 
 #: What reference and candidate import, once for both.
 _LIBRARIES: Final = (
@@ -42,7 +43,7 @@ _LIBRARIES: Final = (
     "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",
     "kvtrace.backends.triton.evaluating_launcher", "kvtrace.backends.triton.free_driver",
     "kvtrace.backends.triton.autotune_free", "kvtrace.backends.triton.absent_gpu.device",
-    "kvtrace.backends.triton.interpreter", "kvtrace.capture.launch_rows",
+    "kvtrace.capture.launch_rows",
 )  # fmt: skip
 
 
@@ -233,10 +234,10 @@ def import_rooms(names: Iterable[str]) -> None:
 def import_all(names: Sequence[str]) -> None:
     """Import modules and rooms, and what add-ons add, which takes longer."""
     # Judges of whole runs import their rooms when they judge.
-    judges = (each.place.partition(":")[0] for each in registry.entries("run_judges"))
+    judges = (each.findings.__module__ for _, each in added_rules() if each.findings is not None)
     import_rooms((*names, *(module.rpartition(".")[0] for module in judges)))
     # What add-ons add is read from files that a confined process does not have.
-    for group in ("rules", "pass_rules", "run_judges", "devices", "profile_sections"):
+    for group in ("devices", "profile_sections"):
         for _ in registry.loaded(group):
             pass
 

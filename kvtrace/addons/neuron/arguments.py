@@ -1,4 +1,8 @@
-"""Arguments of kernels: arrays of NumPy, torch or JAX as tensors in device memory, and back."""
+"""Arguments of kernels: arrays of NumPy, torch or JAX as tensors in device memory, and back.
+
+A kernel may be called while a NumPy function is traced to a graph. Its arguments are then objects
+with a method `_call_kernel`; this room knows no more of graphs.
+"""
 
 import sys
 from typing import Any
@@ -87,6 +91,40 @@ def array_of(value: Any) -> NDArray[Any] | None:
         return _from_torch(value)
     is_array = hasattr(value, "__array__") and hasattr(value, "dtype")
     return np.asarray(value) if is_array and getattr(value, "shape", None) else None
+
+
+def traced_tensors(value: Any) -> list[Any]:
+    """Return the traced tensors among arguments, in order, each once."""
+    found: list[Any] = []
+    for leaf in _leaves(value):
+        if hasattr(type(leaf), "_call_kernel") and not any(leaf is each for each in found):
+            found.append(leaf)
+    return found
+
+
+def placed_again(value: Any, old: list[Any], new: list[Any]) -> Any:
+    """Return a structure with some leaves in the place of others."""
+    if isinstance(value, dict):
+        return {key: placed_again(item, old, new) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return like(value, [placed_again(item, old, new) for item in value])
+    for one, other in zip(old, new, strict=True):
+        if value is one:
+            return other
+    return value
+
+
+def as_results(value: Any) -> list[Any]:
+    """Return the arrays that a kernel has returned."""
+    return [leaf for leaf in _leaves(value) if hasattr(leaf, "dtype") and hasattr(leaf, "shape")]
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in _leaves(item)]
+    if isinstance(value, tuple | list):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [value]
 
 
 def _is_torch(value: Any) -> bool:

@@ -6,6 +6,8 @@ A finding does not end the run: what was found is kept, and the kernel continues
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from kvtrace.verdicts.rules.added import AddedRules
+
 OUT_OF_BOUNDS: Final = "out-of-bounds"
 RACE: Final = "race"
 UNDEFINED_LANES: Final = "undefined-lanes"
@@ -135,6 +137,10 @@ RULES: Final = {
         "store to every element of it, or make it smaller",
     ),
 }
+
+ADDED: Final = AddedRules(
+    {name: rule._asdict() | {"page": "docs/nki.md"} for name, rule in RULES.items()}
+)
 
 
 @dataclass

@@ -13,11 +13,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from kvtrace.addons.neuron import arguments, capacity
+from kvtrace.addons.neuron.arguments import as_results, placed_again, traced_tensors
 from kvtrace.addons.neuron.buffers import BARE_NAMES
 from kvtrace.addons.neuron.cores import Cores
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import UNWRITTEN_RESULT, Finding
-from kvtrace.addons.neuron.graphs import as_results, placed_again, traced_tensors
 from kvtrace.addons.neuron.machine import Run, going_on, set_current
 from kvtrace.addons.neuron.memory import NEVER_WRITTEN
 from kvtrace.addons.neuron.recorder import Recorder

@@ -5,6 +5,8 @@ some, and switch kernel records off when they end. So kvtrace stops when they pr
 again some time after they have stopped. They are noticed by functions that they call: two of
 `torch.autograd.profiler` (torch 2.5 to 2.13), and those of Proton's native part (Triton 3.6).
 
+A profiler that is not noticed so leaves nothing but a silence: launches, and no record of one.
+
 A second copy of CUPTI gets no callbacks in a process in which one was ever used. Proton would load
 Triton's copy, so it is given the one that kvtrace has used.
 """
@@ -31,7 +33,11 @@ _OTHERS: Final = (
 _PROTON_FOLDER: Final = "TRITON_CUPTI_LIB_PATH"
 
 #: Seconds that the other one gets for reading its records after it was stopped.
-_PATIENCE: Final = 1.0
+_RETURN_AFTER: Final = 1.0
+
+#: Seconds without one kernel that ended, after a launch. A recording's first rounds follow each
+#: other within a fraction of one, so rounds say nothing of a program that ends early.
+PATIENCE: Final = 5.0
 
 #: Set by profilers that are loaded into the process from outside (Nsight Systems and its like).
 _INJECTED: Final = ("NSYS_PROFILING_SESSION_ID", "CUDA_INJECTION64_PATH")
@@ -77,7 +83,7 @@ class Sharing:
     def over(self) -> bool:
         """Whether what was lent is free again; then it counts as ours."""
         stopped = self._stopped_at
-        if stopped is None or time.monotonic() - stopped < _PATIENCE:
+        if stopped is None or time.monotonic() - stopped < _RETURN_AFTER:
             return False
         self.lent = False
         self._stopped_at = None
@@ -118,6 +124,29 @@ class Sharing:
 
     def _stop(self) -> None:
         self._stopped_at = time.monotonic()
+
+
+class Silence:
+    """Since when launches wait for the first record of a kernel."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def expect(self) -> None:
+        """Note that a kernel was launched."""
+        if self._since is None:
+            self._since = time.monotonic()
+
+    def end(self) -> None:
+        """Note that records came, or that none can come."""
+        self._since = None
+
+    def lasts(self) -> bool:
+        """Return whether it has lasted too long; once each time."""
+        if self._since is None or time.monotonic() - self._since < PATIENCE:
+            return False
+        self._since = None
+        return True
 
 
 def _found(place: str) -> Any:

@@ -24,8 +24,7 @@ from kvtrace.backends.cupti.records import (
     read_kernels,
     read_transfers,
 )
-from kvtrace.backends.cupti.sharing import Sharing
-from kvtrace.backends.cupti.silence import PATIENCE, Silence
+from kvtrace.backends.cupti.sharing import PATIENCE, Sharing, Silence
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.forks import Lock

@@ -2,10 +2,10 @@
 
 `launches.py` hooks Triton, `launchers.py` has launches inspected before they run, `load_hooks.py`
 times loading. Without a GPU, `device_free.py` is the driver that runs launches in the evaluator,
-`absent_gpu/` what programs that ask for a GPU get,
-`sightings.py` what it sees them do, `watching.py` and `traced_kernels.py` the clients that watch
-them. `interpreter.py` records interpreted launches. May import `compiled_kernels/`, which has what
-it shares with Inductor's backend, what that may, and clients; but not `inductor/`.
+`absent_gpu/` what programs that ask for a GPU get, `sightings.py` what it sees them do,
+`watching.py` and `traced_kernels.py` the clients that watch them. `interpreted_launches.py` records
+launches of Triton's interpreter. May import `compiled_kernels/`, which has what it shares with
+Inductor's backend, what that may, and clients; but not `inductor/`.
 """
 
 import sys
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kvtrace.backends.triton.interpreted_launches import InterpreterHooks
     from kvtrace.backends.triton.launches import LaunchHooks
     from kvtrace.backends.triton.traced_kernels import TracedKernel
     from kvtrace.capture.session import Session
@@ -31,6 +32,7 @@ class TritonBackend:
 
     def __init__(self) -> None:
         self._hooks: LaunchHooks | None = None
+        self._interpreter: InterpreterHooks | None = None
 
     def install(self, session: "Session") -> None:
         """Hook the Triton that has just been imported."""
@@ -53,12 +55,12 @@ class TritonBackend:
 
         if triton.__file__ is not None:
             hide_frames_of(str(Path(triton.__file__).parent))
-        from kvtrace.backends.triton import device_free, interpreter
+        from kvtrace.backends.triton import device_free
 
         self._hooks = LaunchHooks(session)
         self._hooks.install()
         device_free.install(session, self._hooks.adapter)
-        interpreter.install(session)
+        self._hook_interpreter(session)
         if session.settings.mode == "ops":
             session.at_end.append(partial(_say_where_ops_come_from, session))
 
@@ -66,12 +68,31 @@ class TritonBackend:
         """Take the hooks out again."""
         if self._hooks is None:
             return
-        from kvtrace.backends.triton import device_free, interpreter
+        from kvtrace.backends.triton import device_free
 
-        interpreter.uninstall()
+        self._unhook_interpreter()
         device_free.uninstall()
         self._hooks.uninstall()
         self._hooks = None
+
+    def _hook_interpreter(self, session: "Session") -> None:
+        """Record interpreted launches where `TRITON_INTERPRET=1` asks for any.
+
+        Triton imports its interpreter only when it is needed, and so do we.
+        """
+        from triton import knobs
+
+        self._unhook_interpreter()
+        if knobs.runtime.interpret:
+            from kvtrace.backends.triton.interpreted_launches import InterpreterHooks
+
+            self._interpreter = InterpreterHooks(session)
+            self._interpreter.install()
+
+    def _unhook_interpreter(self) -> None:
+        if self._interpreter is not None:
+            self._interpreter.uninstall()
+            self._interpreter = None
 
     def watcher(
         self, client: Any, session_of: "Callable[[str], Session]"

@@ -2,17 +2,8 @@
 
 from collections.abc import Iterable
 
-from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, nearest
-from kvtrace.verdicts.rules.run_judges import run_rules
-
-
-def watched_rules() -> tuple[str, ...]:
-    """Return the ids of the rules of add-ons and other packages: the group `kvtrace.rules`.
-
-    Calls are judged by them while they run. All of them are default ones.
-    """
-    return tuple(dict.fromkeys(rule for _, found in registry.loaded("rules") for rule in found))
+from kvtrace.verdicts.rules.added import run_rules, watched_rules
 
 
 def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.text import plural
 from kvtrace.verdicts.concrete import Concrete
-from kvtrace.verdicts.rules.nearest import nearest_tensor
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def left(
         address_offset=defect.address_offset,
         past_end_bytes=defect.past_end_bytes,
         lanes=lanes,
-        nearest=nearest_tensor(arguments, defect.argument, defect.address_offset),
+        nearest=_nearest_tensor(arguments, defect.argument, defect.address_offset),
     )
 
 
@@ -182,3 +181,30 @@ def where_it_goes(defect: OutOfBounds, name: str) -> str:
 
 def _name(indices: set[int | None], arguments: Sequence[Argument]) -> str | None:
     return ",".join(sorted({arguments[i].name for i in indices if i is not None})) or None
+
+
+def _nearest_tensor(arguments: Sequence[Argument], index: int, address_offset: int) -> str | None:
+    """Describe which tensor lies nearest to a byte offset from an argument's data pointer.
+
+    Known are places of tensors in the same storage only: where storages lie was not recorded.
+    """
+    accessed = arguments[index]
+    assert isinstance(accessed, TensorArgument)
+    place = accessed.offset_bytes + address_offset
+    found = []
+    for position, other in enumerate(arguments):
+        if position == index or not isinstance(other, TensorArgument):
+            continue
+        if other.storage is not accessed.storage:
+            continue
+        first, end = (other.offset_bytes + limit for limit in other.view_bytes)
+        before, behind = max(first - place, 0), max(place - end + 1, 0)
+        found.append((max(before, behind), position, other.name, before, behind, place - first))
+    if not found:
+        return None
+    _, _, name, before, behind, inside = min(found)
+    if before:
+        return f"{name}, {plural(before, 'byte')} further on"
+    if behind:
+        return f"{name}, {plural(behind, 'byte')} past its end"
+    return f"{name}, {plural(inside, 'byte')} into it"

@@ -28,7 +28,7 @@ def shared() -> "tuple[sharing.Sharing, list[str]]":
 def test_it_is_lent_while_the_profiler_runs(
     shared: "tuple[sharing.Sharing, list[str]]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharing, "_PATIENCE", 0.05)
+    monkeypatch.setattr(sharing, "_RETURN_AFTER", 0.05)
     one, left = shared
     assert not one.lent
     with profile(activities=[ProfilerActivity.CPU]):

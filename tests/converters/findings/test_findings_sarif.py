@@ -10,8 +10,7 @@ import pytest
 from docs_site.rules import pages_of
 from kvtrace.converters.findings import read_findings, sarif
 from kvtrace.converters.findings.model import StackFrame
-from kvtrace.converters.findings.rule_pages import rule_pages
-from kvtrace.converters.findings.sarif import _location
+from kvtrace.converters.findings.sarif import _location, rule_pages
 from kvtrace.schema.content import stack_id
 from tests.converters.finding_rows import (
     INLINED,

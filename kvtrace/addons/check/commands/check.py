@@ -74,7 +74,7 @@ def command(
         print(json.dumps(check_objects(checked), indent=2))
     elif as_sarif:
         from kvtrace import __version__
-        from kvtrace.addons.check.checking import RULES
+        from kvtrace.addons.check.findings import RULES
         from kvtrace.converters.findings import read_findings, sarif
 
         findings = read_findings(selection.trace, selection.runs, rules=RULES)

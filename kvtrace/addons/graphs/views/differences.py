@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.graphs.rows import read_graphs
 from kvtrace.addons.graphs.stablehlo.text import recorded_module_text
-from kvtrace.converters.diff.earlier_stages import EarlierStage
+from kvtrace.converters.diff.added import DiffAddition, EarlierStage
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
@@ -23,4 +23,4 @@ def graph_texts(selection: "Selection") -> dict[tuple[str, int], str]:
     return {key: recorded_module_text(rows) for key, rows in graphs.items()}
 
 
-STAGE: Final = EarlierStage("StableHLO", graph_texts)
+DIFF: Final = DiffAddition(stages={"stablehlo": EarlierStage("StableHLO", graph_texts)})

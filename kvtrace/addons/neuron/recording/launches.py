@@ -171,10 +171,7 @@ class Launches:
             return
         from kvtrace.schema.trace import open_trace
 
-        rules = {
-            name: rule._asdict() | {"page": "docs/nki.md"} for name, rule in findings.RULES.items()
-        }
-        facts = {"while": "running", "rules": rules}
+        facts = {"while": "running", "rules": findings.ADDED.rules}
         tables = joined(told)
         open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, DEFINITIONS)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.neuron.views.chip_profile import ENGINES, ChipProfile, read_chip_profiles
-from kvtrace.converters.diff.further import FigureKind, FigureSource
+from kvtrace.converters.diff.added import DiffAddition, FigureKind, FigureSource
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -26,7 +26,7 @@ def _figures(chip: ChipProfile) -> dict[str, float]:
     return {_EXECUTED: chip.executed, **peaks, **busy}
 
 
-FIGURES: Final = FigureSource(
+_FIGURES: Final = FigureSource(
     read=_read,
     kinds=(
         FigureKind(_EXECUTED, "count", "more"),
@@ -39,3 +39,5 @@ FIGURES: Final = FigureSource(
         ),
     ),
 )
+
+DIFF: Final = DiffAddition(figures=_FIGURES)

@@ -346,4 +346,5 @@ SOURCE: Final = BlockSource(
     query="FROM client_nki_buffers",
     blocks=_blocks,
     types=(CallAtAGlance, CallBlock, TileValues),
+    loop_table=LOOPS,
 )

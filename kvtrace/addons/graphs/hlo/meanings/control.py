@@ -1,6 +1,8 @@
-"""Loops and branches."""
+"""Loops, branches, and calls of what is not a graph: kernels."""
 
 from typing import Any
+
+import numpy as np
 
 from kvtrace.addons.graphs.hlo.meanings import meaning, taken
 from kvtrace.addons.graphs.hlo.op import Op
@@ -25,3 +27,9 @@ def _if(op: Op, predicate: Any, *outside: Any) -> tuple[Any, ...]:
     assert op.graphs is not None
     role = "true" if predicate else "false"
     return evaluate(op.graphs[role], taken(op, role, [predicate, *outside]))
+
+
+@meaning("custom_call")
+def _call(op: Op, *operands: Any) -> tuple[Any, ...]:
+    assert op.calls is not None
+    return tuple(np.asarray(result) for result in op.calls(*operands))

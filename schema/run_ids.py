@@ -1,11 +1,11 @@
-"""Run ids without the schema's imports: a run gets its id at its first launch, pyarrow later."""
+"""Ids of runs, without pyarrow: a recorded program gets its run's id before it needs the writer."""
 
 import secrets
 import time
 
 
 def new_run_id() -> str:
-    """An id that no other process gets, and that sorts by time: as `kvtrace.schema.writer`'s."""
+    """An id that no other process gets and that sorts by time: UTC to the ms, 32 random bits."""
     now = time.time_ns()
     seconds, rest = divmod(now, 1_000_000_000)
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(seconds))

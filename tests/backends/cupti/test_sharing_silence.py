@@ -4,21 +4,21 @@ import time
 
 import pytest
 
-from kvtrace.backends.cupti import silence
+from kvtrace.backends.cupti import sharing
 from kvtrace.capture.journal import INTERVAL
 
 
 def test_the_first_rounds_of_a_recording_are_no_silence() -> None:
-    one = silence.Silence()
+    one = sharing.Silence()
     one.expect()
     for _ in range(100):  # rounds that follow each other at once
         assert not one.lasts()
-    assert silence.PATIENCE >= 4 * INTERVAL
+    assert sharing.PATIENCE >= 4 * INTERVAL
 
 
 def test_it_is_told_once_and_begins_with_the_next_launch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silence, "PATIENCE", 0.01)
-    one = silence.Silence()
+    monkeypatch.setattr(sharing, "PATIENCE", 0.01)
+    one = sharing.Silence()
     time.sleep(0.02)
     assert not one.lasts()  # nothing was launched
     one.expect()
@@ -31,8 +31,8 @@ def test_it_is_told_once_and_begins_with_the_next_launch(monkeypatch: pytest.Mon
 
 
 def test_records_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silence, "PATIENCE", 0.01)
-    one = silence.Silence()
+    monkeypatch.setattr(sharing, "PATIENCE", 0.01)
+    one = sharing.Silence()
     one.expect()
     one.end()
     time.sleep(0.02)

@@ -1,0 +1,24 @@
+"""What this add-on adds to `kvtrace diff`, without the evaluator until kernels are compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.converters.diff.added import DiffAddition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kvtrace.converters.diff.model import KernelMeaning
+    from kvtrace.schema.trace import Selection
+
+
+def _meanings(
+    before: Selection, after: Selection, kernels: Mapping[str, str], seconds: float
+) -> Sequence[KernelMeaning]:
+    from kvtrace.addons.invariance.differences import kernel_meanings
+
+    return kernel_meanings(before, after, kernels, seconds)
+
+
+DIFF: Final = DiffAddition(meanings=_meanings)
