@@ -151,12 +151,12 @@ def test_what_two_orders_leave_alike_is_no_violation():
 
 
 def test_proofs_need_no_solver_where_strides_keep_lanes_apart(monkeypatch):
-    from kvtrace.verdicts.within import meeting
+    from kvtrace.verdicts.races import search
 
     def refused(*_args, **_more):
         raise AssertionError("digits do not decide it")
 
-    monkeypatch.setattr(meeting, "searched", refused)
+    monkeypatch.setattr(search, "searched", refused)
     monkeypatch.setattr(lane_conflict, "searched", refused)
     one = call(doubled, (1,), x=tensor(32), out=tensor(16), n=16, KIND="", BLOCK=16)
 

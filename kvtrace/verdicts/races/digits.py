@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kvtrace.schema.cached_property import cached_property
@@ -159,6 +159,17 @@ class Common:
                 reached.add(variable)
                 queue += _inside(variable) if not isinstance(variable, Symbol) else ()
         return reached.issuperset(axes)
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether no byte is touched by both, whatever differs: less what is equal, as ids are."""
+        one, other = (side.form for side in (self._one, self._other))
+        equal = [v for v, k in one.coefficients.items() if other.coefficients.get(v) == k]
+        equal = [variable for variable in equal if self.determines(variable)]
+        return are_apart(
+            replace(self._one, form=_without(one, equal)),
+            replace(self._other, form=_without(other, equal)),
+        )
 
     # -- digits --------------------------------------------------------------------------------
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Op
 from kvtrace.verdicts.races.data_behind import unrecorded
-from kvtrace.verdicts.races.pairs import Free, Open, Outcome, Pairs, Suspect
+from kvtrace.verdicts.races.pairs import Pairs
 from kvtrace.verdicts.races.parts import Parts, parts_of
 from kvtrace.verdicts.races.replay import Witness, replayed
+from kvtrace.verdicts.races.search import Free, Meeting, Open
 from kvtrace.verdicts.races.sharers import Sharer
 from kvtrace.verdicts.races.swept import Left, Swept
 from kvtrace.verdicts.races.telling import (
@@ -42,7 +43,7 @@ class _Finding:
     op: Op
     free: list[Free] = field(default_factory=list)
     open: list[Open] = field(default_factory=list)
-    witnesses: list[tuple[Witness, Suspect]] = field(default_factory=list)
+    witnesses: list[tuple[Witness, Meeting]] = field(default_factory=list)
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
@@ -64,22 +65,22 @@ def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
 def _look_at_pairs(bound: BoundCall, findings: dict[int, _Finding]) -> None:
     pairs = Pairs(bound)
     left_open: set[tuple[int, int]] = set()
-    meeting: set[int] = set()
+    met: set[int] = set()
     for one, other in pairs.clashing():
         outcome = pairs.judged(one, other)
         witness = None
-        if isinstance(outcome, Suspect):
+        if isinstance(outcome, Meeting):
             outcome, witness = _run(bound, pairs, (one, other), outcome)
         if isinstance(outcome, Open):
             left_open.add(_key(one, other))
         if not isinstance(outcome, Free) or (outcome.why and not outcome.settled):
-            meeting.update(_key(one, other))
+            met.update(_key(one, other))
         for sharer in dict.fromkeys((one, other)):
             finding = findings.get(sharer.access.op.index)
             if finding is not None:
                 _note(finding, outcome, witness)
     why = {index: tuple(each.why for each in found.free) for index, found in findings.items()}
-    bound.memo[concrete] = Left(frozenset(left_open), frozenset(meeting), why)
+    bound.memo[concrete] = Left(frozenset(left_open), frozenset(met), why)
 
 
 def _key(one: Sharer, other: Sharer) -> tuple[int, int]:
@@ -87,7 +88,7 @@ def _key(one: Sharer, other: Sharer) -> tuple[int, int]:
     return low, high
 
 
-def _note(finding: _Finding, outcome: Outcome, witness: Witness | None) -> None:
+def _note(finding: _Finding, outcome: Free | Meeting | Open, witness: Witness | None) -> None:
     if isinstance(outcome, Free):
         finding.free.append(outcome)
     elif isinstance(outcome, Open):
@@ -98,22 +99,22 @@ def _note(finding: _Finding, outcome: Outcome, witness: Witness | None) -> None:
 
 
 def _run(
-    bound: BoundCall, pairs: Pairs, pair: tuple[Sharer, Sharer], suspect: Suspect
-) -> tuple[Outcome, Witness | None]:
+    bound: BoundCall, pairs: Pairs, pair: tuple[Sharer, Sharer], meeting: Meeting
+) -> tuple[Meeting | Open, Witness | None]:
     """Run two programs that seem to race, and give what is left of that."""
     if parts_of(bound.call.module).synchronises:
         hidden = pairs.unrecorded_atomics()
         reason = f"{_ORDERED}, by {unrecorded(hidden)}" if hidden else _ORDERED
-        return Open(reason, solver_ns=suspect.solver_ns), None
+        return Open(reason, solver_ns=meeting.solver_ns), None
     storage = pair[0].storage
     assert storage is not None
     ops = pair[0].access.op, pair[1].access.op
     whole = bound.lanes <= bound.budget.lanes
-    witness = replayed(bound.call, ops, suspect.programs, storage, suspect.byte, whole=whole)
+    witness = replayed(bound.call, ops, meeting.programs, storage, meeting.byte, whole=whole)
     if witness is None:
         reason = "a race that formulas show did not show when it was run"
-        return Open(reason, solver_ns=suspect.solver_ns), None
-    return suspect, witness
+        return Open(reason, solver_ns=meeting.solver_ns), None
+    return meeting, witness
 
 
 def _verdict(bound: BoundCall, finding: _Finding, parts: Parts) -> Verdict:
@@ -121,10 +122,10 @@ def _verdict(bound: BoundCall, finding: _Finding, parts: Parts) -> Verdict:
     taken = sum(each.solver_ns for each in finding.free)
     taken += sum(each.solver_ns for each in finding.open)
     if finding.witnesses:
-        witness, suspect = finding.witnesses[0]
+        witness, meeting = finding.witnesses[0]
         others = len({w.second.op.index for w, _ in finding.witnesses}) - 1
-        taken += suspect.solver_ns
-        return violation(bound.call, witness, suspect.method, others=others, solver_ns=taken)
+        taken += meeting.solver_ns
+        return violation(bound.call, witness, meeting.method, others=others, solver_ns=taken)
     if bound.programs > 1 and parts.unseen is not None:
         reason = f"the kernel has {parts.unseen}"
         return unknown(op, arg, reason, evaluating=False)

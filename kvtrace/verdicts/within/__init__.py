@@ -1,4 +1,4 @@
-"""Two lanes of one program at one byte: `meeting.py` decides whether there are any.
+"""Two lanes of one program at one byte, which `races/search.py` looks for.
 
 `lane_conflict.py` is the rule about lanes of one store, `two_orders.py` runs it, `telling.py` has
 its words. `race.py` is the rule about lanes of different ops, or trips: `race_pairs.py` judges two

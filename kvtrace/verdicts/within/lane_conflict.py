@@ -17,22 +17,26 @@ from kvtrace.evaluate.observe import Access as Evaluated
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import backward
 from kvtrace.ir.ops import ELEMENTWISE, SPREADING
+from kvtrace.symbolic.conditions import FALSE, Condition, equal
+from kvtrace.symbolic.decide import Given, Proven
+from kvtrace.symbolic.terms import Term
 from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.races.copies import Question, Shared
 from kvtrace.verdicts.races.digits import Common
-from kvtrace.verdicts.races.same_values import doubts_of_lanes
-from kvtrace.verdicts.races.sharers import Sharer, copy_of, sharers_of
-from kvtrace.verdicts.races.telling import names_of, strongest
-from kvtrace.verdicts.verdict import Verdict
-from kvtrace.verdicts.within.meeting import (
-    Apart,
+from kvtrace.verdicts.races.same_values import Doubt, doubts_of_lanes
+from kvtrace.verdicts.races.search import (
+    Actors,
+    Free,
     Meeting,
     Open,
-    are_settled,
+    by_digits,
     lanes_of,
-    quickly,
     searched,
     shared_by_lanes,
 )
+from kvtrace.verdicts.races.sharers import Sharer, copy_of, sharers_of
+from kvtrace.verdicts.races.telling import names_of, strongest
+from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.within.telling import RULE, proven, unknown, violation
 from kvtrace.verdicts.within.two_orders import conflict_of
 
@@ -77,9 +81,9 @@ def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
             return unknown(
                 op, arg, each.reason, evaluating=each.evaluating, solver_ns=taken, unless=op
             )
-    apart = [each for each in found if isinstance(each, Apart)]
-    method = strongest(each.method for each in apart)
-    return proven(bound.call, op, arg, method, [each.why for each in apart], taken)
+    free = [each for each in found if isinstance(each, Free)]
+    method = strongest(each.method for each in free)
+    return proven(bound.call, op, arg, method, [each.why for each in free], taken)
 
 
 def _pairs(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:
@@ -88,27 +92,56 @@ def _pairs(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:
             yield one, other
 
 
-def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Apart | Meeting | Open:
+def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | Open:
     """Decide whether two lanes of one execution conflict."""
-    shared, differing = shared_by_lanes(bound.call.module), lanes_of(one)
-    found = quickly(bound, one, other, differing, shared)
+    actors = Actors(lanes_of(one), shared_by_lanes(bound.call.module))
+    found = by_digits(bound, one, other, actors)
     if not isinstance(found, Common):
         return found
     doubts = doubts_of_lanes(bound, one, found) if one is other else None
     if doubts == []:
-        return Apart("affine", why=_ALIKE)
-    outcome = searched(bound, one, other, differing, shared)
-    if isinstance(outcome, Apart) or doubts is None:
+        return Free("affine", _ALIKE)
+    outcome = searched(bound, one, other, actors, found)
+    if isinstance(outcome, Free) or doubts is None:
         return outcome
-    settled = are_settled(bound, one, doubts, shared)
+    settled = _are_settled(bound, one, doubts, actors.shared)
     if settled is None:
         return outcome
-    return Apart(settled.method, outcome.solver_ns + settled.solver_ns, _ALIKE)
+    return Free(settled.method, _ALIKE, outcome.solver_ns + settled.solver_ns)
+
+
+def _are_settled(
+    bound: BoundCall, store: Sharer, doubts: Sequence[Doubt], shared: Shared
+) -> Proven | None:
+    """Prove what has to hold for two lanes of a store that meet to store the same; None: not so."""
+    assert store.storage is not None
+    copies, nbytes = (copy_of(bound, store), copy_of(bound, store)), store.storage.nbytes
+    about = [each for doubt in doubts for each in (doubt.what, *doubt.path) if each is not None]
+    question = Question(
+        *copies, lanes_of(store), bound.ranges, nbytes, shared, about=about
+    )  # fmt: skip
+    strongest = Proven("affine")
+    for doubt in doubts:
+        conditions = [*question.given.exact, question.is_one_place]
+        conditions += (side for each in doubt.path for side in question.both(each))
+        claim: Condition = FALSE
+        if isinstance(doubt.what, Term):
+            claim = equal(question.gap(doubt.what))
+        elif doubt.what is not None:
+            one, other = question.both(doubt.what)
+            claim = (one & other) | (~one & ~other)
+        found = bound.decide(claim, Given(conditions, question.given.ranges))
+        if not isinstance(found, Proven):
+            return None
+        taken = strongest.solver_ns + found.solver_ns
+        by_solver = "solver" in (found.method, strongest.method)
+        strongest = Proven("solver" if by_solver else "affine", taken)
+    return strongest
 
 
 def _shown(bound: BoundCall, op: Op, arg: str | None, meeting: Meeting, taken: int) -> Verdict:
     load = _updated(bound, op)
-    found = conflict_of(bound, op, load, (meeting.program,))
+    found = conflict_of(bound, op, load, (meeting.programs[0],))
     if isinstance(found, str):
         return unknown(op, arg, found, evaluating=True, solver_ns=taken)
     updates = load is not None

@@ -15,13 +15,13 @@ from kvtrace.ir import Op, source_stack
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.races.search import Free, Open
 from kvtrace.verdicts.races.sharers import Sharer
 from kvtrace.verdicts.races.telling import DOES, names_of, scope_of, strongest
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.within.lane_orders import Side
-from kvtrace.verdicts.within.meeting import Open
-from kvtrace.verdicts.within.race_pairs import Free, Pairs, Shown
+from kvtrace.verdicts.within.race_pairs import Pairs, Shown
 from kvtrace.verdicts.within.swept import RULE, Left, Swept
 
 if TYPE_CHECKING:

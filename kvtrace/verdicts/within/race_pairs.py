@@ -20,10 +20,18 @@ from kvtrace.verdicts.ideal_trips import has_ideal_trips
 from kvtrace.verdicts.races.data_behind import data_behind
 from kvtrace.verdicts.races.digits import Common
 from kvtrace.verdicts.races.same_values import store_the_same
+from kvtrace.verdicts.races.search import (
+    Actors,
+    Free,
+    Meeting,
+    Open,
+    lanes_of,
+    meeting,
+    shared_by_lanes,
+)
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 from kvtrace.verdicts.within.barriers import Barriers
 from kvtrace.verdicts.within.lane_orders import Side
-from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.within.pipelined import may_be_pipelined, trips_started_early
 from kvtrace.verdicts.within.race_replay import Witness, raced
 from kvtrace.verdicts.within.threads import Doing, Threads, same_threads
@@ -66,15 +74,6 @@ _SAME_PLACE: Final = (
 
 _Place = tuple[Term, ...]
 """The warp, and the thread in it; or the number of a lane in its block."""
-
-
-@dataclass(frozen=True)
-class Free:
-    """The two do not race; `why` is the reason if lanes meet all the same."""
-
-    method: Method
-    why: str = ""
-    solver_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ class Pairs:
             return lanes
         found = [self._met(one, other, case, lanes) for case in cases]
         left = [(case, met) for case, met in zip(cases, found, strict=True)
-                if not isinstance(met, Apart)]  # fmt: skip
+                if not isinstance(met, Free)]  # fmt: skip
         if not left:
             solver_ns = sum(each.solver_ns for each in found)
             return Free("solver" if solver_ns else "affine", lanes.why, solver_ns)
@@ -186,17 +185,17 @@ class Pairs:
         own = self._own(one, other)
         same = one.access.shape == other.access.shape
         pointed = all(each.access.op.name in POINTED for each in (one, other))
-        found: Apart | Meeting | Open = Apart("interval")
+        found: Free | Meeting | Open = Free("interval")
         if same and pointed:
             found = self._meeting(one, other, own, lanes_of(one))
             why = self._one_thread(one, other, doing)
-            if isinstance(found, Apart) and why is not None:
+            if isinstance(found, Free) and why is not None:
                 if self._is_started_early(one, other):
                     return Open(_PIPELINED, evaluating=False)
                 return Free(found.method, why, found.solver_ns)
-        if isinstance(found, Apart):
+        if isinstance(found, Free):
             found = self._meeting(one, other, own, own if one is other else None)
-        if isinstance(found, Apart):
+        if isinstance(found, Free):
             return Free(found.method, solver_ns=found.solver_ns)
         if not pointed:
             return Open(_DESCRIPTOR, evaluating=False)
@@ -224,7 +223,7 @@ class Pairs:
         if self._threads.compiled:
             return False
         return any(
-            not isinstance(self._met(one, other, case, _Differing()), Apart)
+            not isinstance(self._met(one, other, case, _Differing()), Free)
             for case in self._cases(one, other)
             if _loads_later(one, other, case)
             and any(may_be_pipelined(self._bound.call, loop.op) for loop in _common(one, other))
@@ -259,13 +258,13 @@ class Pairs:
         own: Sequence[Symbol],
         differing: Sequence[Symbol] | None,
         when: Callable[[Substitution], Condition] | None = None,
-    ) -> Apart | Meeting | Open:
+    ) -> Free | Meeting | Open:
         if one.storage is None or other.storage is None:
             data = data_behind(self._bound, (one, other))
             reason = one.reason or other.reason or "its address could not be derived"
             return Open(data.reason if data else reason, evaluating=False)
         shared = shared_by_lanes(self._module, own)
-        return meeting(self._bound, one, other, differing, shared, when)
+        return meeting(self._bound, one, other, Actors(differing, shared, when))
 
     # -- orders --------------------------------------------------------------------------------
 
@@ -328,7 +327,7 @@ class Pairs:
 
     def _met(
         self, one: Sharer, other: Sharer, case: _Case, lanes: _Differing
-    ) -> Apart | Meeting | Open:
+    ) -> Free | Meeting | Open:
         """Tell whether different threads meet in one order, those of different warps first."""
         trip = case.trips[0] if case.trips else None
         atoms = frozenset[Atom]().union(
@@ -339,7 +338,7 @@ class Pairs:
         ends = trip.term if trip is not None and is_ordered else None
         places = lanes.places if _are_of(lanes.places, atoms) else None
 
-        def asked(parts: int) -> Apart | Meeting | Open:
+        def asked(parts: int) -> Free | Meeting | Open:
             def when(rename: Substitution) -> Condition:
                 found: list[Condition] = []
                 if ends is not None:
@@ -356,7 +355,7 @@ class Pairs:
             return self._meeting(one, other, case.trips, lanes.lanes, needed)
 
         met = asked(1)
-        if places is None or not isinstance(met, Apart):
+        if places is None or not isinstance(met, Free):
             return met
         if lanes.alike:
             return Open(lanes.alike, evaluating=False)
@@ -365,7 +364,7 @@ class Pairs:
 
     def _decided(
         self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing],
-        left: Sequence[tuple[_Case, Apart | Meeting | Open]],
+        left: Sequence[tuple[_Case, Free | Meeting | Open]],
     ) -> Outcome:  # fmt: skip
         """Run what seems to race; say why it is open where that does not show it."""
         solver_ns = sum(met.solver_ns for _, met in left)
@@ -380,7 +379,7 @@ class Pairs:
             return Open(_CALLED, evaluating=False, solver_ns=solver_ns)
         meetings = [met for _, met in left if isinstance(met, Meeting)]
         for met in meetings if self._barriers.several_blocks else ():
-            across = self._run_across((one, other), doing, met.program, met.byte)
+            across = self._run_across((one, other), doing, met.programs[0], met.byte)
             if across is not None:
                 return Shown(across, met.method, solver_ns, is_across=True)
         if self._threads.one_warp:
@@ -394,11 +393,11 @@ class Pairs:
         is_atomic = "atomic" in (one.part.kind, other.part.kind)
         for met in sure:
             # A barrier in a branch may hold this program and not another one.
-            for program in dict.fromkeys((met.program, 0, min(1, last), last)):
+            for program in dict.fromkeys((met.programs[0], 0, min(1, last), last)):
                 shown = self._run((one, other), doing, program, met.byte)
                 if isinstance(shown, Witness):
                     return Shown(shown, met.method, solver_ns)
-                if program == met.program:
+                if program == met.programs[0]:
                     reason = _ATOMIC if is_atomic else shown
         return Open(reason, evaluating=False, solver_ns=solver_ns)
 
@@ -450,7 +449,7 @@ class Pairs:
         assert storage is not None
         ops: tuple[Op, Op] = one.access.op, other.access.op
         shown = raced(
-            self._bound, ops, met.program, storage, met.byte, differ, lambda *_: (False, False)
+            self._bound, ops, met.programs[0], storage, met.byte, differ, lambda *_: (False, False)
         )
         return shown if isinstance(shown, Witness) else None
 
