@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol
+from kvtrace.verdicts.races.data_behind import unrecorded
 from kvtrace.verdicts.races.digits import Common
 from kvtrace.verdicts.races.exclusion import Exclusion
+from kvtrace.verdicts.races.outcomes import Free, Meeting, Open, Shown
 from kvtrace.verdicts.races.own_stores import loads_its_own
+from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.races.releases import releases_of
+from kvtrace.verdicts.races.replay import replayed
 from kvtrace.verdicts.races.same_values import store_the_same
-from kvtrace.verdicts.races.search import Actors, Free, Meeting, Open, by_digits, searched
+from kvtrace.verdicts.races.search import Actors, by_digits, searched
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _AXES: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
+_ORDERED: Final = "atomics may order the programs that meet here"
 _LOCKS: Final = "all locks are open when the kernel starts"
 
 
@@ -48,8 +53,26 @@ class Pairs:
                 if one.part.clashes(other.part, one_width=one_width):
                     yield (one, other) if one.part.writes else (other, one)
 
+    def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
+        """Tell whether two programs race that do these; two that seem to are run."""
+        found = self.judged(one, other)
+        if not isinstance(found, Meeting):
+            return found
+        bound, solver_ns = self._bound, found.solver_ns
+        if parts_of(bound.call.module).synchronises:
+            hidden = self._unrecorded_atomics()
+            reason = f"{_ORDERED}, by {unrecorded(hidden)}" if hidden else _ORDERED
+            return Open(reason, solver_ns=solver_ns)
+        assert one.storage is not None
+        ops, whole = (one.access.op, other.access.op), bound.lanes <= bound.budget.lanes
+        witness = replayed(bound.call, ops, found.programs, one.storage, found.byte, whole=whole)
+        if witness is None:
+            reason = "a race that formulas show did not show when it was run"
+            return Open(reason, solver_ns=solver_ns)
+        return Shown(witness, found.method, solver_ns)
+
     def judged(self, one: Sharer, other: Sharer) -> Free | Meeting | Open:
-        """Tell whether two programs race that do these."""
+        """Tell by formulas whether two programs race that do these."""
         found = by_digits(self._bound, one, other, self._actors)
         if not isinstance(found, Common):
             return found
@@ -72,7 +95,7 @@ class Pairs:
         alike = store_the_same(bound, one, one, common)
         return alike and loads_its_own(bound, one, other, self.sharers)
 
-    def unrecorded_atomics(self) -> tuple[str, ...]:
+    def _unrecorded_atomics(self) -> tuple[str, ...]:
         """Return the tensors without contents through which programs may wait for each other."""
         waiting = (s.access.argument for s in self.sharers if s.part.acquires)
         tensors = (self._arguments[argument] for argument in waiting if argument is not None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,36 +10,8 @@ from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.ir import Op
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.races.orders import Order, Renamed, run_in_order
+from kvtrace.verdicts.races.outcomes import Touch, Witness
 from kvtrace.verdicts.replaying import run
-
-
-@dataclass(frozen=True)
-class Touch:
-    """A lane of a program that touches a byte; `address_offset` is its element's first byte.
-
-    It counts from the data pointer of the argument (an index) through which it is reached.
-    """
-
-    op: Op
-    program: int
-    iteration: int
-    lane: tuple[int, ...]
-    argument: int
-    address_offset: int
-
-
-@dataclass(frozen=True)
-class Witness:
-    """Both sides of a race at one byte, counted from the start of a storage."""
-
-    first: Touch
-    second: Touch
-    storage: Storage
-    byte: int
-
-    def turned(self) -> Witness:
-        """Return the same from the other side."""
-        return Witness(self.second, self.first, self.storage, self.byte)
 
 
 class _Touches(Observer):
@@ -63,7 +34,7 @@ class _Touches(Observer):
         )
         if first is None or second is None:
             return None
-        return Witness(first, second, self._storage, self._byte)
+        return Witness(first, second, self._byte)
 
     def access(self, access: Access) -> None:
         """Look for lanes that cover the byte."""

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.ir import Module
 from kvtrace.ir.flow import around
 from kvtrace.symbolic.conditions import Condition
-from kvtrace.symbolic.decide import Method, Proven, Refuted, decide_given
+from kvtrace.symbolic.decide import Proven, Refuted, decide_given
 from kvtrace.symbolic.linear import propagated
 from kvtrace.symbolic.terms import Substitution, Symbol, lane
 from kvtrace.verdicts.races.confined import assumption_of
 from kvtrace.verdicts.races.copies import Question, Shared, nothing
 from kvtrace.verdicts.races.data_behind import data_behind, is_loaded
 from kvtrace.verdicts.races.digits import Common, Side, are_far_apart
+from kvtrace.verdicts.races.outcomes import Free, Meeting, Open
 from kvtrace.verdicts.races.read_indices import Met, ReadIndices
 from kvtrace.verdicts.races.sharers import Sharer, as_in_one_program, copy_of, is_unreached
 
@@ -49,47 +50,6 @@ class Actors:
     def are_programs(self) -> bool:
         """Whether they are two programs, which share nothing."""
         return self.shared is nothing
-
-
-@dataclass(frozen=True)
-class Free:
-    """The two do not race; `why` is the reason if they may touch one byte all the same.
-
-    It holds under an `assumption`. `settled`: what one loads is the same in whatever order
-    programs run.
-    """
-
-    method: Method
-    why: str = ""
-    solver_ns: int = 0
-    assumption: str | None = None
-    settled: bool = False
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """Two actors that seem to race at `byte`, which counts from the start of the storage.
-
-    It has to be replayed before it is reported. `programs` are the linear ids of both sides.
-    """
-
-    programs: tuple[int, int]
-    byte: int
-    method: Method
-    solver_ns: int = 0
-
-
-@dataclass(frozen=True)
-class Open:
-    """It is not known; `reason` says why, and `evaluating` the grid may tell.
-
-    `assumption` would make it safe.
-    """
-
-    reason: str
-    evaluating: bool = True
-    solver_ns: int = 0
-    assumption: str | None = None
 
 
 def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Shared:

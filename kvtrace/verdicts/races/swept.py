@@ -7,7 +7,7 @@ where it decides an address, no evaluation is a proof.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -24,6 +24,7 @@ from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.races.clocks import Ordering, races_in_orders
+from kvtrace.verdicts.races.messages import RACE, proven, race, unknown
 from kvtrace.verdicts.races.orders import (
     MOST_PROGRAMS,
     Order,
@@ -31,11 +32,11 @@ from kvtrace.verdicts.races.orders import (
     orders_of,
     run_in_order,
 )
+from kvtrace.verdicts.races.outcomes import UndecidedPairs, ascending
 from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.races.releases import releases_of
 from kvtrace.verdicts.races.replay import replayed
 from kvtrace.verdicts.races.sweep import Meeting, Sweep
-from kvtrace.verdicts.races.telling import RULE, proven, unknown, violation
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -57,25 +58,12 @@ class _Seen:
     order: Order | None
 
 
-@dataclass(frozen=True)
-class Left:
-    """What formulas leave of a call: `pairs` of ops (by index, ascending) that are open.
-
-    `meeting` are all ops that other programs may meet, racing or not; `why` says of writing ops, by
-    index, why they may and do not race, in the pairs that are not open.
-    """
-
-    pairs: frozenset[tuple[int, int]]
-    meeting: frozenset[int]
-    why: Mapping[int, tuple[str, ...]]
-
-
 class Swept(Concrete):
     """Decides the ops whose pairs formulas leave open."""
 
-    rules: ClassVar[frozenset[str]] = frozenset({RULE})
+    rules: ClassVar[frozenset[str]] = frozenset({RACE})
 
-    def __init__(self, bound: BoundCall, ops: Collection[int], left: Left) -> None:
+    def __init__(self, bound: BoundCall, ops: Collection[int], left: UndecidedPairs) -> None:
         self._bound = bound
         self._call = bound.call
         self._ops = ops
@@ -98,7 +86,7 @@ class Swept(Concrete):
         return [self._verdict(op) for op in ops]
 
     def _unknown(self, op: Op, reason: str) -> Verdict:
-        return unknown(op, self._names(op), reason, evaluating=True, method="evaluated")
+        return unknown(RACE, self._bound, op, reason, evaluating=True, method="evaluated")
 
     # -- one op --------------------------------------------------------------------------------
 
@@ -121,7 +109,7 @@ class Swept(Concrete):
             why.append("atomics order the programs that meet")
         if mine or self._hangs_on_order:
             why.append(_IN_ORDERS)
-        return proven(self._call, op, self._names(op), "evaluated", why)
+        return proven(RACE, self._bound, op, "evaluated", why)
 
     def _raced(self, op: Op, seen: _Seen) -> Verdict | str | None:
         """Return the violation that a meeting is, or why it is not known; None: it is none."""
@@ -135,11 +123,11 @@ class Swept(Concrete):
                 return self._ordering.doubt
             low, high = sorted(each.index for each in ops)
             key = (low, high, meeting.storage)
-            race = self._ordering.races.get(key)
-            if race is None:
+            raced = self._ordering.races.get(key)
+            if raced is None:
                 return _BARRIER_UNKNOWN if key in self._ordering.doubtful else None
-            ops, programs = (race.first, race.second), race.programs
-            byte, order = race.byte, race.order
+            ops, programs = (raced.first, raced.second), raced.programs
+            byte, order = raced.byte, raced.order
         if ops[0] is not op:
             ops, programs = ops[::-1], programs[::-1]
         witness = replayed(
@@ -148,13 +136,13 @@ class Swept(Concrete):
         if witness is None:
             return "two programs that met did not do so again"
         missed = releases_of(self._bound).missed_by(*ops) if self._parts.synchronises else None
-        return violation(self._call, witness, "evaluated", missed_by=missed)
+        return race(self._call, witness, "evaluated", missed_by=missed)
 
     def _lost(self, op: Op) -> Iterator[str]:
         """Say why it is not known where this op, or one that it clashes with, goes."""
         storages = self._storages(op)
         for (index, argument), reason in self._sweep.lost.items():
-            if _ascending(op.index, index) in self._pairs and (
+            if ascending(op.index, index) in self._pairs and (
                 index == op.index or argument is None or self._storage(argument) in storages
             ):
                 yield reason
@@ -162,7 +150,7 @@ class Swept(Concrete):
     def _wandering(self, op: Op) -> Iterator[str]:
         for access in self._bound.summary.accesses:
             index = access.op.index
-            if _ascending(op.index, index) in self._pairs and self._wanders(access):
+            if ascending(op.index, index) in self._pairs and self._wanders(access):
                 yield "where it goes depends on the order in which programs run"
 
     # -- order ---------------------------------------------------------------------------------
@@ -240,7 +228,7 @@ class Swept(Concrete):
             _Seen(meeting, order)
             for sweep, order in sweeps
             for meeting in sweep.meetings()
-            if _ascending(meeting.first.index, meeting.second.index) in self._pairs
+            if ascending(meeting.first.index, meeting.second.index) in self._pairs
         ]
         return tuple(sorted(found, key=lambda seen: not seen.meeting.certain))
 
@@ -260,7 +248,7 @@ class Swept(Concrete):
         )
         return races_in_orders(self._call, watched, racing, releases_of(self._bound))
 
-    # -- names ---------------------------------------------------------------------------------
+    # -- storages ------------------------------------------------------------------------------
 
     def _arguments(self, op: Op) -> Iterable[int]:
         accesses = (access for access in self._bound.summary.accesses if access.op is op)
@@ -273,11 +261,3 @@ class Swept(Concrete):
     def _storages(self, op: Op) -> frozenset[Storage]:
         found = (self._storage(argument) for argument in self._arguments(op))
         return frozenset(storage for storage in found if storage is not None)
-
-    def _names(self, op: Op) -> str | None:
-        names = {self._call.arguments[argument].name for argument in self._arguments(op)}
-        return ",".join(sorted(names)) or None
-
-
-def _ascending(one: int, other: int) -> tuple[int, int]:
-    return (one, other) if one <= other else (other, one)

@@ -20,8 +20,8 @@ from kvtrace.symbolic.terms import MOST_PROGRAMS, ZERO, Monomial, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.generic.upper_bounds import varies
 from kvtrace.verdicts.races.copies import Question
+from kvtrace.verdicts.races.outcomes import Free
 from kvtrace.verdicts.races.pairs import Pairs
-from kvtrace.verdicts.races.search import Free
 from kvtrace.verdicts.ranges.sized import BUDGET, SizedCall
 
 if TYPE_CHECKING:

@@ -23,21 +23,12 @@ from kvtrace.symbolic.terms import Term
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.races.copies import Question, Shared
 from kvtrace.verdicts.races.digits import Common
+from kvtrace.verdicts.races.messages import LANE_CONFLICT, lane_conflict, proven, unknown
+from kvtrace.verdicts.races.outcomes import Free, Meeting, Open, strongest
 from kvtrace.verdicts.races.same_values import Doubt, doubts_of_lanes
-from kvtrace.verdicts.races.search import (
-    Actors,
-    Free,
-    Meeting,
-    Open,
-    by_digits,
-    lanes_of,
-    searched,
-    shared_by_lanes,
-)
+from kvtrace.verdicts.races.search import Actors, by_digits, lanes_of, searched, shared_by_lanes
 from kvtrace.verdicts.races.sharers import Sharer, copy_of, sharers_of
-from kvtrace.verdicts.races.telling import names_of, strongest
 from kvtrace.verdicts.verdict import Verdict
-from kvtrace.verdicts.within.telling import RULE, proven, unknown, violation
 from kvtrace.verdicts.within.two_orders import conflict_of
 
 if TYPE_CHECKING:
@@ -61,29 +52,30 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer that decides stores by what they touch over the whole grid."""
-    ops = [v.op for v in undecided if v.rule == RULE and v.evaluating]
+    ops = [v.op for v in undecided if v.rule == LANE_CONFLICT and v.evaluating]
     return _Seen(bound, ops) if ops else None
 
 
 def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
     """Judge all accesses of one op: a pointer may go into several arguments."""
     op = sharers[0].access.op
-    arg = names_of(bound, op)
     if not bound.programs:
-        return proven(bound.call, op, arg, "interval", ("the grid has no program",))
+        return proven(LANE_CONFLICT, bound, op, "interval", ("the grid has no program",))
     found = [_of_two(bound, *pair) for pair in _pairs(sharers)]
     taken = sum(each.solver_ns for each in found)
     for each in found:
         if isinstance(each, Meeting):
-            return _shown(bound, op, arg, each, taken)
+            return _shown(bound, op, each, taken)
     for each in found:
         if isinstance(each, Open):
             return unknown(
-                op, arg, each.reason, evaluating=each.evaluating, solver_ns=taken, unless=op
-            )
+                LANE_CONFLICT, bound, op, each.reason, evaluating=each.evaluating,
+                solver_ns=taken, unless=op,
+            )  # fmt: skip
     free = [each for each in found if isinstance(each, Free)]
     method = strongest(each.method for each in free)
-    return proven(bound.call, op, arg, method, [each.why for each in free], taken)
+    why = [each.why for each in free]
+    return proven(LANE_CONFLICT, bound, op, method, why, solver_ns=taken)
 
 
 def _pairs(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:
@@ -120,7 +112,7 @@ def _are_settled(
     question = Question(
         *copies, lanes_of(store), bound.ranges, nbytes, shared, about=about
     )  # fmt: skip
-    strongest = Proven("affine")
+    surest = Proven("affine")
     for doubt in doubts:
         conditions = [*question.given.exact, question.is_one_place]
         conditions += (side for each in doubt.path for side in question.both(each))
@@ -133,19 +125,31 @@ def _are_settled(
         found = bound.decide(claim, Given(conditions, question.given.ranges))
         if not isinstance(found, Proven):
             return None
-        taken = strongest.solver_ns + found.solver_ns
-        by_solver = "solver" in (found.method, strongest.method)
-        strongest = Proven("solver" if by_solver else "affine", taken)
-    return strongest
+        taken = surest.solver_ns + found.solver_ns
+        by_solver = "solver" in (found.method, surest.method)
+        surest = Proven("solver" if by_solver else "affine", taken)
+    return surest
 
 
-def _shown(bound: BoundCall, op: Op, arg: str | None, meeting: Meeting, taken: int) -> Verdict:
+def _shown(bound: BoundCall, op: Op, meeting: Meeting, taken: int) -> Verdict:
+    found = _violation(bound, op, (meeting.programs[0],), meeting.method, taken)
+    if isinstance(found, Verdict):
+        return found
+    return unknown(LANE_CONFLICT, bound, op, found, evaluating=True, solver_ns=taken)
+
+
+def _violation(
+    bound: BoundCall, op: Op, programs: Sequence[int], method: str, solver_ns: int = 0
+) -> Verdict | str:
+    """Run programs until lanes of a store conflict in one; else say why they do not."""
     load = _updated(bound, op)
-    found = conflict_of(bound, op, load, (meeting.programs[0],))
+    found = conflict_of(bound, op, load, programs)
     if isinstance(found, str):
-        return unknown(op, arg, found, evaluating=True, solver_ns=taken)
-    updates = load is not None
-    return violation(bound.call, op, found, meeting.method, updates=updates, solver_ns=taken)
+        return found
+    return lane_conflict(
+        bound.call, found.witness, found.values, method, is_update=found.is_update,
+        updates=load is not None, solver_ns=solver_ns,
+    )  # fmt: skip
 
 
 def _updated(bound: BoundCall, store: Op) -> Op | None:
@@ -174,7 +178,7 @@ def _updated(bound: BoundCall, store: Op) -> Op | None:
 class _Seen(Concrete):
     """Decides stores by what their lanes touch in an evaluation of the grid."""
 
-    rules: ClassVar[frozenset[str]] = frozenset({RULE})
+    rules: ClassVar[frozenset[str]] = frozenset({LANE_CONFLICT})
 
     def __init__(self, bound: BoundCall, ops: Sequence[Op]) -> None:
         self._bound = bound
@@ -219,15 +223,13 @@ class _Seen(Concrete):
 
     def _verdict(self, op: Op, failure: str | None) -> Verdict:
         bound = self._bound
-        arg = names_of(bound, op)
         reason = self._reasons.get(op.index) or failure
         programs = tuple(self._meeting[op.index])[:_MOST_SHOWN]
         if programs:
-            load = _updated(bound, op)
-            found = conflict_of(bound, op, load, programs)
-            if not isinstance(found, str):
-                return violation(bound.call, op, found, "evaluated", updates=load is not None)
+            found = _violation(bound, op, programs, "evaluated")
+            if isinstance(found, Verdict):
+                return found
             reason = reason or found
         if reason is not None:
-            return unknown(op, arg, reason, evaluating=True, method="evaluated")
-        return proven(bound.call, op, arg, "evaluated")
+            return unknown(LANE_CONFLICT, bound, op, reason, evaluating=True, method="evaluated")
+        return proven(LANE_CONFLICT, bound, op, "evaluated")

@@ -21,19 +21,20 @@ from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.ops import BARRIERS, MEMORY, effect_of
 from kvtrace.symbolic.walk_types import shape_of
+from kvtrace.verdicts.races.outcomes import Touch
 from kvtrace.verdicts.within.threads import Lane
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Scope
-    from kvtrace.verdicts.binding import BoundCall
+    from kvtrace.recorded_calls.recorded import Call
 
 #: Bytes that a program may store to be compared.
 _MOST_COMPARED: Final = 1 << 26
 
 
 @dataclass(frozen=True)
-class Touch:
+class Visit:
     """One execution of an op that touches the byte: its `lanes` that do, and its element there.
 
     `number` counts the op's executions, `phase` the barriers before it. `before` and `after` are
@@ -54,16 +55,19 @@ class Touch:
 
 @dataclass(frozen=True)
 class Side:
-    """A touch by one of its lanes; `address_offset` counts from the argument's data pointer."""
+    """An execution, by one of its lanes that touch the byte."""
 
-    touch: Touch
+    visit: Visit
     lane: Lane
 
-    def address_offset(self, bound: BoundCall) -> int:
-        """Return where the element begins, from the data pointer of the argument."""
-        argument = bound.call.arguments[self.touch.argument]
+    def of(self, call: Call, program: int) -> Touch:
+        """Return the same as a part of a witness."""
+        visit, argument = self.visit, call.arguments[self.visit.argument]
         assert isinstance(argument, TensorArgument)
-        return self.touch.start - argument.offset_bytes
+        return Touch(
+            visit.op, program, visit.iteration, self.lane, visit.argument,
+            visit.start - argument.offset_bytes,
+        )  # fmt: skip
 
 
 @dataclass
@@ -156,7 +160,7 @@ class Touches(Instrument):
         self._counts: dict[Op, int] = {}
         self._seen: list[tuple[tuple[Lane, ...], int, int, int, int]] | None = None
         self._stored: tuple[int, int, int] | None = None
-        self.touches: list[Touch] = []
+        self.visits: list[Visit] = []
         self.by_one: dict[tuple[Op, int], tuple[int, int, bytes]] = {}
         """What one thread stored, by op and number: argument, first byte of its storage, bytes."""
 
@@ -200,8 +204,8 @@ class Touches(Instrument):
             before = copy[low : low + width].tobytes()
             after = self.data[start : start + width].tobytes()
             lanes = tuple(each for found in seen for each in found[0])
-            self.touches.append(
-                Touch(op, number, self._phase, lanes, argument, start, width, iteration, before,
+            self.visits.append(
+                Visit(op, number, self._phase, lanes, argument, start, width, iteration, before,
                       after)
             )  # fmt: skip
 
@@ -303,21 +307,24 @@ class Reordered(Touches):
             stored = self._left.pop((op, number), None)
             if stored is not None:
                 self._memory.put(*stored)
-            self._reached = self._reached or (op, number) == (second.touch.op, second.touch.number)
+            self._reached = self._reached or (op, number) == (
+                second.visit.op,
+                second.visit.number,
+            )
             return
-        if (op, number) == (second.touch.op, second.touch.number):
+        if (op, number) == (second.visit.op, second.visit.number):
             self._reached = True
             if effect_of(op) == "load":  # it finds what was there before the first one's store
-                self._other_load(op, step, values, scope, second, first.touch, first.touch.before)
+                self._other_load(op, step, values, scope, second, first.visit, first.visit.before)
             else:
                 step(values, scope)
-                self._end(first.touch, second.touch)
-        elif (op, number) == (first.touch.op, first.touch.number) and effect_of(op) == "load":
-            self._other_load(op, step, values, scope, first, second.touch, second.touch.after)
+                self._end(first.visit, second.visit)
+        elif (op, number) == (first.visit.op, first.visit.number) and effect_of(op) == "load":
+            self._other_load(op, step, values, scope, first, second.visit, second.visit.after)
         else:
             step(values, scope)
 
-    def _end(self, first: Touch, second: Touch) -> None:
+    def _end(self, first: Visit, second: Visit) -> None:
         if effect_of(first.op) != "load":
             _put(self.data, first, first.after)
         elif self._ahead.repeated:
@@ -327,7 +334,7 @@ class Reordered(Touches):
             self._kept = self._kept and after == second.after
 
     def _other_load(
-        self, op: Op, step: Step, values: list[Any], scope: Scope, side: Side, at: Touch,
+        self, op: Op, step: Step, values: list[Any], scope: Scope, side: Side, at: Visit,
         holding: bytes,
     ) -> None:  # fmt: skip
         """Load, one lane finding other bytes than there are (or all lanes, of a scalar)."""
@@ -359,7 +366,7 @@ class Given(Touches):
 
     def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
         self._watched(op, number, lambda: step(values, scope))
-        if (op, number) == (self._side.touch.op, self._side.touch.number):
+        if (op, number) == (self._side.visit.op, self._side.visit.number):
             result, type_ = op.results[0].id, value_type(op.results[0].type)
             if isinstance(values[result], Unknown) or type_.pointer:
                 return
@@ -377,5 +384,5 @@ def _is_by_one(op: Op) -> bool:
     return effect_of(op) == "store" and prod(shape_of(op.operand("value").type)) == 1
 
 
-def _put(data: NDArray[np.uint8], at: Touch, held: bytes) -> None:
+def _put(data: NDArray[np.uint8], at: Visit, held: bytes) -> None:
     data[at.start : at.start + at.width] = np.frombuffer(held, np.uint8)

@@ -9,31 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Op
 from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
-from kvtrace.symbolic.decide import Method
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.ideal_trips import has_ideal_trips
 from kvtrace.verdicts.races.data_behind import data_behind
 from kvtrace.verdicts.races.digits import Common
+from kvtrace.verdicts.races.outcomes import Free, Meeting, Open, Shown, Witness
 from kvtrace.verdicts.races.same_values import store_the_same
-from kvtrace.verdicts.races.search import (
-    Actors,
-    Free,
-    Meeting,
-    Open,
-    lanes_of,
-    meeting,
-    shared_by_lanes,
-)
+from kvtrace.verdicts.races.search import Actors, lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 from kvtrace.verdicts.within.barriers import Barriers
 from kvtrace.verdicts.within.lane_orders import Side
 from kvtrace.verdicts.within.pipelined import may_be_pipelined, trips_started_early
-from kvtrace.verdicts.within.race_replay import Witness, raced
+from kvtrace.verdicts.within.race_replay import raced
 from kvtrace.verdicts.within.threads import Doing, Threads, same_threads
 
 if TYPE_CHECKING:
@@ -74,24 +66,6 @@ _SAME_PLACE: Final = (
 
 _Place = tuple[Term, ...]
 """The warp, and the thread in it; or the number of a lane in its block."""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """They race: `witness` was run in two orders, to two results.
-
-    `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: they are of
-    different CTAs of a program.
-    """
-
-    witness: Witness
-    method: Method | Literal["evaluated"]
-    solver_ns: int = 0
-    is_pipelined: bool = False
-    is_across: bool = False
-
-
-Outcome = Free | Shown | Open
 
 
 @dataclass(frozen=True)
@@ -145,8 +119,8 @@ class Pairs:
                     continue
                 yield (one, other) if one.access.op.index <= other.access.op.index else (other, one)
 
-    def judged(self, one: Sharer, other: Sharer) -> Outcome:
-        """Tell whether lanes of a program race that do these."""
+    def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
+        """Tell whether lanes of a program race that do these; those that seem to are run."""
         doing = self._threads.doing(one.access), self._threads.doing(other.access)
         lanes = self._apart(one, other, doing)
         if isinstance(lanes, Free):
@@ -365,7 +339,7 @@ class Pairs:
     def _decided(
         self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing],
         left: Sequence[tuple[_Case, Free | Meeting | Open]],
-    ) -> Outcome:  # fmt: skip
+    ) -> Free | Shown | Open:  # fmt: skip
         """Run what seems to race; say why it is open where that does not show it."""
         solver_ns = sum(met.solver_ns for _, met in left)
         for case, _ in left:
@@ -442,8 +416,8 @@ class Pairs:
             return None
 
         def differ(first: Side, second: Side) -> bool:
-            trips = second.touch.iteration - first.touch.iteration
-            return second.touch.op is load.access.op and 0 < trips <= early
+            trips = second.visit.iteration - first.visit.iteration
+            return second.visit.op is load.access.op and 0 < trips <= early
 
         storage = one.storage
         assert storage is not None
@@ -460,7 +434,7 @@ class Pairs:
         by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
 
         def differ(one: Side, other: Side) -> bool:
-            mine, theirs = by_op[one.touch.op], by_op[other.touch.op]
+            mine, theirs = by_op[one.visit.op], by_op[other.visit.op]
             return self._threads.in_other_ctas(mine, one.lane, theirs, other.lane)
 
         storage = pair[0].storage
@@ -480,13 +454,13 @@ class Pairs:
 
         def differ(one: Side, other: Side) -> bool:
             relation = self._threads.relation(
-                by_op[one.touch.op], one.lane, by_op[other.touch.op], other.lane
+                by_op[one.visit.op], one.lane, by_op[other.visit.op], other.lane
             )
             seen.add(relation)
             return relation == "apart"
 
         def threads(one: Side, other: Side) -> tuple[bool, bool]:
-            sides = by_op[one.touch.op], by_op[other.touch.op]
+            sides = by_op[one.visit.op], by_op[other.visit.op]
             repeated = any(each.by_all for each in sides)
             return repeated, repeated and all(each.is_one for each in sides)
 

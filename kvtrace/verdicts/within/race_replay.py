@@ -8,7 +8,7 @@ were not recorded there are made-up ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -21,6 +21,7 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import READING, effect_of
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.races.outcomes import Witness
 from kvtrace.verdicts.replaying import Limit
 from kvtrace.verdicts.rules.fills import Numbers, few, with_contents
 from kvtrace.verdicts.within.lane_orders import (
@@ -29,8 +30,8 @@ from kvtrace.verdicts.within.lane_orders import (
     Memory,
     Reordered,
     Side,
-    Touch,
     Touches,
+    Visit,
     Watch,
 )
 
@@ -46,16 +47,6 @@ _MOST_CANDIDATES: Final = 4
 
 _OTHERS: Final = (400.0, -400.0, float("nan"))
 """Numbers that a lane is given to see whether what another stores follows from it."""
-
-
-@dataclass(frozen=True)
-class Witness:
-    """Two lanes of a program that race; in the program `first` comes before `second`."""
-
-    first: Side
-    second: Side
-    program: int
-    byte: int
 
 
 def raced(
@@ -112,8 +103,8 @@ def _at_byte(
     """Run a program again with one of the lanes ahead that touch the byte that was watched."""
     byte, reason = watched.byte, "no two of its lanes were seen to do so when it was run"
     assert watched.ops is not None
-    module = bound.call.module
-    for one, other in _candidates(module, watched.touches, watched.ops, differ):
+    call = bound.call
+    for one, other in _candidates(call.module, watched.visits, watched.ops, differ):
         repeated, alone = threads(one, other)
         ahead = Ahead(one, other, repeated, watched.by_one if alone else None)
         if _follows(bound, program, storage, byte, ahead):
@@ -129,19 +120,19 @@ def _at_byte(
         if is_same is None:
             return "it stores too much to be compared"
         if not is_same:
-            return Witness(one, other, program, byte)
+            return Witness(one.of(call, program), other.of(call, program), byte)
         reason = "both orders left the same when it was run"
     return reason
 
 
 def _candidates(
     module: Module,
-    touches: Iterable[Touch],
+    visits: Iterable[Visit],
     ops: tuple[Op, Op],
     differ: Callable[[Side, Side], bool],
 ) -> Iterator[tuple[Side, Side]]:
     """Yield pairs of lanes that touch the byte with no barrier and no store between them."""
-    found = list(touches)
+    found = list(visits)
     yielded = 0
     for position, one in enumerate(found):
         for other in found[position + 1 :]:
@@ -172,7 +163,7 @@ def _can_be_turned(module: Module, first: Op, second: Op) -> bool:
 
 
 def _sides(
-    one: Touch, other: Touch, differ: Callable[[Side, Side], bool]
+    one: Visit, other: Visit, differ: Callable[[Side, Side], bool]
 ) -> tuple[Side, Side] | None:
     for lane in one.lanes[:64]:
         for other_lane in other.lanes[-64:][::-1]:
@@ -183,14 +174,14 @@ def _sides(
 
 def _follows(bound: BoundCall, program: int, storage: Storage, byte: int, ahead: Ahead) -> bool:
     """Whether what the second stores changes with what the first loads."""
-    loads = ahead.first.touch.op.name in READING
-    if not loads or ahead.repeated or effect_of(ahead.second.touch.op) == "load":
+    loads = ahead.first.visit.op.name in READING
+    if not loads or ahead.repeated or effect_of(ahead.second.visit.op) == "load":
         return False
     for number in _OTHERS:
         again = _Run(bound, program, storage, byte)
         given = again.run(partial(Given, side=ahead.first, number=number))
-        second = ahead.second.touch
-        same = [t for t in given.touches if (t.op, t.number) == (second.op, second.number)]
+        second = ahead.second.visit
+        same = [t for t in given.visits if (t.op, t.number) == (second.op, second.number)]
         if not same or same[0].after != second.after:
             return True
     return False

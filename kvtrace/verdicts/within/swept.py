@@ -7,7 +7,7 @@ the trips are compared. A program whose lanes do meet is run in two orders.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -19,31 +19,19 @@ from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.observe import Access
 from kvtrace.evaluate.order import memory_sites, written_storages
 from kvtrace.ir import Op
-from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.feeding import loads_behind
-from kvtrace.verdicts.races.telling import names_of, scope_of
+from kvtrace.verdicts.races.messages import RACE_WITHIN, proven, race_within
+from kvtrace.verdicts.races.outcomes import UndecidedPairs, ascending
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
-
-RULE: Final = "race-within-program"
+    from kvtrace.verdicts.within.race_pairs import Pairs
 
 _MOST_ELEMENTS: Final = 1 << 24
 #: Ops that an op meets, tried until a race with one shows.
 _MOST_SHOWN: Final = 4
-
-ShownAt = Callable[[int, int, int, int], Verdict | None]
-"""Gives the race of two ops, by their indices, in a program, at a byte of their storage."""
-
-
-@dataclass(frozen=True)
-class Left:
-    """What formulas leave of an op: indices of those that it may race with, and why not others."""
-
-    others: frozenset[int]
-    why: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -59,19 +47,20 @@ class _Touched:
 class Swept(Concrete):
     """Proves ops of which no program touches a byte twice, and shows races where one does."""
 
-    rules: ClassVar[frozenset[str]] = frozenset({RULE})
+    rules: ClassVar[frozenset[str]] = frozenset({RACE_WITHIN})
 
-    def __init__(self, bound: BoundCall, left: Mapping[int, Left], shown_at: ShownAt) -> None:
-        """`left` is what is open, by op index; `shown_at` runs a program where two ops meet."""
+    def __init__(
+        self, bound: BoundCall, ops: Mapping[int, Op], undecided: UndecidedPairs, pairs: Pairs
+    ) -> None:
+        """`ops` are to be decided, by index; `pairs` runs a program where two ops meet."""
         self._bound = bound
-        self._left = left
-        self._shown_at = shown_at
+        self._ops = ops
+        self._undecided = undecided
+        self._pairs = pairs
         self._touched: dict[int, list[_Touched]] = defaultdict(list)
         self._elements = 0
-        self._lost = {index for index in self._indices() if self._is_of_stores(index)}
-
-    def _indices(self) -> frozenset[int]:
-        return frozenset(self._left).union(*(each.others for each in self._left.values()))
+        self._indices = frozenset(ops).union(*map(undecided.others, ops))
+        self._lost = {index for index in self._indices if self._is_of_stores(index)}
 
     def _is_of_stores(self, index: int) -> bool:
         """Whether what the launch itself writes may decide where an op goes."""
@@ -92,7 +81,7 @@ class Swept(Concrete):
     def access(self, access: Access) -> None:
         """Note which bytes each program touches, trip by trip."""
         index = access.op.index
-        if index not in self._indices() or access.active == 0 or index in self._lost:
+        if index not in self._indices or access.active == 0 or index in self._lost:
             return
         for trip in (access,) if access.each_trip is None else access.each_trip():
             self._note(trip)
@@ -118,26 +107,25 @@ class Swept(Concrete):
         if failure is not None:
             return []
         found = []
-        for index, left in self._left.items():
-            others = sorted(left.others)
+        for index, op in self._ops.items():
+            others = self._undecided.others(index)
             if not self._lost.isdisjoint((index, *others)):
                 continue
             meetings = {other: self._meeting(index, other) for other in others}
             met = [(other, *place) for other, place in meetings.items() if place is not None]
             if not met:
-                found.append(self._proven(self._bound.call.module.ops[index], left))
+                why = self._undecided.why[index]
+                found.append(proven(RACE_WITHIN, self._bound, op, "evaluated", why))
                 continue
-            shown = (self._shown_at(index, *each) for each in met[:_MOST_SHOWN])
+            shown = (self._shown(op, *each) for each in met[:_MOST_SHOWN])
             found += [each for each in shown if each is not None][:1]
         return found
 
-    def _proven(self, op: Op, left: Left) -> Verdict:
-        kind = kind_of(op)
-        scope = scope_of(self._bound.call, op, left.why)
-        message = f"{kind} races with no other lane of its program{scope}"
-        return Verdict(
-            RULE, "proven", op, message, "evaluated", access=kind, arg=names_of(self._bound, op)
-        )
+    def _shown(self, op: Op, other: int, program: int, byte: int) -> Verdict | None:
+        """Return the race of two ops in a program, at a byte of their storage; None: none shows."""
+        pair = self._undecided.pairs[ascending(op.index, other)]
+        shown = self._pairs.shown_at(*pair, program, byte)
+        return None if shown is None else race_within(self._bound.call, op, shown)
 
     def _meeting(self, one: int, other: int) -> tuple[int, int] | None:
         """Return a program that touches a byte by both, or in two trips of one, and the byte.

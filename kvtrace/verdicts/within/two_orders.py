@@ -22,6 +22,7 @@ from kvtrace.evaluate.rounding import to_memory
 from kvtrace.ir import Op
 from kvtrace.ir.ops import MEMORY, READING
 from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.races.outcomes import Touch, Witness
 from kvtrace.verdicts.rules.fills import Numbers, evaluated, with_contents
 
 if TYPE_CHECKING:
@@ -37,21 +38,13 @@ _SAME: Final = "lanes that meet there store the same when it is run"
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two lanes of a program that store different things to a byte.
+    """Two lanes of a program that store different `values` to a byte, the first that both touch.
 
-    `byte`, the first that both touch, counts from the start of the storage, `address_offset` from
-    the data pointer of the argument (an index) to the element of the first lane. `values` are what
-    both lanes store. `is_update`: the second lane would store another value had it loaded what the
-    first one stored.
+    `is_update`: the second lane would store another value had it loaded what the first one stored.
     """
 
-    program: int
-    iteration: int
-    lanes: tuple[tuple[int, ...], tuple[int, ...]]
+    witness: Witness
     values: tuple[Any, Any]
-    argument: int
-    address_offset: int
-    byte: int
     is_update: bool = False
 
 
@@ -67,18 +60,21 @@ class _Stored:
 
     def conflict(self, one: int, other: int, *, is_update: bool = False) -> Conflict:
         """Show two of the lanes, by their places among the active ones."""
-        request = self.request
-        byte = int(max(self.starts[one], self.starts[other]))
-        first, second = (
-            tuple(map(int, np.unravel_index(self.lanes[place], request.type_.shape)))
-            for place in (one, other)
+        first, second = self._touch(one), self._touch(other)
+        witness = Witness(first, second, int(max(self.starts[one], self.starts[other])))
+        values = self.values[one].item(), self.values[other].item()
+        return Conflict(witness, values, is_update)
+
+    def _touch(self, place: int) -> Touch:
+        request, scope = self.request, self.request.scope
+        return Touch(
+            request.op,
+            int(scope.linear[0]),
+            int(np.broadcast_to(np.asarray(scope.iteration), (1,))[0]),
+            tuple(map(int, np.unravel_index(self.lanes[place], request.type_.shape))),
+            request.argument,
+            int(self.starts[place]) - request.tensor.offset_bytes,
         )
-        trip = int(np.broadcast_to(np.asarray(request.scope.iteration), (1,))[0])
-        return Conflict(
-            int(request.scope.linear[0]), trip, (first, second),
-            (self.values[one].item(), self.values[other].item()), request.argument,
-            int(self.starts[one]) - request.tensor.offset_bytes, byte, is_update,
-        )  # fmt: skip
 
 
 def _stored(request: Request, values: Any) -> _Stored:
