@@ -21,7 +21,7 @@ from kvtrace.verdicts.races.releases import releases_of
 from kvtrace.verdicts.races.replay import replayed
 from kvtrace.verdicts.races.same_values import store_the_same
 from kvtrace.verdicts.races.search import Actors, by_digits, searched
-from kvtrace.verdicts.races.sharers import Sharer, sharers_of
+from kvtrace.verdicts.races.sharers import Sharer, pairs_of_one_storage, sharers_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -45,13 +45,10 @@ class Pairs:
 
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
         """Return each two sharers (or one) that race where they meet, the first one writing."""
-        for position, one in enumerate(self.sharers):
-            for other in self.sharers[position:]:
-                if None not in (one.storage, other.storage) and one.storage is not other.storage:
-                    continue
-                one_width = one.access.element_bytes == other.access.element_bytes
-                if one.part.clashes(other.part, one_width=one_width):
-                    yield (one, other) if one.part.writes else (other, one)
+        for one, other in pairs_of_one_storage(self.sharers):
+            one_width = one.access.element_bytes == other.access.element_bytes
+            if one.part.clashes(other.part, one_width=one_width):
+                yield (one, other) if one.part.writes else (other, one)
 
     def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
         """Tell whether two programs race that do these; two that seem to are run."""

@@ -54,13 +54,8 @@ class _Touches(Observer):
         parts = access.parts
         if parts is None:
             return
-        shape = (len(parts.programs), *parts.block)
-        offsets = np.full((1,) * len(shape), parts.constant, np.int64)
-        for term in parts.terms:
-            offsets = offsets + term
-        covers = (offsets <= byte) & (byte < offsets + access.element_bytes)
-        for factor in parts.factors:
-            covers = covers & factor
+        shape, offsets = parts.shape, parts.offsets()
+        covers = parts.active_of((offsets <= byte) & (byte < offsets + access.element_bytes))
         wanted = np.isin(parts.programs, list(self._programs))
         covers = np.broadcast_to(covers, shape) & wanted.reshape((-1,) + (1,) * len(parts.block))
         for row in np.flatnonzero(covers.any(axis=tuple(range(1, covers.ndim)))):

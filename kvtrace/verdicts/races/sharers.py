@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
@@ -65,6 +66,13 @@ def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
     if found is None:
         found = bound.memo[sharers_of] = tuple(_sharers(bound))
     return found
+
+
+def pairs_of_one_storage(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:
+    """Return each two accesses, or one twice, that may go to one storage."""
+    for one, other in combinations_with_replacement(sharers, 2):
+        if None in (one.storage, other.storage) or one.storage is other.storage:
+            yield one, other
 
 
 def copy_of(bound: BoundCall, sharer: Sharer) -> Copy:

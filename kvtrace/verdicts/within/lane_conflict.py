@@ -7,8 +7,7 @@ decided by what the stores touch over the whole grid.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations_with_replacement
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -27,7 +26,7 @@ from kvtrace.verdicts.races.messages import LANE_CONFLICT, lane_conflict, proven
 from kvtrace.verdicts.races.outcomes import Free, Meeting, Open, strongest
 from kvtrace.verdicts.races.same_values import Doubt, doubts_of_lanes
 from kvtrace.verdicts.races.search import Actors, by_digits, lanes_of, searched, shared_by_lanes
-from kvtrace.verdicts.races.sharers import Sharer, copy_of, sharers_of
+from kvtrace.verdicts.races.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.within.two_orders import conflict_of
 
@@ -61,7 +60,7 @@ def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
     op = sharers[0].access.op
     if not bound.programs:
         return proven(LANE_CONFLICT, bound, op, "interval", ("the grid has no program",))
-    found = [_of_two(bound, *pair) for pair in _pairs(sharers)]
+    found = [_of_two(bound, *pair) for pair in pairs_of_one_storage(sharers)]
     taken = sum(each.solver_ns for each in found)
     for each in found:
         if isinstance(each, Meeting):
@@ -76,12 +75,6 @@ def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
     method = strongest(each.method for each in free)
     why = [each.why for each in free]
     return proven(LANE_CONFLICT, bound, op, method, why, solver_ns=taken)
-
-
-def _pairs(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:
-    for one, other in combinations_with_replacement(sharers, 2):
-        if None in (one.storage, other.storage) or one.storage is other.storage:
-            yield one, other
 
 
 def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | Open:

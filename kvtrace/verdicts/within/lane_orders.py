@@ -235,13 +235,8 @@ class Touches(Instrument):
             return
         parts, assert_argument = access.parts, access.argument
         assert assert_argument is not None
-        offsets = np.full((1,) * (1 + len(parts.block)), parts.constant, np.int64)
-        for term in parts.terms:
-            offsets = offsets + term
-        offsets = offsets + argument.offset_bytes
-        active = np.ones((1,) * (1 + len(parts.block)), np.bool_)
-        for factor in parts.factors:
-            active = active & factor
+        offsets = parts.offsets() + argument.offset_bytes
+        active = parts.active_of(np.ones_like(offsets, np.bool_))
         if access.op in self._starts:
             flat, on = np.broadcast_arrays(offsets, active)
             self._starts[access.op].append(flat[on])

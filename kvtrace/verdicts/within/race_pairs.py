@@ -21,7 +21,7 @@ from kvtrace.verdicts.races.digits import Common
 from kvtrace.verdicts.races.outcomes import Free, Meeting, Open, Shown, Witness
 from kvtrace.verdicts.races.same_values import store_the_same
 from kvtrace.verdicts.races.search import Actors, lanes_of, meeting, shared_by_lanes
-from kvtrace.verdicts.races.sharers import Sharer, sharers_of
+from kvtrace.verdicts.races.sharers import Sharer, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.within.barriers import Barriers
 from kvtrace.verdicts.within.lane_orders import Side
 from kvtrace.verdicts.within.pipelined import may_be_pipelined, trips_started_early
@@ -109,15 +109,11 @@ class Pairs:
 
         One and the same op counts in loops, of which two trips may clash.
         """
-        sharers = sharers_of(self._bound)
-        for position, one in enumerate(sharers):
-            for other in sharers[position:]:
-                if None not in (one.storage, other.storage) and one.storage is not other.storage:
-                    continue
-                kinds = {one.part.kind, other.part.kind}
-                if kinds in ({"load"}, {"atomic"}) or (one is other and not self._own(one, one)):
-                    continue
-                yield (one, other) if one.access.op.index <= other.access.op.index else (other, one)
+        for one, other in pairs_of_one_storage(sharers_of(self._bound)):
+            kinds = {one.part.kind, other.part.kind}
+            if kinds in ({"load"}, {"atomic"}) or (one is other and not self._own(one, one)):
+                continue
+            yield (one, other) if one.access.op.index <= other.access.op.index else (other, one)
 
     def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
         """Tell whether lanes of a program race that do these; those that seem to are run."""
