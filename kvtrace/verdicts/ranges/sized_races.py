@@ -18,10 +18,10 @@ from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
 from kvtrace.symbolic.decide import Given, Proven, decide_given, prove
 from kvtrace.symbolic.terms import MOST_PROGRAMS, ZERO, Monomial, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.conflicts.copies import Question
+from kvtrace.verdicts.conflicts.outcomes import Free
+from kvtrace.verdicts.conflicts.race import Pairs
 from kvtrace.verdicts.generic.upper_bounds import varies
-from kvtrace.verdicts.races.copies import Question
-from kvtrace.verdicts.races.outcomes import Free
-from kvtrace.verdicts.races.pairs import Pairs
 from kvtrace.verdicts.ranges.sized import BUDGET, SizedCall
 
 if TYPE_CHECKING:
