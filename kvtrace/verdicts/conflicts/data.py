@@ -8,7 +8,6 @@ to suffice before it is reported; or all that programs load there must differ.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace.evaluate import TensorArgument
@@ -17,21 +16,14 @@ from kvtrace.symbolic.linear import Interval
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.verdicts.arithmetic import fits
 from kvtrace.verdicts.conflicts.digits import Common, Side
+from kvtrace.verdicts.conflicts.outcomes import Open
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 
-@dataclass(frozen=True)
-class Data:
-    """Why it depends on data where accesses go; `evaluating` the grid may tell all the same."""
-
-    reason: str
-    evaluating: bool = True
-
-
-def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Data | None:
+def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Open | None:
     """Say what data decides where accesses go, None if none does."""
     found: dict[str, None] = {}
     missing: dict[str, None] = {}
@@ -49,8 +41,8 @@ def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Data | None:
         found.update((opaque.reason, None) for opaque in access.active.opaques())
     if missing:
         reason = f"where it goes depends on {unrecorded(missing)}"
-        return Data(reason, evaluating=not in_address)
-    return Data(f"where it goes depends on {' and '.join(found)}") if found else None
+        return Open(reason, evaluating=not in_address)
+    return Open(f"where it goes depends on {' and '.join(found)}") if found else None
 
 
 def unrecorded(names: Iterable[str]) -> str:

@@ -52,7 +52,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer that decides stores by what they touch over the whole grid."""
     ops = [v.op for v in undecided if v.rule == LANE_CONFLICT and v.evaluating]
-    return _Seen(bound, ops) if ops else None
+    return _EvaluatedStores(bound, ops) if ops else None
 
 
 def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
@@ -168,7 +168,7 @@ def _updated(bound: BoundCall, store: Op) -> Op | None:
     return None
 
 
-class _Seen(Concrete):
+class _EvaluatedStores(Concrete):
     """Decides stores by what their lanes touch in an evaluation of the grid."""
 
     rules: ClassVar[frozenset[str]] = frozenset({LANE_CONFLICT})

@@ -349,7 +349,7 @@ class Reordered(Touches):
         values[result] = whole
 
 
-class Given(Touches):
+class GivenNumber(Touches):
     """Runs a program in which one lane of a load is given another number."""
 
     def __init__(

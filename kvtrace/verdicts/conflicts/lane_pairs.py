@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.ir import Op
 from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
@@ -415,12 +414,7 @@ class Pairs:
             trips = second.visit.iteration - first.visit.iteration
             return second.visit.op is load.access.op and 0 < trips <= early
 
-        storage = one.storage
-        assert storage is not None
-        ops: tuple[Op, Op] = one.access.op, other.access.op
-        shown = raced(
-            self._bound, ops, met.programs[0], storage, met.byte, differ, lambda *_: (False, False)
-        )
+        shown = self._raced((one, other), met.programs[0], met.byte, differ)
         return shown if isinstance(shown, Witness) else None
 
     def _run_across(
@@ -433,13 +427,7 @@ class Pairs:
             mine, theirs = by_op[one.visit.op], by_op[other.visit.op]
             return self._threads.in_other_ctas(mine, one.lane, theirs, other.lane)
 
-        storage = pair[0].storage
-        assert storage is not None
-        ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
-        shown = raced(
-            self._bound, ops, program, storage, byte, differ, lambda *_: (False, False),
-            barriers_hold=False,
-        )  # fmt: skip
+        shown = self._raced(pair, program, byte, differ, barriers_hold=False)
         return shown if isinstance(shown, Witness) else None
 
     def _run(
@@ -460,15 +448,28 @@ class Pairs:
             repeated = any(each.by_all for each in sides)
             return repeated, repeated and all(each.is_one for each in sides)
 
-        storage = pair[0].storage
-        assert storage is not None
-        ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
-        found = raced(self._bound, ops, program, storage, byte, differ, threads)
+        found = self._raced(pair, program, byte, differ, threads)
         if isinstance(found, Witness) or "apart" in seen:
             return found
         if "not known" in seen:
             return _NO_LAYOUT if self._threads.compiled else _SAME_PLACE
         return _LOCKSTEP if "one warp" in seen else found
+
+    def _raced(
+        self,
+        pair: tuple[Sharer, Sharer],
+        program: int,
+        byte: int,
+        differ: Callable[[Side, Side], bool],
+        threads: Callable[[Side, Side], tuple[bool, bool]] = lambda *_: (False, False),
+        *,
+        barriers_hold: bool = True,
+    ) -> Witness | str:
+        ops, storage = (pair[0].access.op, pair[1].access.op), pair[0].storage
+        assert storage is not None
+        return raced(
+            self._bound, ops, program, storage, byte, differ, threads, barriers_hold=barriers_hold
+        )
 
 
 def _loads_later(one: Sharer, other: Sharer, case: _Case) -> bool:

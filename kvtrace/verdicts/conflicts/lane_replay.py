@@ -23,7 +23,7 @@ from kvtrace.ir.ops import READING, effect_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.lane_orders import (
     Ahead,
-    Given,
+    GivenNumber,
     Memory,
     Reordered,
     Side,
@@ -179,7 +179,7 @@ def _follows(bound: BoundCall, program: int, storage: Storage, byte: int, ahead:
         return False
     for number in _OTHERS:
         again = _Run(bound, program, storage, byte)
-        given = again.run(partial(Given, side=ahead.first, number=number))
+        given = again.run(partial(GivenNumber, side=ahead.first, number=number))
         second = ahead.second.visit
         same = [t for t in given.visits if (t.op, t.number) == (second.op, second.number)]
         if not same or same[0].after != second.after:

@@ -1,6 +1,7 @@
-"""Running a call's programs one by one in other orders than that of their ids.
+"""Other orders of a call's programs than that of their ids, for a run program by program.
 
-Programs get other ids: the one whose turn it is gets the id that the order has there.
+Programs get other ids: the one whose turn it is gets the id that the order has there. Observers
+observe turns, where they expect programs.
 """
 
 from __future__ import annotations
@@ -11,17 +12,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate import Observer, evaluate
+from kvtrace.evaluate import Observer
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import Step
-from kvtrace.evaluate.scope import MOST_STEPS, Scope
+from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.values import constant_sum
 from kvtrace.ir import Op
 from kvtrace.ir.ops import operator_of
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.replaying import program_at, untouched
+from kvtrace.verdicts.replaying import program_at, run
 
 MOST_PROGRAMS: Final = 2048
 """Programs that are run one by one."""
@@ -59,21 +59,5 @@ class Renamed(Instrument):
 
 
 def run_in_order(call: Call, observers: Sequence[Observer], instrument: Renamed) -> str | None:
-    """Evaluate a call program by program; give the reason where the end was not reached.
-
-    Observers observe turns, where they expect programs. Storages are not written.
-    """
-    try:
-        evaluate(
-            call.module,
-            untouched(call.arguments, "all"),
-            call.grid,
-            observers=observers,
-            kernel=call.kernel,
-            instrument=instrument,
-            chunk_bytes=0,
-            most_steps=MOST_STEPS,
-        )
-    except KvtraceError as error:
-        return str(error)
-    return None
+    """Evaluate a call program by program; return the reason if the end was not reached."""
+    return run(call, observers, contents="all", instrument=instrument, one_by_one=True)

@@ -22,7 +22,7 @@ from kvtrace.verdicts.conflicts.exclusion import Exclusion
 from kvtrace.verdicts.conflicts.messages import RACE, proven, race, unknown
 from kvtrace.verdicts.conflicts.outcomes import Finding, Free, Meeting, Open, Shown, findings_of
 from kvtrace.verdicts.conflicts.parts import parts_of
-from kvtrace.verdicts.conflicts.race_evaluated import Swept
+from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
 from kvtrace.verdicts.conflicts.race_replay import replayed
 from kvtrace.verdicts.conflicts.releases import releases_of
 from kvtrace.verdicts.conflicts.same_values import store_the_same
@@ -56,7 +56,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer that decides ops by who touches what over the whole grid."""
     ops = {v.op.index for v in undecided if v.rule == RACE and v.evaluating}
-    return Swept(bound, ops, bound.memo[concrete]) if ops else None
+    return EvaluatedRaces(bound, ops, bound.memo[concrete]) if ops else None
 
 
 def _verdict(bound: BoundCall, finding: Finding) -> Verdict:

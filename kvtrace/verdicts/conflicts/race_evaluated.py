@@ -35,7 +35,7 @@ from kvtrace.verdicts.conflicts.outcomes import UndecidedPairs, ascending
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.conflicts.race_replay import replayed
 from kvtrace.verdicts.conflicts.releases import releases_of
-from kvtrace.verdicts.conflicts.sweep import Meeting, Sweep
+from kvtrace.verdicts.conflicts.sweep import SharedBytes, Sweep
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.verdict import Verdict
 
@@ -54,11 +54,11 @@ _IN_ORDERS: Final = "as seen with the programs in order of their ids, backwards 
 class _Seen:
     """Two ops that meet, and the order of programs in which they do (None: that of their ids)."""
 
-    meeting: Meeting
+    meeting: SharedBytes
     order: Order | None
 
 
-class Swept(Concrete):
+class EvaluatedRaces(Concrete):
     """Decides the ops whose pairs formulas leave open."""
 
     rules: ClassVar[frozenset[str]] = frozenset({RACE})

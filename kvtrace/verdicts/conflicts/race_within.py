@@ -15,7 +15,7 @@ from kvtrace.verdicts.conflicts.lane_pairs import Pairs
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN, proven, race_within, unknown
 from kvtrace.verdicts.conflicts.outcomes import Finding, findings_of
 from kvtrace.verdicts.conflicts.parts import parts_of
-from kvtrace.verdicts.conflicts.race_within_evaluated import Swept
+from kvtrace.verdicts.conflicts.race_within_evaluated import EvaluatedLanes
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer that decides ops by what each program touches."""
     ops = {v.op.index: v.op for v in undecided if v.rule == RACE_WITHIN and v.evaluating}
-    return Swept(bound, ops, *bound.memo[concrete]) if ops else None
+    return EvaluatedLanes(bound, ops, *bound.memo[concrete]) if ops else None
 
 
 def _verdict(bound: BoundCall, finding: Finding, unseen: str | None) -> Verdict:

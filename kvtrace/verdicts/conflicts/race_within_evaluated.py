@@ -44,7 +44,7 @@ class _Touched:
     width: int
 
 
-class Swept(Concrete):
+class EvaluatedLanes(Concrete):
     """Proves ops of which no program touches a byte twice, and shows races where one does."""
 
     rules: ClassVar[frozenset[str]] = frozenset({RACE_WITHIN})

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.decide import Given, Point, Refuted, decide_given, is_counterexample
+from kvtrace.symbolic.decide import Given, Refuted, decide_given, is_counterexample
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.verdicts.conflicts.copies import Copy, Shared, nothing
 from kvtrace.verdicts.conflicts.digits import Common, Side
+from kvtrace.verdicts.conflicts.outcomes import Meeting
 from kvtrace.verdicts.contents.gathering import Gathering
 from kvtrace.verdicts.contents.read_values import Reading, Rows, TooLarge
 
@@ -33,14 +34,6 @@ if TYPE_CHECKING:
 _LARGEST: Final = 1 << 62
 _READ: Final = Symbol("content", ("read",), -_LARGEST, _LARGEST)
 """The number that a row reads, in units that both sides share."""
-
-
-@dataclass(frozen=True)
-class Met:
-    """Both sides, that read one number, by their symbols' numbers, and the byte that both touch."""
-
-    sides: tuple[Point, Point]
-    byte: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +88,8 @@ class ReadIndices:
         self._shared = shared
         self._contents = bound.by_contents
 
-    def judged(self, one: Copy, other: Copy, nbytes: int) -> Met | bool:
-        """Return two sides that meet, or whether none do; False: that is not seen either.
+    def judged(self, one: Copy, other: Copy, nbytes: int) -> Meeting | bool:
+        """Return two actors that meet, or whether none do; False: that is not seen either.
 
         Only what lies inside the storage, of `nbytes`, is shared: the rest is out of bounds.
         """
@@ -122,7 +115,7 @@ class ReadIndices:
             own = wider
         return False
 
-    def _judged(self, own: frozenset[Symbol], one: Copy, other: Copy) -> Met | bool:
+    def _judged(self, own: frozenset[Symbol], one: Copy, other: Copy) -> Meeting | bool:
         is_same = one[0] == other[0] and tuple(one[2]) == tuple(other[2])
         parts = [self._part(own, side) for side in ((one,) if is_same else (one, other))]
         known = [part for part in parts if part is not None]
@@ -202,8 +195,10 @@ class ReadIndices:
     def _shared_but_read(self, symbol: Symbol) -> bool:
         return symbol is not _READ and self._shared(symbol)
 
-    def _met(self, part: _Part, column: _Column, unit: int, places: tuple[int, int]) -> Met | bool:
-        """Return two sides that do the same with one number, if all that is given lets them."""
+    def _met(
+        self, part: _Part, column: _Column, unit: int, places: tuple[int, int]
+    ) -> Meeting | bool:
+        """Return two actors that do the same with one number, if all that is given lets them."""
         if not column.certain[list(places)].all():
             return False
         rows = [column.row(place) for place in places]
@@ -226,8 +221,8 @@ class ReadIndices:
         }
         point.update(found.model)
         byte = part.rest.value(point) + int(column.numbers[places[0]]) * unit
-        one, other = ({**point, **_only(row)} for row in rows)
-        return Met((one, other), byte)
+        first_id, second_id = (self._bound.program_of({**point, **_only(row)}) for row in rows)
+        return Meeting((first_id, second_id), byte, "affine")
 
     def _sums(self, part: _Part, row: Rows) -> dict[Symbol | Opaque, int]:
         reading = Reading(self._contents.values, row)

@@ -37,7 +37,7 @@ from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
 from kvtrace.symbolic.walk_types import is_block_pointer, number_of, shape_of
 from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.parts import parts_of
-from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of
+from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
 from kvtrace.verdicts.lanes import lanes_before, own_lanes
 
 if TYPE_CHECKING:
@@ -262,13 +262,8 @@ class _Alike:
         """Whether what comes from memory, or is not followed, is so once in a program."""
         if not isinstance(atom, Symbol) or atom.kind not in ("content", "unknown"):
             return True
-        key: object = atom.key
-        while isinstance(key, tuple):
-            key = key[0]
-        ops = self._bound.call.module.ops
-        if not isinstance(key, int) or not 0 < key < len(ops):
-            return False
-        return not any(each.name in LOOPS for each in around(ops[key]))
+        source = source_of(self._bound.call.module, atom)
+        return source is not None and not any(each.name in LOOPS for each in around(source))
 
     def _is_followed(self, value: Value, renamed: _Renamed) -> bool:
         """Whether integers that are followed say that a value is the same on both sides."""

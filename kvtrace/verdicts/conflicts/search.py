@@ -8,7 +8,7 @@ grid is. Which loops both lanes of a program are in the same trip of is for the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Module
@@ -21,8 +21,14 @@ from kvtrace.verdicts.conflicts.copies import Question, Shared, nothing
 from kvtrace.verdicts.conflicts.data import assumption_of, data_behind, is_loaded
 from kvtrace.verdicts.conflicts.digits import Common, Side, are_far_apart
 from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open
-from kvtrace.verdicts.conflicts.read_indices import Met, ReadIndices
-from kvtrace.verdicts.conflicts.sharers import Sharer, as_in_one_program, copy_of, is_unreached
+from kvtrace.verdicts.conflicts.read_indices import ReadIndices
+from kvtrace.verdicts.conflicts.sharers import (
+    Sharer,
+    as_in_one_program,
+    copy_of,
+    is_unreached,
+    source_of,
+)
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -67,22 +73,15 @@ def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Share
             return symbol.key not in keys
         if symbol.kind not in ("content", "unknown"):
             return True
-        if loops and not loops.isdisjoint(_loops_around(module, symbol)):
+        source = source_of(module, symbol)
+        if source is not None and not loops.isdisjoint(
+            op.index for op in (source, *around(source))
+        ):
             return False
         inside = (atom for term in symbol.at for atom in term.atoms())
         return all(is_shared(atom) for atom in inside if isinstance(atom, Symbol))
 
     return is_shared
-
-
-def _loops_around(module: Module, symbol: Symbol) -> Collection[int]:
-    """Return the ops around the one that a symbol comes from, itself included."""
-    key: object = symbol.key
-    while isinstance(key, tuple):
-        key = key[0]
-    if not isinstance(key, int) or not 0 <= key < len(module.ops):
-        return ()
-    return (key, *(op.index for op in around(module.ops[key])))
 
 
 def lanes_of(sharer: Sharer) -> tuple[Symbol, ...]:
@@ -160,7 +159,7 @@ def _lost(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> Free 
     if _is_unreached(bound, one, other):
         return Free("affine")
     assumption = _assumption(bound, one, other, actors, None)
-    return Open(data.reason, evaluating=False, assumption=assumption)
+    return replace(data, assumption=assumption)
 
 
 def _is_unreached(bound: BoundCall, *pair: Sharer) -> bool:
@@ -194,7 +193,7 @@ def searched(
     if data is not None and not data.evaluating and _is_unreached(bound, one, other):
         return Free("affine")
     if question.is_lost:
-        return Open(_LOST) if data is None else Open(data.reason, data.evaluating)
+        return data or Open(_LOST)
     if any(is_loaded(each.access.offset.atoms()) for each in (one, other)):
         # Of an address from memory a solver finds but what the memory might hold.
         decision = decide_given(question.claim, question.given, budget=0)
@@ -206,12 +205,11 @@ def searched(
         read = ReadIndices(bound, differing, shared).judged(*copies, nbytes)
         if read is True:
             return Free("affine", solver_ns=decision.solver_ns)
-        if isinstance(read, Met):
-            first, second = map(bound.program_of, read.sides)
-            return Meeting((first, second), read.byte, "affine", decision.solver_ns)
+        if isinstance(read, Meeting):
+            return replace(read, solver_ns=decision.solver_ns)
     if data is not None:
         assumption = _assumption(bound, one, other, actors, common)
-        return Open(data.reason, data.evaluating, decision.solver_ns, assumption)
+        return replace(data, solver_ns=decision.solver_ns, assumption=assumption)
     if not isinstance(decision, Refuted):
         return Open(decision.reason, solver_ns=decision.solver_ns)
     first, second = map(bound.program_of, question.sides(decision.model))

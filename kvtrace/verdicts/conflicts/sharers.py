@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
-from kvtrace.ir import Block, Op, Value
+from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import unmoved
 from kvtrace.ir.ops import (
     FUNCTIONS,
@@ -24,6 +24,7 @@ from kvtrace.ir.types import IntegerType, TensorType
 from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.decide import Given, Proven, Refuted
 from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.conflicts.copies import Copy, Shared
 from kvtrace.verdicts.conflicts.digits import Side
 from kvtrace.verdicts.conflicts.parts import Part, parts_of
@@ -66,6 +67,14 @@ def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
     if found is None:
         found = bound.memo[sharers_of] = tuple(_sharers(bound))
     return found
+
+
+def source_of(module: Module, symbol: Symbol) -> Op | None:
+    """Return the op that a number comes from that is loaded, or not followed; None: not known."""
+    key: object = symbol.key
+    while isinstance(key, tuple):
+        key = key[0]
+    return module.ops[key] if isinstance(key, int) and 0 <= key < len(module.ops) else None
 
 
 def pairs_of_one_storage(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:

@@ -31,7 +31,7 @@ PAGE = 1 << 10
 
 
 @dataclass(frozen=True)
-class Meeting:
+class SharedBytes:
     """Two programs that touch one byte of a storage, at least one of them writing.
 
     `byte` counts from the storage's start, `bytes` how many of them the two ops share so.
@@ -242,7 +242,7 @@ class Sweep(Observer):
         """How many cells are kept, over all ops and storages."""
         return sum(len(c.touched) * c.count() for c in self._cells.values() if c is not None)
 
-    def meetings(self) -> Iterator[Meeting]:
+    def meetings(self) -> Iterator[SharedBytes]:
         """Return one meeting for each two ops (or one) that clash somewhere, writers first."""
         for cells in self._cells.values():
             if cells is None:
@@ -252,7 +252,7 @@ class Sweep(Observer):
                     yield from _meeting(cells, one, other)
 
 
-def _meeting(cells: _Cells, one: _Touched, other: _Touched) -> Iterator[Meeting]:
+def _meeting(cells: _Cells, one: _Touched, other: _Touched) -> Iterator[SharedBytes]:
     if not one.part.writes:
         one, other = other, one
     count = min(len(one.largest), len(other.largest), cells.count())
@@ -268,7 +268,7 @@ def _meeting(cells: _Cells, one: _Touched, other: _Touched) -> Iterator[Meeting]
     order = np.argsort(places)
     places, first = places[order], kept[order[0]]
     ends = [(t.smallest[first], t.largest[first]) for t in (one, other)]
-    yield Meeting(
+    yield SharedBytes(
         one.part.op,
         other.part.op,
         cells.storage,
