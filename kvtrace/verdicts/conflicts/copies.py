@@ -8,6 +8,7 @@ ids, and the trips that both are in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.symbolic.conditions import (
@@ -26,7 +27,7 @@ from kvtrace.symbolic.decide import Given, Point
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.linear import Interval
-from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Substitution, Symbol, Term
 
 _OWN: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
 """Kinds of symbols that have a separate value in each lane of each program."""
@@ -43,11 +44,40 @@ def nothing(symbol: Symbol) -> bool:  # noqa: ARG001
     return False
 
 
+When = Callable[[Substitution], Condition]
+"""Given what renames the symbols of the second side, returns what else is to hold of both."""
+
+
+@dataclass(frozen=True)
+class Actors:
+    """Two programs, or two lanes of one program.
+
+    `differing` are symbols of which one differs between the two (None: all may be equal), `shared`
+    tells which are equal: none of two programs. `when` has further conditions on both, such as an
+    order of their trips.
+    """
+
+    differing: Sequence[Symbol] | None
+    shared: Shared = nothing
+    when: When | None = None
+
+    @property
+    def are_programs(self) -> bool:
+        """Whether they are two programs, which share nothing."""
+        return self.shared is nothing
+
+
+def two_programs(grid: Sequence[int]) -> Actors:
+    """Return two programs of a grid, which differ along one of its axes."""
+    axes = (axis for axis, extent in enumerate(grid) if extent > 1)
+    return Actors(tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in axes))
+
+
 class Question:
-    """Whether two lanes of different programs, or of one, touch one byte of a storage.
+    """Whether two actors touch one byte of a storage.
 
     `claim`, that they do not, is to be decided wherever `given` holds: both are active, and one of
-    the `differing` symbols differs (None: all may be equal). `is_lost`: a branch that is not
+    the `differing` symbols differs. `is_lost`: a branch that is not
     followed is part of an address, so two copies of it cannot be distinguished.
     """
 
@@ -55,18 +85,16 @@ class Question:
         self,
         one: Copy,
         other: Copy,
-        differing: Sequence[Symbol] | None,
+        actors: Actors,
         ranges: Ranges,
         nbytes: int,
-        shared: Shared = nothing,
-        when: Callable[[Substitution], Condition] | None = None,
         about: Iterable[Term | Condition] = (),
     ) -> None:
         """Addresses are in bytes of one storage, of `nbytes`: what lies outside is not shared.
 
-        `when` is given what renames the symbols of the second side, those of `differing` and of
-        `about` among them, and returns what else is to hold of both, as an order of their trips.
+        The symbols of the second side are renamed, those of `about` among them.
         """
+        differing, shared, when = actors.differing, actors.shared, actors.when
         atoms = {atom for side in (one, other) for part in side[2] for atom in part.atoms()}
         atoms |= one[0].atoms() | other[0].atoms() | set(differing or ())
         atoms = atoms.union(*(each.atoms() for each in about))

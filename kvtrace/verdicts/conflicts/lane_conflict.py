@@ -20,12 +20,12 @@ from kvtrace.symbolic.conditions import FALSE, Condition, equal
 from kvtrace.symbolic.decide import Given, Proven
 from kvtrace.symbolic.terms import Term
 from kvtrace.verdicts.concrete import Concrete
-from kvtrace.verdicts.conflicts.copies import Question, Shared
+from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, proven, unknown
 from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, strongest
 from kvtrace.verdicts.conflicts.same_values import Doubt, doubts_of_lanes
-from kvtrace.verdicts.conflicts.search import Actors, by_digits, lanes_of, searched, shared_by_lanes
+from kvtrace.verdicts.conflicts.search import by_digits, lanes_of, searched, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.conflicts.two_orders import conflict_of
 from kvtrace.verdicts.verdict import Verdict
@@ -89,22 +89,20 @@ def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | Op
     outcome = searched(bound, one, other, actors, found)
     if isinstance(outcome, Free) or doubts is None:
         return outcome
-    settled = _are_settled(bound, one, doubts, actors.shared)
+    settled = _are_settled(bound, one, doubts, actors)
     if settled is None:
         return outcome
     return Free(settled.method, _ALIKE, outcome.solver_ns + settled.solver_ns)
 
 
 def _are_settled(
-    bound: BoundCall, store: Sharer, doubts: Sequence[Doubt], shared: Shared
+    bound: BoundCall, store: Sharer, doubts: Sequence[Doubt], actors: Actors
 ) -> Proven | None:
     """Prove what has to hold for two lanes of a store that meet to store the same; None: not so."""
     assert store.storage is not None
     copies, nbytes = (copy_of(bound, store), copy_of(bound, store)), store.storage.nbytes
     about = [each for doubt in doubts for each in (doubt.what, *doubt.path) if each is not None]
-    question = Question(
-        *copies, lanes_of(store), bound.ranges, nbytes, shared, about=about
-    )  # fmt: skip
+    question = Question(*copies, actors, bound.ranges, nbytes, about)
     surest = Proven("affine")
     for doubt in doubts:
         conditions = [*question.given.exact, question.is_one_place]

@@ -15,6 +15,7 @@ from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.conflicts.barriers import Barriers
+from kvtrace.verdicts.conflicts.copies import Actors
 from kvtrace.verdicts.conflicts.data import data_behind
 from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.lane_orders import Side
@@ -22,7 +23,7 @@ from kvtrace.verdicts.conflicts.lane_replay import raced
 from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, Shown, Witness
 from kvtrace.verdicts.conflicts.pipelined import may_be_pipelined, trips_started_early
 from kvtrace.verdicts.conflicts.same_values import store_the_same
-from kvtrace.verdicts.conflicts.search import Actors, lanes_of, meeting, shared_by_lanes
+from kvtrace.verdicts.conflicts.search import lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.conflicts.threads import Doing, Threads, same_threads
 from kvtrace.verdicts.ideal_trips import has_ideal_trips

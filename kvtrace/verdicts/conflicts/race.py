@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
 from kvtrace.symbolic.decide import Proven
-from kvtrace.symbolic.terms import MOST_PROGRAMS, Substitution, Symbol, Term, lane
+from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
+from kvtrace.verdicts.conflicts.copies import two_programs
 from kvtrace.verdicts.conflicts.data import unrecorded
 from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.exclusion import Exclusion
@@ -26,7 +27,7 @@ from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
 from kvtrace.verdicts.conflicts.race_replay import replayed
 from kvtrace.verdicts.conflicts.releases import releases_of
 from kvtrace.verdicts.conflicts.same_values import store_the_same
-from kvtrace.verdicts.conflicts.search import Actors, by_digits, searched
+from kvtrace.verdicts.conflicts.search import by_digits, searched
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.verdict import Verdict
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.concrete import Concrete
 
-_AXES: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
 _ORDERED: Final = "atomics may order the programs that meet here"
 _LOCKS: Final = "all locks are open when the kernel starts"
 
@@ -85,9 +85,7 @@ class Pairs:
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
         self._arguments = bound.call.arguments
-        grid = bound.call.grid
-        axes = tuple(axis for axis, extent in zip(_AXES, grid, strict=True) if extent > 1)
-        self._actors = Actors(axes)
+        self._actors = two_programs(bound.call.grid)
         self.sharers = sharers_of(bound)
         self._exclusion = Exclusion(bound.call.module, self.sharers, releases_of(bound))
 

@@ -21,7 +21,7 @@ from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, conj
 from kvtrace.symbolic.decide import Given, Refuted, decide_given, is_counterexample
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
-from kvtrace.verdicts.conflicts.copies import Copy, Shared, nothing
+from kvtrace.verdicts.conflicts.copies import Actors, Copy, nothing
 from kvtrace.verdicts.conflicts.digits import Common, Side
 from kvtrace.verdicts.conflicts.outcomes import Meeting
 from kvtrace.verdicts.contents.gathering import Gathering
@@ -79,13 +79,13 @@ class _Column:
 class ReadIndices:
     """Judges pairs of accesses of one call whose addresses depend on recorded contents.
 
-    Two sides are asked about that differ in one of `axes`; both share what `shared` says.
+    Two actors are asked about, of which one of some symbols differs.
     """
 
-    def __init__(self, bound: BoundCall, axes: Sequence[Symbol], shared: Shared = nothing) -> None:
+    def __init__(self, bound: BoundCall, actors: Actors) -> None:
         self._bound = bound
-        self._axes = axes
-        self._shared = shared
+        self._axes = actors.differing or ()
+        self._shared = actors.shared
         self._contents = bound.by_contents
 
     def judged(self, one: Copy, other: Copy, nbytes: int) -> Meeting | bool:

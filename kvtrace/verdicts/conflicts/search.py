@@ -7,17 +7,16 @@ grid is. Which loops both lanes of a program are in the same trip of is for the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Module
 from kvtrace.ir.flow import around
-from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.decide import Proven, Refuted, decide_given
 from kvtrace.symbolic.linear import propagated
-from kvtrace.symbolic.terms import Substitution, Symbol, lane
-from kvtrace.verdicts.conflicts.copies import Question, Shared, nothing
+from kvtrace.symbolic.terms import Symbol, lane
+from kvtrace.verdicts.conflicts.copies import Actors, Question, Shared
 from kvtrace.verdicts.conflicts.data import assumption_of, data_behind, is_loaded
 from kvtrace.verdicts.conflicts.digits import Common, Side, are_far_apart
 from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open
@@ -33,28 +32,7 @@ from kvtrace.verdicts.conflicts.sharers import (
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-When = Callable[[Substitution], Condition]
-"""Given what renames the symbols of the second side, returns what else is to hold of both."""
-
 _LOST: Final = "a branch that is not followed is part of an address"
-
-
-@dataclass(frozen=True)
-class Actors:
-    """Two programs, or two lanes of one program.
-
-    `differing` are symbols of which one differs between the two (None: all may be equal), `shared`
-    tells which are equal: none of two programs. `when` has further conditions, as of `Question`.
-    """
-
-    differing: Sequence[Symbol] | None
-    shared: Shared = nothing
-    when: When | None = None
-
-    @property
-    def are_programs(self) -> bool:
-        """Whether they are two programs, which share nothing."""
-        return self.shared is nothing
 
 
 def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Shared:
@@ -187,8 +165,7 @@ def searched(
         return Free("affine")
     assert one.storage is not None
     copies, nbytes = (copy_of(bound, one), copy_of(bound, other)), one.storage.nbytes
-    differing, shared, when = actors.differing, actors.shared, actors.when
-    question = Question(*copies, differing, bound.ranges, nbytes, shared, when)
+    question = Question(*copies, actors, bound.ranges, nbytes)
     data = data_behind(bound, (one, other))
     if data is not None and not data.evaluating and _is_unreached(bound, one, other):
         return Free("affine")
@@ -201,8 +178,8 @@ def searched(
         decision = bound.decide(question.claim, question.given)
     if isinstance(decision, Proven):
         return Free(decision.method, solver_ns=decision.solver_ns)
-    if differing is not None and when is None:
-        read = ReadIndices(bound, differing, shared).judged(*copies, nbytes)
+    if actors.differing is not None and actors.when is None:
+        read = ReadIndices(bound, actors).judged(*copies, nbytes)
         if read is True:
             return Free("affine", solver_ns=decision.solver_ns)
         if isinstance(read, Meeting):

@@ -12,7 +12,7 @@ from kvtrace.symbolic.decide import Given, Proven, Refuted, decide_given
 from kvtrace.symbolic.functions import maximum, minimum, quotient, remainder
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, lane, program
-from kvtrace.verdicts.conflicts.copies import Question
+from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.digits import Common, Side, are_apart
 from tests.support.thorough import usually
 
@@ -177,7 +177,7 @@ def test_two_copies_are_decided_as_bytes_say(first, second, grid):
     if not axes:
         return
 
-    question = Question(*sides, axes, ranges, nbytes)
+    question = Question(*sides, Actors(axes), ranges, nbytes)
     decision = decide_given(question.claim, question.given, budget=1.0)
 
     met = meet(first, second, grid, (4, 4))
@@ -247,7 +247,7 @@ def test_two_lanes_of_one_program_are_decided_as_bytes_say(first, second, alone,
     both = (first, first if alone else second)
     sides = [(term + (1 << 10), 4, (*holds, at_least(term + (1 << 10)))) for term, holds in both]
 
-    question = Question(*sides, _LANES, ranges, 1 << 20, not_a_lane)
+    question = Question(*sides, Actors(_LANES, not_a_lane), ranges, 1 << 20)
     decision = decide_given(question.claim, question.given, budget=1.0)
 
     met = lanes_meet(*both, grid, (4, 4))
