@@ -36,7 +36,7 @@ ROOMS: Final = tuple(
 QUICK: Final = (
     "tests/capture/test_capture_triton_records.py",
     "tests/ir/test_ir_corpus.py",
-    "tests/verdicts/test_within_race.py",
+    "tests/verdicts/conflicts/test_race_within.py",
     "tests/backends/compiled_kernels/test_versions.py",
     "tests/backends/triton/test_device_free.py",
     "tests/backends/triton/test_interpreter.py",

@@ -53,6 +53,21 @@ class AccessParts:
     iteration: int | NDArray[np.int64]
     origin_bytes: int
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of programs, and the shape of the block of each."""
+        return (len(self.programs), *self.block)
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Return the byte offsets, which broadcast to the shape."""
+        return sum(self.terms, np.full((1,) * len(self.shape), self.constant, np.int64))
+
+    def active_of(self, lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which of some lanes, which broadcast to the shape, are active."""
+        for factor in self.factors:
+            lanes = lanes & factor
+        return lanes
+
 
 class AffineAxis(NamedTuple):
     """What an address varies over: a program axis, the trips of a loop, or a lane axis.

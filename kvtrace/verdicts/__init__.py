@@ -1,7 +1,7 @@
 """Verdicts: each rule proves a unique call free of a defect, shows a witness, or says why not.
 
-`judge.py` is the way in: it asks rules (`rules/`, `races/`, `within/`) and evaluates what they
-leave open; `all_launches.py` does so for each contents that a call's tensors had. `binding.py` puts
+`judge.py` is the way in: it asks rules (`rules/`, `conflicts/`) and evaluates what they leave open;
+`all_launches.py` does so for each contents that a call's tensors had. `binding.py` puts
 a call's numbers into its kernel's symbolic summary; `verdict.py` is what comes out, and its row of
 `findings`. Rules share `replaying.py` (runs witnesses and grids), `concrete.py` (decides by that),
 `contents/` (loaded integers), `feeding.py`, `arithmetic.py` and `widths.py` (arithmetic that may

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate import Access, Observer, evaluate
 from kvtrace.evaluate.errors import UNFIT
-from kvtrace.evaluate.observe import AccessParts
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.replaying import program_at
@@ -62,12 +61,8 @@ class _Writers(Observer):
         parts = access.parts
         if parts is None:
             return
-        shape = (len(parts.programs), *parts.block)
-        offsets = np.broadcast_to(_offsets(parts), shape)
-        wrong = np.isin(offsets, self._offsets)
-        for factor in parts.factors:
-            wrong = wrong & factor
-        where = np.nonzero(wrong)
+        offsets = np.broadcast_to(parts.offsets() + parts.origin_bytes, parts.shape)
+        where = np.nonzero(parts.active_of(np.isin(offsets, self._offsets)))
         if not where[0].size:
             return
         found = self.places.setdefault(access.op.index, Places(access.op, parts.block))
@@ -75,13 +70,6 @@ class _Writers(Observer):
         lanes = np.ravel_multi_index(where[1:], parts.block) if parts.block else 0 * where[0]
         found.lanes.append(np.asarray(lanes, np.int64))
         found.offsets.append(offsets[where])
-
-
-def _offsets(parts: AccessParts) -> NDArray[np.int64]:
-    total = np.asarray(parts.constant + parts.origin_bytes, np.int64)
-    for term in parts.terms:
-        total = total + term
-    return total
 
 
 def writers(

@@ -56,6 +56,7 @@ def run(
     contents: str = "integers",
     lanes: int | None = None,
     instrument: Instrument | None = None,
+    one_by_one: bool = False,
 ) -> str | None:
     """Evaluate a call for observers; return the reason if the end was not reached.
 
@@ -67,6 +68,7 @@ def run(
             the recorded "integers", or "all" that was recorded.
         lanes: after how many lanes of memory accesses to end; None: no limit.
         instrument: what wraps ops.
+        one_by_one: whether one program runs after the other, not as many as fit at once.
 
     """
     watching = observers if lanes is None else (*observers, Limit(lanes))
@@ -80,6 +82,7 @@ def run(
             kernel=call.kernel,
             programs=chosen,
             instrument=instrument,
+            chunk_bytes=0 if one_by_one else None,
             most_steps=MOST_STEPS,
         )
     except KvtraceError as error:

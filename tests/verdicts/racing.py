@@ -8,9 +8,9 @@ import numpy as np
 from kvtrace.evaluate import Observer, TensorArgument, evaluate
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.race import judge
 from kvtrace.verdicts.judge import judge as judge_call
-from kvtrace.verdicts.races import judge
-from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.replaying import untouched
 from tests.kernels.launching import bind, compile_for
 

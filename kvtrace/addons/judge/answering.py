@@ -34,13 +34,20 @@ _PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
 
 @dataclass
 class Call:
-    """One call: its number, inputs, and weights of a model; `values` are those of the weights."""
+    """One call: its number, inputs, and weights of a model; `values` are those of the weights.
+
+    `gradients`: whether PyTorch records for them, as it does by default. `tracked` and `cotangents`
+    are those of the case.
+    """
 
     number: int
     inputs: list[Input]
     arguments: list[Any]
     weights: list[TensorInput] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
+    gradients: bool = False
+    tracked: bool = False
+    cotangents: int = 0
 
 
 class Answering:
@@ -124,6 +131,10 @@ class Answering:
             given = tensor_of({**told, "file": ""})
             size = given.storage * getattr(torch, given.dtype).itemsize
             part, at = content[at : at + size], at + size
+            if told.get("same") is not None:
+                inputs.append(given)
+                values.append(values[told["same"]])
+                continue
             key = (place, given)
             last = self._last.get(key)
             free = last is not None and last.untyped_storage().data_ptr() not in used
@@ -138,7 +149,10 @@ class Answering:
             inputs.append(given)
             values.append(made)
         weights = [each for each in inputs[count:] if isinstance(each, TensorInput)]
-        return Call(header["call"], inputs[:count], values[:count], weights, values[count:])
+        return Call(
+            header["call"], inputs[:count], values[:count], weights, values[count:],
+            header["gradients"], header["tracked"], header["cotangents"],
+        )  # fmt: skip
 
 
 def _overwrite(tensor: Any, content: bytes) -> None:

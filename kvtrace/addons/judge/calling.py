@@ -246,9 +246,14 @@ class _Caller:
         keep = keep or (new and self._held < _KEPT_BYTES)
         self.answered.order.append(number)
         header = {
-            "call": call, "keep": keep, "inputs": [_told(each) for each in case.inputs],
+            "call": call, "keep": keep,
+            "inputs": [
+                {**_told(each), "same": case.shared_with(at)} for at, each in enumerate(case.inputs)
+            ],
             "weights": [_told(each) for each in case.weights],
             "overwrite": self._random.random() < 1 / 2,
+            "gradients": self._random.random() < 1 / 2,
+            "tracked": case.tracked, "cotangents": case.cotangents,
         }  # fmt: skip
         if call == 0 and (self._inputs / INITIAL).exists():
             header["initial"] = json.loads((self._inputs / INITIAL).read_text(encoding="utf-8"))

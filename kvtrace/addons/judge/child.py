@@ -34,6 +34,7 @@ from kvtrace import forks
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.answering import Answering, Call
 from kvtrace.addons.judge.confining import CALLS, EVENTS
+from kvtrace.addons.judge.gradients import results_of_call
 from kvtrace.addons.judge.inputs import TensorInput
 from kvtrace.addons.judge.messages import receive
 from kvtrace.addons.judge.request import Request
@@ -267,9 +268,10 @@ class _Log:
             if tensor is not None:
                 self._input(at, tensor, each)
         try:
-            with torch.no_grad(), Moves(self):
-                returned = entry(*call.arguments)
-            results = tensors.results_of(returned)
+            with torch.set_grad_enabled(call.gradients), Moves(self):
+                results = results_of_call(
+                    entry, call.arguments, tracked=call.tracked, cotangents=call.cotangents
+                )
         except Exception as error:
             if not call.number:  # the inputs that were asked for: nothing else needs to be tried
                 self.write(failure(error, "the candidate fails on the given inputs", self._file))

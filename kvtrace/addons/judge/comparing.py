@@ -134,7 +134,7 @@ def compared(
                 strays = ~same & (np.abs(value + planes["off"] - truth) > meaning)
                 other_meaning = int(strays.sum())
         if granted is not None:
-            allowed = np.minimum(allowed, granted)
+            allowed = np.where(np.isfinite(granted), granted, allowed)
         wrong = ~same & ~(difference <= allowed)
     told = _told(at, value, truth, wrong, difference, allowed)
     if isinstance(planes, str):

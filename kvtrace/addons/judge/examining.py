@@ -108,8 +108,8 @@ def _findings_beyond_given(
 ) -> Mapping[str, str]:
     """Map findings that only launches of cases beyond the given inputs show to such a case's label.
 
-    The launches of trace and log are matched by their order; nothing is mapped where their numbers
-    differ.
+    The launches of trace and log are matched by their order, without those of no program, which
+    the log lacks; nothing is mapped where their numbers differ.
 
     Returns:
         Labels of cases by the ids of findings.
@@ -121,10 +121,13 @@ def _findings_beyond_given(
         case_of_call.get(call) for call, entries in log.items() for _ in launches_in(entries)
     ]
     selection = trace.selection
+    calls = selection.trace.table("calls", selection.runs).to_pylist()
+    empty = {e["call_id"] for e in calls if 0 in (e["grid_x"], e["grid_y"], e["grid_z"])}
     launches = selection.trace.table("launches", selection.runs).sort_by("seq")
-    if launches.num_rows != len(case_of_launch):
+    launched = [each for each in launches["call_id"].to_pylist() if each not in empty]
+    if len(launched) != len(case_of_launch):
         return {}
-    pairs = list(zip(launches["call_id"].to_pylist(), case_of_launch, strict=True))
+    pairs = list(zip(launched, case_of_launch, strict=True))
     asked = {call_id for call_id, case in pairs if case is None or case.kind != BEYOND}
     beyond = {call_id: case.label for call_id, case in pairs if case and call_id not in asked}
     findings = selection.trace.table("findings", selection.runs)

@@ -25,8 +25,10 @@ from kvtrace.addons.judge.inputs import Input, TensorInput
 #: Awkward values: what a formula may overflow for, lose by a difference, or divide by.
 AWKWARD: Final = (
     "large", "nearly equal", "zero", "equal", "negative", "tiny", "cancelling", "all equal",
-    "sorted", "denormal",
+    "sorted", "denormal", "huge",
 )  # fmt: skip
+#: Numbers whose squares overflow; drawn where the reference gets through without overflow itself.
+HUGE: Final = "huge"
 #: Numbers that kernels compare with or limit to, those between them, and some beyond. Those of
 #: other sizes than what a kernel usually gets are drawn alone: beside others, their results would
 #: be lost in what results may be off.
@@ -147,6 +149,9 @@ def _awkward(
     wide = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) > 1
     if kind == "large" and wide:
         known = known * _LARGE
+    elif kind == HUGE and wide:
+        limit = float(ml_dtypes.finfo(numpy_dtype(dtype)).max)
+        known = known * (_LEVELS * math.sqrt(limit) / np.abs(known).max())
     elif kind == "tiny":
         known = known * _TINY.get(dtype, 2.0**-24)
     elif kind == "negative" and signed:

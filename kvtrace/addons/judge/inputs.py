@@ -49,7 +49,12 @@ _MOST_ELEMENTS: Final = 1 << 21
 #: Axes that a tensor needs for views of a kind; elements between rows of padded ones.
 _LEAST_AXES: Final = {"transposed": 2, "padded": 2, "expanded": 2, "reversed": 3}
 _PADDING: Final = 3
-_BYTES: Final = {"int8": (-128, 128), "uint8": (0, 256)}
+#: Types of one byte, and what their numbers begin with and end before.
+BYTES: Final = {"int8": (-128, 128), "uint8": (0, 256)}
+#: Bytes of a row whose sum 16 bits do not hold where each is the largest.
+_WIDE: Final = 521
+#: More programs than a grid's second and third axis take on CUDA devices.
+_ROWS: Final = 65_537
 _PRIMES: Final = (7, 131, 13, 257, 61)
 
 
@@ -89,13 +94,16 @@ class Case:
     `kind`: `given`, as they were asked for; `values`, the same sizes with other values; `sizes`,
     chosen sizes; `view`, the given ones as views of larger storages; `beyond`, what the given ones
     do not ask for, as unequal extents in place of equal ones. `weights` are those of a model, which
-    follow the inputs.
+    follow the inputs. Where inputs of floats require gradients, the case is `tracked`; its last
+    inputs are then as many `cotangents`, and its results the inputs' gradients, if there are any.
     """
 
     label: str
     kind: str
     inputs: tuple[Input, ...]
     weights: tuple[TensorInput, ...] = ()
+    tracked: bool = False
+    cotangents: int = 0
 
     @property
     def tensors(self) -> tuple[TensorInput, ...]:
@@ -106,6 +114,17 @@ class Case:
     def inputs_of_tensors(self) -> tuple[TensorInput, ...]:
         """The tensors that are handed over."""
         return tuple(each for each in self.inputs if isinstance(each, TensorInput))
+
+    def shared_with(self, number: int) -> int | None:
+        """Return which input before another one is the same tensor: what has the same file."""
+        files = [each.file if isinstance(each, TensorInput) else "" for each in self.inputs]
+        first = files.index(files[number])
+        return first if files[number] and first < number else None
+
+    @property
+    def shares(self) -> bool:
+        """Whether one tensor is several inputs."""
+        return any(self.shared_with(number) is not None for number in range(len(self.inputs)))
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -266,6 +285,35 @@ def _named(
             yield {**dict.fromkeys(extents, 1), extents[-1]: number + 1}
 
 
+def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
+    """Return the change of sizes by which rows of bytes grow wide, if there are such rows."""
+    for each in inputs:
+        if isinstance(each, TensorInput) and each.dtype in BYTES and each.shape:
+            old = each.shape[-1]
+            change = {old: _WIDE}
+            if 1 < old < _WIDE and old not in fixed and _largest(inputs, change) <= _MOST_ELEMENTS:
+                return change
+    return {}
+
+
+def extreme_sizes(
+    inputs: Sequence[Input], fixed: Sequence[int]
+) -> Iterator[tuple[str, str, dict[int, int]]]:  # fmt: skip
+    """Yield sizes at which launches end: none at all, and more rows than a grid's second axis.
+
+    Each comes as a label, the case's kind and the change.
+    """
+    shapes = [each.shape for each in inputs if isinstance(each, TensorInput)]
+    extents = dict.fromkeys(n for shape in shapes for n in shape if n > 1 and n not in fixed)
+    if not extents:
+        return
+    first = next(iter(extents))
+    yield "without elements", BEYOND, {first: 0}
+    rows = {**dict.fromkeys(extents, 1), first: _ROWS}
+    if max(map(len, shapes)) > 1 and _largest(inputs, rows) <= 2 * _ROWS:
+        yield f"{_ROWS:,} rows", "sizes", rows
+
+
 def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:
     """Give inputs of which one extent, or one and those below it, differs from equal ones."""
     shapes = [each.shape if isinstance(each, TensorInput) else () for each in inputs]
@@ -411,8 +459,8 @@ def drawn(
         return random.standard_normal(tensor.storage)
     if tensor.dtype == "bool":
         return random.integers(0, 2, tensor.storage)
-    if tensor.dtype in _BYTES:  # data, where wider ones may be positions and lengths
-        return random.integers(*_BYTES[tensor.dtype], tensor.storage)
+    if tensor.dtype in BYTES:  # data, where wider ones may be positions and lengths
+        return random.integers(*BYTES[tensor.dtype], tensor.storage)
     top = min([*(n for n in scalars.values() if n > 0), 100])
     return random.integers(0, max(top, 1), tensor.storage)
 
@@ -425,6 +473,8 @@ def write_cases(folder: Path, cases: Sequence[Case]) -> None:
             "kind": case.kind,
             "inputs": [_object(each) for each in case.inputs],
             "weights": [_object(each) for each in case.weights],
+            "tracked": case.tracked,
+            "cotangents": case.cotangents,
         }
         for case in cases
     ]
@@ -446,6 +496,8 @@ def read_cases(folder: Path) -> list[Case]:
                 str(each["kind"]),
                 tuple(_input(one) for one in each["inputs"]),
                 tuple(tensor_of(one) for one in each["weights"]),
+                bool(each["tracked"]),
+                int(each["cotangents"]),
             )
             for each in objects
         ]

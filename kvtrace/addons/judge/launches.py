@@ -53,6 +53,8 @@ class Memory:
     #: What kernels are compiled for.
     target: str = ""
     reason: str | None = None
+    #: Storages whose unexplained contents are changed: results must not follow from them.
+    disturbed: frozenset[int] = frozenset()
     #: How far results may be off; None: it is not asked for.
     derived: Derived | None = None
 
@@ -107,7 +109,7 @@ def heard_in(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str
 
 def run_launches(
     case: Case, entries: Sequence[Mapping[str, Any]], inputs: Path, folder: Path, target: str,
-    *, derived: bool = False,
+    *, derived: bool = False, disturbed: frozenset[int] = frozenset(),
 ) -> Memory:  # fmt: skip
     """Evaluate the launches of a case, and return what memory holds then.
 
@@ -118,12 +120,13 @@ def run_launches(
         folder: Where the candidate's process left TTIR and contents.
         target: What its kernels are compiled for.
         derived: Whether to derive how far results may be off.
+        disturbed: Storages whose unexplained contents are changed.
 
     Raises:
         CannotJudge: the log says what cannot be.
 
     """
-    memory = Memory(target=target)
+    memory = Memory(target=target, disturbed=disturbed)
     if derived:
         memory.derived = Derived(sum("launch" in entry for entry in entries))
     for number, tensor in enumerate(case.tensors):
@@ -244,6 +247,8 @@ def _take(
     held = np.frombuffer(content_of(folder, content["file"]), np.uint8).copy()
     if held.size != size:
         raise ValueError("contents of another size than their storage")
+    if number in memory.disturbed:  # the second highest bit: far away, and not negative
+        held[element.itemsize - 1 :: element.itemsize] ^= 0x40
     values = held[: size // element.itemsize * element.itemsize].view(element)
     name = _POISON_OF.get(element.name)
     if name is not None and values.size and np.isnan(values.astype(np.float32)).all():

@@ -116,6 +116,25 @@ class Narrowing(_Watching):
         return result
 
 
+class Ignored(_Watching):
+    """Gathers the numbers that operators ignore among indices, as losses do some labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: list[int] = []
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Run an operator, and see what it ignores."""
+        named = kwargs or {}
+        for at, each in enumerate(function._schema.arguments):
+            if each.name == "ignore_index":
+                value = args[at] if at < len(args) else named.get(each.name, each.default_value)
+                self.values += [value] * (value not in self.values)
+        return function(*args, **named)
+
+
 def _is_narrow(tensor: Any) -> bool:
     return bool(tensor.is_floating_point()) and tensor.element_size() < torch.float64.itemsize
 

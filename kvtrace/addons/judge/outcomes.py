@@ -15,6 +15,7 @@ from kvtrace.addons.judge.inputs import Case, TensorInput
 from kvtrace.addons.judge.launches import Memory, content_of, poisoned
 from kvtrace.addons.judge.reference import Expected
 from kvtrace.addons.judge.request import CannotJudge
+from kvtrace.addons.judge.tensors import array
 from kvtrace.ir import Op
 
 
@@ -137,7 +138,7 @@ def _from_inputs(found: Outcome, ops: list[Op | None], values: Values) -> None:
             found.results.append(memory.view(view).copy())
             found.planes.append(_planes(memory, view, found.results[-1]))
             ops.append(memory.written_by.get(number))
-    if not found.results:
+    if not found.results and (want is None or want.own):
         found.wrong.append(
             Wrong(
                 "returns-nothing", "error", "nothing is returned, and no input written to",
@@ -339,12 +340,6 @@ def input_values(case: Case, number: int, folder: Path) -> NDArray[Any]:
     tensor = case.tensors[number]
     held = np.frombuffer((folder / tensor.file).read_bytes(), np.uint8)
     return Memory({number: held}).view({**asdict(tensor), "storage": number})
-
-
-def array(folder: Path, entry: Mapping[str, Any]) -> NDArray[Any]:
-    """Return a result that the reference left."""
-    content = (folder / str(entry["file"])).read_bytes()
-    return np.frombuffer(content, numpy_dtype(str(entry["dtype"]))).reshape(entry["shape"])
 
 
 def _number(value: float | None) -> str:

@@ -24,11 +24,11 @@ from kvtrace.addons.judge.fresh import SPECIAL, TYING, WIDE
 from kvtrace.addons.judge.host_data import differing, made_of, places_are_loaded
 from kvtrace.addons.judge.inputs import BEYOND, Case, read_cases
 from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
+from kvtrace.addons.judge.making import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.addons.judge.outcomes import (
     Outcome,
     Values,
     Wrong,
-    array,
     input_values,
     other_index,
     outcome_of,
@@ -42,8 +42,9 @@ from kvtrace.addons.judge.problems import (
     beyond_given,
     examined_in,
 )
-from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.addons.judge.request import Folders, Request
+from kvtrace.addons.judge.state import depends_on_state
+from kvtrace.addons.judge.tensors import array
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
 
@@ -71,6 +72,7 @@ def examine_results(request: Request, folders: Folders, folder: Path) -> None:
         logs = {case.label: each for case, each in zip(cases, entries, strict=True)}
         outputs = Outputs(request, folders, logs, found)
         outputs.calls(log, answered, cases)
+        outputs.state(cases[0], log, answered)
         for number, case in enumerate(cases):
             outputs.case(case, entries[number], answers[number] if answers else None)
             if number in answered.results:
@@ -151,6 +153,21 @@ class Outputs:
                     "launch the same kernels for the same inputs",
                 )  # fmt: skip
 
+    def state(self, case: Case, log: Mapping[int, Log], answered: Answered) -> None:
+        """Report results of the first case that follow from what earlier calls have left."""
+        calls = [call for call, number in enumerate(answered.order) if number == 0]
+        ends = [log.get(call, ()) for call in (calls[0], calls[-1])] if calls else []
+        folders = self._folders
+        if ends and depends_on_state(
+            case, ends, folders.inputs, folders.child, self._request.target
+        ):
+            self._add(
+                "state", "unjudged",
+                "kernels read what earlier calls have left in memory, and results follow from it: "
+                "after more calls they may be others",
+                "keep nothing between calls, or reset it in each call", case=case.label,
+            )  # fmt: skip
+
     def returned(self, case: Case, entries: Log, results: Sequence[Result]) -> None:
         """Report results whose bytes are not what the recorded launches leave."""
         told = next((e["returned"] for e in entries if "returned" in e), None)
@@ -221,12 +238,15 @@ class Outputs:
                 "give its parameters the names and shapes of the reference's", case=case.label,
             )  # fmt: skip
             return
-        if not launches:
+        empty = any(0 in each.shape for each in case.tensors)
+        if not launches and not empty:
             self._add(
                 "not-launched", "error", "no kernel is launched: the results are not a kernel's",
                 "launch the kernel for all sizes, or raise an error", case=case.label,
             )  # fmt: skip
-        self._grids(launches, case)
+        if self._grids(launches, case) and not _is_asked(case):
+            record["refused"] = "a grid is too large"
+            return
         self._first = self._first or entries
         want = None if answer is None else answer.expected
         given = Values(case, self._folders.inputs, want, self._folders.answers)
@@ -242,22 +262,24 @@ class Outputs:
         if outcome.memory.reason is not None:
             self._add("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
         for each in outcome.wrong:
-            if launches or each.rule == "input-modified":
+            if launches or empty or each.rule == "input-modified":
                 self._add_wrong(each, case)
-        if fresh is not None and outcome.right:
+        if fresh is not None and outcome.right and not case.cotangents:  # PyTorch may do those
             self._made_for_values(given, outcome.memory, fresh, wrong)
 
-    def _grids(self, launches: Log, case: Case) -> None:
-        """Report grids that no device takes."""
+    def _grids(self, launches: Log, case: Case) -> bool:
+        """Report grids that no device takes: there the launch raises an error."""
+        known = len(self._found.problems)
         for each in launches if self._request.target.startswith("cuda") else ():
             grid = [int(n) for n in each["grid"]]
             if max(grid[1:], default=0) > _MOST_PROGRAMS:
                 self._add(
-                    "grid-too-large", "error",
+                    "grid-too-large", "error" if _is_asked(case) else "note",
                     f"{each['launch']} is launched on a grid of {grid}, and devices take at most "
                     f"{_MOST_PROGRAMS:,} programs along its second and third axis",
                     "put the longest axis first", case=case.label,
                 )  # fmt: skip
+        return len(self._found.problems) > known
 
     def whole(self) -> None:
         """Judge what several cases show together."""
@@ -280,7 +302,7 @@ class Outputs:
 
     def _raised(self, case: Case, what: str, record: dict[str, Any]) -> None:
         record["refused"] = what
-        asked = case.kind in ("given", "values") and case.label not in REFUSABLE
+        asked = _is_asked(case)
         self._add(
             "raises", "error" if asked else "note",
             f"the candidate {'fails on' if asked else 'refuses'} {case.label}: {what}",
@@ -556,6 +578,11 @@ def _told(number: int, log: Mapping[int, Log], answered: Answered) -> Log:
     if not calls:
         return ()
     return log.get(calls[-1] if number else 0, ())
+
+
+def _is_asked(case: Case) -> bool:
+    """Whether a case is one that was asked for, which must not be refused."""
+    return case.kind in ("given", "values") and case.label not in REFUSABLE
 
 
 def _is_one_of(values: NDArray[Any], inputs: Sequence[NDArray[Any]]) -> bool:

@@ -9,59 +9,32 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.fresh import (
-    is_float,
-    is_floats,
-    is_integers,
-    other_scalar,
-    other_values,
-)
+from kvtrace.addons.judge.gradients import results_of_call
 from kvtrace.addons.judge.grants import Numbers, Unmeasured, as_numbers, grants_of
 from kvtrace.addons.judge.inputs import (
     BEYOND,
-    FEW,
     Case,
     Input,
-    ScalarInput,
     TensorInput,
     annotated,
-    as_views,
-    drawn,
-    exchanged_numbers,
-    other_fractions,
-    other_sizes,
-    other_whole_numbers,
     parsed_shapes,
     read_cases,
-    resized,
-    unequal_extents,
-    views_of,
     write_cases,
 )
+from kvtrace.addons.judge.making import REFUSABLE, Maker, label_of
 from kvtrace.addons.judge.request import INPUTS, NO_INPUTS, CannotJudge, Place, Request
 from kvtrace.evaluate.condition import FLOATS, Draw
 from kvtrace.evaluate.shadows.deviation.roundings import unit_of
 
 #: What a model of the reference is made with.
 INITIAL: Final = "initial.json"
-#: Labels of the cases that differ from the given one in integers and booleans, and in floats.
-OTHER_INTEGERS: Final = "other integers"
-OTHER_VALUES: Final = "other values"
-OTHER_SCALARS: Final = "other numbers"
-#: Derived cases that reference or candidate may refuse, as other sizes.
-REFUSABLE: Final = (OTHER_INTEGERS, OTHER_SCALARS)
-_SEVERAL: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +81,29 @@ def prepare(
         seed: The file of what values are drawn from.
 
     """
+    from kvtrace.addons.judge.moves import Ignored
+
     begin(folder)
     number = seeded(seed)
     reference = None if request.reference is None else Reference(request.reference, folder)
     given = _given(request, reference, folder, asked, names)
     weights = () if reference is None else reference.weights(folder)
     named = _named_extents(request, reference, asked)
-    maker = _Maker(folder, weights, number, named_extents=named)
+    maker = Maker(folder, weights, number, named_extents=named)
     cases = [maker.filled(*each) for each in given]
-    if len(given) == 1 or request.trace is not None:
+    further = len(given) == 1 or request.trace is not None
+    if further:
         cases += maker.further(cases[0], request.views, blocks, numbers)
     kept: list[Case] = []
     shapes: list[Any] = []
     for case in cases:
+        ignored = Ignored()
         try:
             if reference is not None:
-                _, results, _ = reference.own(case, folder)
+                with nullcontext() if shapes else ignored:
+                    _, results, changed = reference.own(case, folder)
+                if changed and case.shares:
+                    continue
                 shapes.append([getattr(each, "shape", None) for each in results])
                 if shapes[-1] == shapes[0] and _broadcasts(case, cases[0]):
                     continue
@@ -133,6 +113,10 @@ def prepare(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
             continue  # chosen sizes may have no meaning
+        if further and not kept:
+            cases += maker.ignoring(case, ignored.values)
+            if reference is not None and not changed:
+                cases += maker.tracked(case, results)
         kept.append(case)
     write_cases(folder, kept)
 
@@ -143,7 +127,7 @@ def _broadcasts(case: Case, given: Case) -> bool:
     Where results keep their shapes, the reference repeats elements, which the given inputs do not
     ask for, and a kernel reads beyond them.
     """
-    pairs = [*zip(case.inputs_of_tensors, given.inputs_of_tensors, strict=True)]
+    pairs = [*zip(case.inputs_of_tensors, given.inputs_of_tensors, strict=False)]  # and cotangents
     return (
         case.kind in ("sizes", BEYOND)
         and any(one.shape == other.shape for one, other in pairs)
@@ -215,7 +199,7 @@ class Reference:
             state = {each.name: tensors.tensor_from(each, inputs) for each in case.weights}
             self.callable.load_state_dict(state)
         with torch.no_grad():
-            own = self._call(arguments)
+            own = self._call(case, arguments)
         changed = tuple(
             each.name
             for each, old, new in zip(case.inputs, before, arguments, strict=True)
@@ -302,7 +286,7 @@ class Reference:
                     each = wider[name]
                     each.copy_(_moved(narrow, each, draw))
             with Narrowing() as narrowing:
-                found = self._call(wide)
+                found = self._call(case, wide)
             if not found:
                 found = [a for e, a in zip(case.inputs, wide, strict=True) if e.name in changed]
         except (RuntimeError, TypeError, ValueError, NotImplementedError):
@@ -312,8 +296,10 @@ class Reference:
         finally:
             self.callable = before
 
-    def _call(self, arguments: Sequence[Any]) -> list[Any]:
-        return tensors.results_of(self.callable(*arguments))
+    def _call(self, case: Case, arguments: Sequence[Any]) -> list[Any]:
+        return results_of_call(
+            self.callable, arguments, tracked=case.tracked, cotangents=case.cotangents
+        )
 
 
 def _wide(value: Any) -> Any:
@@ -365,13 +351,7 @@ def _given(
         found = annotated({n: (p.annotation, p.default) for n, p in signature.parameters.items()})
     if found is None:
         raise CannotJudge(NO_INPUTS)
-    return [(Case(_label(found), "given", found), None)]
-
-
-def _elements(case: Case) -> tuple[bool, int]:
-    """Return what cases are sorted by, as where calls are repeated (`calling.py`)."""
-    sizes = [math.prod(each.shape) for each in case.tensors]
-    return max(sizes, default=0) < FEW, sum(each.storage for each in case.tensors)
+    return [(Case(label_of(found), "given", found), None)]
 
 
 def _named_extents(request: Request, reference: Reference | None, asked: Path | None) -> bool:
@@ -397,152 +377,4 @@ def _made(function: Callable[..., Any], folder: Path) -> Case:
             made = replace(made, file=f"made{at}.bin")
             (folder / made.file).write_bytes(tensors.storage_bytes(value))
         inputs.append(made)
-    return Case(_label(inputs), "given", tuple(inputs))
-
-
-def _label(inputs: Sequence[Input]) -> str:
-    short = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "bool": "b1"}
-    eight = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
-    parts = []
-    for each in inputs:
-        if isinstance(each, ScalarInput):
-            parts.append(f"{each.name}={each.value}")
-            continue
-        kind = each.dtype.rstrip("0123456789")
-        dtype = short[kind] + each.dtype[len(kind) :] if kind in short else each.dtype
-        dtype = eight.get(each.dtype, dtype)
-        parts.append(f"{each.name}={dtype}[{', '.join(map(str, each.shape))}]")
-    return ", ".join(parts)
-
-
-class _Maker:
-    """Makes cases with contents."""
-
-    def __init__(
-        self, folder: Path, weights: tuple[TensorInput, ...], seed: int, *, named_extents: bool
-    ) -> None:  # fmt: skip
-        self._folder = folder
-        self._weights = weights
-        self._named_extents = named_extents
-        self._random = np.random.default_rng(seed)
-        self._files = 0
-
-    def filled(self, case: Case, source: Path | None) -> Case:
-        """Return a given case with the contents that `source` has, or drawn ones."""
-        inputs: list[Input] = []
-        for each in case.inputs:
-            if isinstance(each, TensorInput):
-                if source is None or not each.file:
-                    content = self._draw(each, case.inputs)
-                else:
-                    content = (source / each.file).read_bytes()
-                inputs.append(self._keep(each, content))
-            else:
-                inputs.append(each)
-        return replace(case, inputs=tuple(inputs), weights=self._weights)
-
-    def further(
-        self, base: Case, views: bool, blocks: Sequence[int], numbers: Sequence[int]
-    ) -> list[Case]:  # fmt: skip
-        """Return cases that follow from a given one: other values, views, other sizes."""
-        fixed = [size for weight in self._weights for size in weight.shape]
-        plain = resized(base.inputs, {})  # contiguous, without contents
-        found = [self._other(base, OTHER_VALUES, floats=True)]
-        if any(map(is_integers, base.inputs)):
-            found.append(self._other(base, OTHER_INTEGERS, floats=False))
-        scalars = [each.value for each in base.inputs if isinstance(each, ScalarInput)]
-        if any(type(each) is float for each in scalars):
-            found.append(self._with_other_scalars(base))
-        if views:
-            found += [
-                self._like(base, as_views(plain, kind), f"{kind} views", "view")
-                for kind in views_of(plain)
-            ]
-        for label, change in other_sizes(plain, fixed, blocks, numbers):
-            found.append(self._like(base, resized(plain, change), label, "sizes"))
-        small = min(found, key=lambda case: (case.kind != "sizes", _elements(case)))
-        if small.kind == "sizes" and any(map(is_floats, small.inputs)):
-            found.append(self._other(small, f"{small.label}, {OTHER_VALUES}", floats=True))
-        for inputs in () if self._named_extents else unequal_extents(plain, fixed):
-            found.append(self._like(base, inputs, f"unequal: {_label(inputs)}", BEYOND))
-        numbers_changed = (other_whole_numbers, other_fractions, exchanged_numbers)
-        for label, inputs in chain.from_iterable(each(base.inputs) for each in numbers_changed):
-            found.append(Case(label, BEYOND, inputs, base.weights))
-        return found
-
-    def _other(self, base: Case, label: str, *, floats: bool) -> Case:
-        """Return the given case with other floats, or other integers and booleans."""
-        inputs: list[Input] = []
-        for each in base.inputs:
-            if isinstance(each, TensorInput) and is_float(each) == floats:
-                content = (self._folder / each.file).read_bytes()
-                inputs.append(self._keep(each, other_values(content, each, self._random)))
-            else:
-                inputs.append(each)
-        kind = "values" if base.kind == "given" else base.kind
-        return Case(label, kind, tuple(inputs), base.weights)
-
-    def _with_other_scalars(self, base: Case) -> Case:
-        """Return the given case with other numbers in place of floats outside of tensors."""
-        inputs = [
-            replace(each, value=other_scalar(each.value, self._random))
-            if isinstance(each, ScalarInput) and type(each.value) is float
-            else each
-            for each in base.inputs
-        ]
-        return Case(OTHER_SCALARS, "values", tuple(inputs), base.weights)
-
-    def _like(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
-        """Fill inputs with values that the given case's tensors have."""
-        filled: list[Input] = []
-        sizes = [s for each in inputs if isinstance(each, TensorInput) for s in each.shape]
-        for each, like in zip(inputs, base.inputs, strict=True):
-            if not isinstance(each, TensorInput):
-                filled.append(each)
-                continue
-            assert isinstance(like, TensorInput)
-            filled.append(self._keep(each, self._resampled(each, like, kind, min(sizes))))
-        return Case(label, kind, tuple(filled), base.weights)
-
-    def _resampled(self, wanted: TensorInput, like: TensorInput, kind: str, smallest: int) -> bytes:
-        import torch
-
-        source = tensors.tensor_from(like, self._folder).contiguous().reshape(-1)
-        count = source.numel()
-        if not count or not wanted.storage:
-            return bytes(wanted.storage * source.element_size())
-        other = kind in ("sizes", BEYOND)
-        if not source.is_floating_point() and not other:
-            # whole numbers may be offsets or indices in an order that matters: they stay
-            whole = torch.zeros(wanted.storage, dtype=source.dtype)
-            whole.as_strided(wanted.shape, wanted.strides, wanted.offset).copy_(
-                source.reshape(wanted.shape)
-            )
-            return tensors.bytes_of(whole)
-        if wanted.storage == count:
-            places = self._random.permutation(count)
-        else:
-            places = self._random.integers(0, count, wanted.storage)
-        bits = source.view(torch.uint8) if source.element_size() == 1 else source
-        chosen = bits[torch.from_numpy(places)].view(source.dtype)
-        if other and not source.is_floating_point() and source.dtype != torch.bool:
-            chosen = chosen % max(smallest, 1)
-        return tensors.bytes_of(chosen)
-
-    def _draw(self, tensor: TensorInput, inputs: Sequence[Input]) -> bytes:
-        import torch
-
-        sizes = {
-            f"{each.name}.{axis}": size
-            for each in inputs
-            if isinstance(each, TensorInput)
-            for axis, size in enumerate(each.shape)
-        }
-        values = torch.from_numpy(drawn(tensor, self._random, sizes))
-        return tensors.bytes_of(values.to(getattr(torch, tensor.dtype)))
-
-    def _keep(self, tensor: TensorInput, content: bytes) -> TensorInput:
-        self._files += 1
-        file = f"input{self._files}.bin"
-        (self._folder / file).write_bytes(content)
-        return replace(tensor, file=file)
+    return Case(label_of(inputs), "given", tuple(inputs))

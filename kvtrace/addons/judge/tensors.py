@@ -9,6 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.judge.comparing import numpy_dtype
 from kvtrace.addons.judge.inputs import Case, Input, ScalarInput, TensorInput
 
 #: How results that a file keeps are named; a tensor is `name`, `dtype`, `shape`, `file`.
@@ -46,10 +50,16 @@ def tensor_of(given: TensorInput, content: bytes, device: str = "cpu") -> Any:
 
 def arguments_from(case: Case, folder: Path, device: str = "cpu") -> list[Any]:
     """Make all inputs of a case on a device."""
-    return [
-        each.value if isinstance(each, ScalarInput) else tensor_from(each, folder, device)
-        for each in case.inputs
-    ]
+    made: list[Any] = []
+    for number, each in enumerate(case.inputs):
+        same = case.shared_with(number)
+        if same is not None:
+            made.append(made[same])
+        elif isinstance(each, ScalarInput):
+            made.append(each.value)
+        else:
+            made.append(tensor_from(each, folder, device))
+    return made
 
 
 def bytes_of(tensor: Any) -> bytes:
@@ -73,6 +83,12 @@ def kept(tensor: Any, name: str, folder: Path, file: str) -> Kept:
     (folder / file).write_bytes(bytes_of(tensor))
     dtype = str(tensor.dtype).removeprefix("torch.")
     return {"name": name, "dtype": dtype, "shape": list(tensor.shape), "file": file}
+
+
+def array(folder: Path, entry: Mapping[str, Any]) -> NDArray[Any]:
+    """Return a result that `kept` has written."""
+    content = (folder / str(entry["file"])).read_bytes()
+    return np.frombuffer(content, numpy_dtype(str(entry["dtype"]))).reshape(entry["shape"])
 
 
 def results_of(returned: Any) -> list[Any]:

@@ -22,9 +22,9 @@ from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.generic.condition import AccessCondition, conditions_of, extent
-from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.ranges.sized import SizedCall
 from kvtrace.verdicts.ranges.sized_races import pair_is_free, racing_pairs
 from kvtrace.verdicts.rules.table import RULES, Rule

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
 from kvtrace.symbolic.decide import Given, Proven, decide_given, prove
-from kvtrace.symbolic.terms import MOST_PROGRAMS, ZERO, Monomial, Symbol, Term
+from kvtrace.symbolic.terms import ZERO, Monomial, Term
 from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.conflicts.copies import Question, two_programs
+from kvtrace.verdicts.conflicts.outcomes import Free
+from kvtrace.verdicts.conflicts.race import Pairs
 from kvtrace.verdicts.generic.upper_bounds import varies
-from kvtrace.verdicts.races.copies import Question
-from kvtrace.verdicts.races.pairs import Free, Pairs
 from kvtrace.verdicts.ranges.sized import BUDGET, SizedCall
 
 if TYPE_CHECKING:
@@ -68,24 +69,22 @@ def _is_moved(bound: SizedCall, first: Access, second: Access) -> bool:
 
 
 def _are_apart(bound: SizedCall, first: Access, second: Access) -> bool:
-    axes = tuple(
-        Symbol("program", axis, 0, MOST_PROGRAMS - 1)
-        for axis, extent in enumerate(bound.call.grid)
-        if extent > 1
-    )
     place = first.argument if first.argument is not None else second.argument
     tensor = None if place is None else bound.call.arguments[place]
     if not isinstance(tensor, TensorArgument) or None in (first.argument, second.argument):
         return False
     sides = [_side(bound, access) for access in (first, second)]
-    question = Question(sides[0], sides[1], axes, bound.ranges, tensor.storage.nbytes)
+    programs = two_programs(bound.call.grid)
+    question = Question(sides[0], sides[1], programs, bound.ranges, tensor.storage.nbytes)
     if question.is_lost:
         return False
     width = max(first.element_bytes, second.element_bytes)
     found = list(_forced(question.distance, width - 1, question.given))
     if not found:
         return False
-    same = conjunction(equal(axis.term, question.renamed(axis).term) for axis in axes)
+    same = conjunction(
+        equal(axis.term, question.renamed(axis).term) for axis in programs.differing or ()
+    )
     found += [each for each in question.given.exact if bound.sized.size not in each.atoms()]
     given = Given(conjunction(found).conjuncts(), question.given.ranges)
     left = bound.seconds()

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.evaluate.arguments import Outside
 from kvtrace.ir import source_stack
+from kvtrace.verdicts.conflicts.race_replay import replayed, touched
 from kvtrace.verdicts.feeding import loads_behind
-from kvtrace.verdicts.races.replay import replayed, touched
 from kvtrace.verdicts.replaying import linear_program
 from kvtrace.verdicts.verdict import Verdict
 

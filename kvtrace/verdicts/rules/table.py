@@ -151,8 +151,8 @@ RULES: Final = _by_id(
         "error",
         "two programs access the same bytes, one of them writes, and nothing orders them",
         "let each program write its own part, use atomics for both, or reduce in a second launch",
-        _judge("races"),
-        concrete=_concrete("races"),
+        _judge("conflicts.race"),
+        concrete=_concrete("conflicts.race"),
     ),
     Rule(
         "race-within-program",
@@ -160,16 +160,16 @@ RULES: Final = _by_id(
         "two lanes of one program access the same bytes, one stores, and no barrier orders them",
         "put tl.debug_barrier() between them, let each lane access only its own elements, or keep "
         "the value in registers",
-        _judge("within.race"),
-        concrete=_concrete("within.race"),
+        _judge("conflicts.race_within"),
+        concrete=_concrete("conflicts.race_within"),
     ),
     Rule(
         "lane-conflict",
         "error",
         "two lanes of one store write the same byte, and the result depends on their order",
         "give each lane a different address, mask off all but one lane, or use an atomic",
-        _judge("within.lane_conflict"),
-        concrete=_concrete("within.lane_conflict"),
+        _judge("conflicts.lane_conflict"),
+        concrete=_concrete("conflicts.lane_conflict"),
     ),
     Rule(
         "device-assert",

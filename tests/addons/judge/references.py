@@ -14,6 +14,14 @@ def relu(x: "f32[N]"):
     return torch.relu(x)
 
 
+def length(x: "f32[N]", y: "f32[N]"):
+    return torch.hypot(x, y)
+
+
+def byte_sum(x: "u8[M, N]"):
+    return x.sum(-1, dtype=torch.int64)
+
+
 def gelu(x: "f32[N]"):
     return functional.gelu(x, approximate="tanh")
 

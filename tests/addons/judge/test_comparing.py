@@ -1,13 +1,21 @@
 """`compared`: a candidate's elements are wrong or right beside the reference's."""
 
 import numpy as np
+import pytest
 
 from kvtrace.addons.judge.comparing import compared
 
 
-def wrong(value, exact, own):
+def wrong(value, exact, own, granted=None):
     arrays = (np.asarray([each]) for each in (value, exact, own))
-    return compared(0, *arrays, "float32", tf32=False, planes="").wrong
+    allowed = None if granted is None else np.asarray([granted])
+    return compared(0, *arrays, "float32", tf32=False, planes="", granted=allowed).wrong
+
+
+@pytest.mark.parametrize(("off", "is_wrong"), [(9e-6, 0), (2e-5, 1)])
+def test_one_sum_that_cancels_may_be_off_by_what_the_problem_grants(off, is_wrong):
+    assert wrong(1e-7 + off, 1e-7, 1e-7, granted=1e-5) == is_wrong
+    assert wrong(1e-7 + off, 1e-7, 1e-7)
 
 
 def test_a_scan_of_another_order_may_be_nan_where_the_reference_overflows():

@@ -96,6 +96,9 @@ def test_awkward_values_are_what_they_are_called():
     assert np.abs(found["large"]).max() > 60
     assert np.abs(found["tiny"]).max() < 1e-5
     assert (found["negative"] < 0).all()
+    assert np.isfinite(found["huge"]).all()
+    with np.errstate(over="ignore"):
+        assert np.isinf(found["huge"] ** 2).any()
     assert (found["zero"][:10] == 0).all()
     assert np.unique(found["equal"]).size <= 3
     assert np.ptp(found["nearly equal"]) < 0.02 * found["nearly equal"].max()

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kvtrace.addons.judge.moves import Moves
+from kvtrace.addons.judge.moves import Ignored, Moves
 
 
 class Heard:
@@ -42,3 +42,11 @@ def test_other_casts_move():
     assert moved(lambda x: x.to(torch.float16), torch.randn(3)) == [torch.float16]
     assert moved(lambda x: x.to(torch.float32), torch.arange(3)) == [torch.float32]
     assert moved(lambda x: x.to(torch.bool), torch.arange(3)) == [torch.bool]
+
+
+@pytest.mark.parametrize(("asked", "ignored"), [({}, -100), ({"ignore_index": -1}, -1)])
+def test_a_loss_ignores_some_labels(asked, ignored):
+    with Ignored() as mode:
+        torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([1, 2]), **asked)
+        torch.ones(3).sum()
+    assert mode.values == [ignored]

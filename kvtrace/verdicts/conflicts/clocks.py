@@ -1,0 +1,379 @@
+"""Whether atomics order the programs that meet: vector clocks over a run, one program at a time.
+
+A program's clock says of each other program how much of it happened before. What a program does up
+to a release is one step of it; a release leaves the clock at the address that it writes, where the
+acquire that reads from it takes it up. Accesses of which neither is in the other's clock race. Ops
+that not every release orders (`releases.py`) have separate clocks. (The
+method of FastTrack, Flanagan and Freund, PLDI 2009, but kept for each op apart, so that it is exact
+for each pair of ops.)
+
+A run shows one order of the programs, and what is ordered by chance in one is not in another:
+`races_in_orders` looks at several, and at one where each program steps aside before what may race.
+Who then gets there, too, was let in without waiting for it, as by a turn that begins too early.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.evaluate.registry import Step
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Unknown, to_array
+from kvtrace.ir import Module, Op
+from kvtrace.ir.ops import KINDS, WRITING, waits_for_memory
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.conflicts.orders import MOST_PROGRAMS, Order, Renamed, orders_of, run_in_order
+from kvtrace.verdicts.conflicts.parts import Part, parts_of
+from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps, Releases
+
+_MOST_KEPT: Final = 1 << 25
+"""Numbers kept in clocks at addresses, and accesses kept beside the last ones."""
+
+Cell = tuple[Storage, int]
+RaceKey = tuple[int, int, Storage]
+"""The indices of both ops, ascending, and the storage."""
+
+
+class TooLarge(KvtraceError):
+    """A launch has too many synchronizations to follow; raised from within its evaluation."""
+
+    slug = "too-large"
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two programs that touch a byte (counted from the storage's start) in no order."""
+
+    first: Op
+    second: Op
+    storage: Storage
+    byte: int
+    programs: tuple[int, int]
+    order: Order = field(compare=False, repr=False)
+
+
+@dataclass
+class _Last:
+    """The last access of an op to each byte: program (-1: none) and its step; others beside it."""
+
+    part: Part
+    width: int
+    program: NDArray[np.int32]
+    step: NDArray[np.int32]
+    beside: dict[int, dict[int, int]] = field(default_factory=dict)
+
+
+class Clocks(Observer):
+    """Follows the programs of a launch that is evaluated one program at a time.
+
+    `watched` are the bytes of storages (ascending, from the storage's start) of which it is asked
+    whether accesses race there. `order` gives the ids of programs by their turn, `gaps` what
+    releases and acquires leave out.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        arguments: Sequence[Argument],
+        programs: int,
+        watched: Mapping[Storage, NDArray[np.int64]],
+        order: Order,
+        gaps: Gaps = NO_GAPS,
+    ) -> None:
+        self._arguments = arguments
+        self._parts = parts_of(module).by_op
+        self._watched = watched
+        self._order = order
+        self._deaf = gaps.deaf
+        missing = {
+            index: frozenset(r for r, missed in gaps.missed.items() if index in missed)
+            for index in self._parts
+        }
+        kinds = list(dict.fromkeys(missing.values())) or [frozenset()]
+        self._kind_of = {index: kinds.index(releases) for index, releases in missing.items()}
+        self._released_by = {
+            release: np.array([release not in each for each in kinds]) for release in self._parts
+        }
+        # By kind of op: what each program knows of each other one, and of itself what it released.
+        self._clocks = np.zeros((len(kinds), programs, programs), np.int32)
+        self._steps = np.ones(programs, np.int32)
+        self._left: dict[Cell, NDArray[np.int32]] = {}
+        self._left_by: dict[Cell, int] = {}
+        self._last: dict[Storage, dict[tuple[int, int], _Last]] = {s: {} for s in watched}
+        self._kept = 0
+        self._cells: list[Cell] = []
+        self.races: dict[RaceKey, Race] = {}
+        self.doubt: str | None = None
+
+    def access(self, access: Access) -> None:
+        """Follow one op of one program."""
+        part = self._parts[access.op.index]
+        if access.active == 0:
+            return
+        if access.argument is None or access.lowest is None or not access.certain:
+            self.doubt = self.doubt or access.reason or "an address could not be derived"
+            return
+        argument = self._arguments[access.argument]
+        assert isinstance(argument, TensorArgument)
+        watched = self._watched.get(argument.storage)
+        if watched is None and not (part.acquires or part.strong):
+            return
+        found = access.elements()
+        assert found is not None
+        starts, programs = found
+        program = int(programs[0])
+        starts = starts + argument.offset_bytes
+        if part.acquires and part.op.index not in self._deaf:
+            self._acquire(program, argument.storage, starts)
+        if watched is not None:
+            places = _places(watched, starts, access.element_bytes)
+            self._check(part, access.element_bytes, program, argument.storage, places)
+        if part.releases:
+            self._cells = [(argument.storage, int(start)) for start in starts]
+            if not _swaps(access.op):
+                self._release(part.op, program, self._cells, continues=part.kind == "atomic")
+        elif part.kind == "store" and part.strong:
+            self._overwrite(program, argument.storage, starts)
+
+    def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
+        """Note a loop that may wait for something, and nobody knows what."""
+        if (trips < 0).any():
+            self.doubt = self.doubt or f"how often {op.name} repeats depends on data"
+
+    def waited_for_unknown(self, op: Op) -> None:
+        """Note a wait for memory that nobody knows: which programs came before is not seen."""
+        self.doubt = self.doubt or f"what {op.name} waits for was not recorded"
+
+    def swapped(self, op: Op, program: int, done: NDArray[np.bool_]) -> None:
+        """Note which lanes of a compare-and-swap have written: only those release."""
+        if self._parts[op.index].releases:
+            wrote = [cell for cell, wrote in zip(self._cells, done, strict=True) if wrote]
+            self._release(op, program, wrote)
+
+    def _acquire(self, program: int, storage: Storage, starts: NDArray[np.int64]) -> None:
+        clock = self._clocks[:, program]
+        for start in starts:
+            left = self._left.get((storage, int(start)))
+            if left is not None:
+                np.maximum(clock, left, out=clock)
+
+    def _overwrite(self, program: int, storage: Storage, starts: NDArray[np.int64]) -> None:
+        """Forget what others have left where a program stores: nobody reads from them any more.
+
+        What it has left itself stays: with the release before, the store is a release pattern.
+        """
+        for start in starts:
+            cell = (storage, int(start))
+            if self._left_by.get(cell) != program:
+                self._left.pop(cell, None)
+
+    def _release(
+        self, op: Op, program: int, cells: Sequence[Cell], *, continues: bool = True
+    ) -> None:
+        ordered = self._released_by[op.index]
+        self._clocks[ordered, program, program] = self._steps[program]
+        clock = self._clocks[:, program].copy()
+        for cell in cells:
+            # Updates continue the release sequence that they read from, so what was left stays.
+            before = self._left.get(cell) if continues else None
+            self._left_by[cell] = program
+            if before is None:
+                self._keep(clock.size)
+                self._left[cell] = clock
+            else:
+                self._left[cell] = np.maximum(before, clock)
+        self._steps[program] += 1
+
+    def _keep(self, numbers: int) -> None:
+        self._kept += numbers
+        if self._kept > _MOST_KEPT:
+            raise TooLarge("its programs synchronize in too many places to follow each")
+
+    def _check(
+        self, part: Part, width: int, program: int, storage: Storage, places: NDArray[np.int64]
+    ) -> None:
+        if not len(places):
+            return
+        lasts = self._last[storage]
+        clock = self._clocks[self._kind_of[part.op.index], program]
+        for last in lasts.values():
+            if part.clashes(last.part, one_width=width == last.width):
+                self._compare(part, program, storage, places, last)
+        key = (part.op.index, width)
+        if key not in lasts:
+            count = len(self._watched[storage])
+            lasts[key] = _Last(part, width, np.full(count, -1, np.int32), np.zeros(count, np.int32))
+        own = lasts[key]
+        before = own.program[places]
+        apart = (before >= 0) & (before != program) & (clock[before] < own.step[places])
+        for place in places[apart]:
+            self._keep(1)
+            beside = own.beside.setdefault(int(place), {})
+            beside[int(own.program[place])] = int(own.step[place])
+        own.program[places] = program
+        own.step[places] = self._steps[program]
+
+    def _compare(
+        self, part: Part, program: int, storage: Storage, places: NDArray[np.int64], last: _Last
+    ) -> None:
+        low, high = sorted((part.op.index, last.part.op.index))
+        if (low, high, storage) in self.races:
+            return
+        clock = self._clocks[self._kind_of[last.part.op.index], program]
+        before = last.program[places]
+        racing = (before >= 0) & (before != program) & (clock[before] < last.step[places])
+        met: tuple[int, int] | None = None
+        if racing.any():
+            # The last one: the first may be of the thread that releases, and so ordered.
+            place = int(places[np.flatnonzero(racing)[-1]])
+            met = place, int(last.program[place])
+        elif last.beside:
+            met = next(self._beside(clock, program, places, last), None)
+        if met is None:
+            return
+        byte = int(self._watched[storage][met[0]])
+        pair = (int(self._order[met[1]]), int(self._order[program]))
+        race = Race(last.part.op, part.op, storage, byte, pair, self._order)
+        self.races[low, high, storage] = race
+
+    def _beside(
+        self, clock: NDArray[np.int32], program: int, places: NDArray[np.int64], last: _Last
+    ) -> Iterator[tuple[int, int]]:
+        for place in places:
+            for other, step in last.beside.get(int(place), {}).items():
+                if other != program and clock[other] < step:
+                    yield int(place), other
+
+
+def _places(watched: NDArray[np.int64], starts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """Return which of the watched bytes elements that start so touch."""
+    bytes_ = np.unique((starts[:, None] + np.arange(width)).reshape(-1))
+    places = np.searchsorted(watched, bytes_)
+    places = places[places < len(watched)] if places.size and places[-1] >= len(watched) else places
+    bytes_ = bytes_[: len(places)]
+    return np.asarray(places[watched[places] == bytes_])
+
+
+def _swaps(op: Op) -> bool:
+    """Whether an op is a compare-and-swap, which may write nothing."""
+    return op.name in WRITING and KINDS[op.name].has("expected")
+
+
+class _Follow(Renamed):
+    """Also tells of compare-and-swaps that wrote, and lets others run before some ops."""
+
+    def __init__(
+        self, clocks: Clocks, order: Order, aside_before: frozenset[int] = frozenset()
+    ) -> None:
+        super().__init__(order)
+        self._clocks = clocks
+        self._aside_before = aside_before
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Wrap compare-and-swaps, polls and what may race, too."""
+        if op.index in self._aside_before:
+            return _after_others(self._told(op, step))
+        return self._told(op, step)
+
+    def _told(self, op: Op, step: Step) -> Step:
+        if waits_for_memory(op):
+            return self._doubting(op, step)
+        return self._telling(op, step) if _swaps(op) else super().wrapped(op, step)
+
+    def _doubting(self, op: Op, step: Step) -> Step:
+        result = op.results[0].id
+
+        def doubting(values: list[Any], scope: Scope) -> None:
+            step(values, scope)
+            if isinstance(values[result], Unknown):
+                self._clocks.waited_for_unknown(op)
+
+        return doubting
+
+    def _telling(self, op: Op, step: Step) -> Step:
+        type_ = value_type(op.operand("expected").type)
+        expected, result = op.operand("expected").id, op.results[0].id
+
+        def telling(values: list[Any], scope: Scope) -> None:
+            step(values, scope)
+            old, wanted = values[result], values[expected]
+            if isinstance(old, Unknown) or isinstance(wanted, Unknown):
+                return
+            full = (scope.programs, *type_.shape)
+            done = np.broadcast_to(to_array(old, type_) == to_array(wanted, type_), full)
+            self._clocks.swapped(op, int(scope.linear[0]), done.reshape(-1))
+
+        return telling
+
+
+def _after_others(step: Step) -> Step:
+    def waiting(values: list[Any], scope: Scope) -> None:
+        if scope.launch.turns is not None:
+            scope.launch.turns.step_aside()
+        step(values, scope)
+
+    return waiting
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """Races in a run, or why it is not known how programs are ordered.
+
+    `doubtful` are those that there are unless a barrier is where none is known.
+    """
+
+    races: Mapping[RaceKey, Race]
+    doubt: str | None
+    doubtful: Mapping[RaceKey, Race] = field(default_factory=dict)
+
+
+def races_in_orders(
+    call: Call,
+    watched: Mapping[Storage, NDArray[np.int64]],
+    racing: frozenset[int],
+    releases: Releases,
+) -> Ordering:
+    """Run a call program by program, in several orders.
+
+    Args:
+        call: the call.
+        watched: the bytes that are asked about, by storage of the call's arguments.
+        racing: the indices of the ops that are asked about.
+        releases: what each atomic of the call orders in its program.
+
+    """
+    ordering = _races_with(call, watched, racing, releases.sure_gaps)
+    if ordering.doubt is not None or releases.possible_gaps == releases.sure_gaps:
+        return ordering
+    possible = _races_with(call, watched, racing, releases.possible_gaps)
+    doubtful = {key: race for key, race in possible.races.items() if key not in ordering.races}
+    return replace(ordering, doubt=possible.doubt, doubtful=doubtful)
+
+
+def _races_with(
+    call: Call,
+    watched: Mapping[Storage, NDArray[np.int64]],
+    racing: frozenset[int],
+    gaps: Gaps,
+) -> Ordering:
+    programs = math.prod(call.grid)
+    if programs > MOST_PROGRAMS:
+        return Ordering({}, f"its {programs:,} programs are too many to follow one by one")
+    races: dict[RaceKey, Race] = {}
+    orders = orders_of(programs)
+    for order, aside in ((orders[0], racing), *((order, frozenset()) for order in orders)):
+        clocks = Clocks(call.module, call.arguments, programs, watched, order, gaps)
+        failure = run_in_order(call, [clocks], _Follow(clocks, order, aside))
+        races = {**clocks.races, **races}
+        if failure is not None or clocks.doubt is not None:
+            return Ordering(races, failure or clocks.doubt)
+    return Ordering(races, None)

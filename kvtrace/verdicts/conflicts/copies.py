@@ -1,0 +1,200 @@
+"""Two copies of a kernel's formulas, one for each of two lanes: do they meet?
+
+All that is a lane's own (its program's ids, lanes, trips, what it loads) is renamed in the second
+copy; scalars and the grid are shared, and so is what `Shared` says: of two lanes of one program its
+ids, and the trips that both are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.symbolic.conditions import (
+    And,
+    Condition,
+    Not,
+    Opaque,
+    Or,
+    at_least,
+    conjunction,
+    disjunction,
+    equal,
+    less,
+)
+from kvtrace.symbolic.decide import Given, Point
+from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Substitution, Symbol, Term
+
+_OWN: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
+"""Kinds of symbols that have a separate value in each lane of each program."""
+
+Copy = tuple[Term, int, Sequence[Condition]]
+"""An access: its address, the width of its elements in bytes, and what holds where it is active."""
+
+Shared = Callable[[Symbol], bool]
+"""Tells whether a symbol has the same number on both sides."""
+
+
+def nothing(symbol: Symbol) -> bool:  # noqa: ARG001
+    """Share nothing, as two programs do."""
+    return False
+
+
+When = Callable[[Substitution], Condition]
+"""Given what renames the symbols of the second side, returns what else is to hold of both."""
+
+
+@dataclass(frozen=True)
+class Actors:
+    """Two programs, or two lanes of one program.
+
+    `differing` are symbols of which one differs between the two (None: all may be equal), `shared`
+    tells which are equal: none of two programs. `when` has further conditions on both, such as an
+    order of their trips.
+    """
+
+    differing: Sequence[Symbol] | None
+    shared: Shared = nothing
+    when: When | None = None
+
+    @property
+    def are_programs(self) -> bool:
+        """Whether they are two programs, which share nothing."""
+        return self.shared is nothing
+
+
+def two_programs(grid: Sequence[int]) -> Actors:
+    """Return two programs of a grid, which differ along one of its axes."""
+    axes = (axis for axis, extent in enumerate(grid) if extent > 1)
+    return Actors(tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in axes))
+
+
+class Question:
+    """Whether two actors touch one byte of a storage.
+
+    `claim`, that they do not, is to be decided wherever `given` holds: both are active, and one of
+    the `differing` symbols differs. `is_lost`: a branch that is not
+    followed is part of an address, so two copies of it cannot be distinguished.
+    """
+
+    def __init__(
+        self,
+        one: Copy,
+        other: Copy,
+        actors: Actors,
+        ranges: Ranges,
+        nbytes: int,
+        about: Iterable[Term | Condition] = (),
+    ) -> None:
+        """Addresses are in bytes of one storage, of `nbytes`: what lies outside is not shared.
+
+        The symbols of the second side are renamed, those of `about` among them.
+        """
+        differing, shared, when = actors.differing, actors.shared, actors.when
+        atoms = {atom for side in (one, other) for part in side[2] for atom in part.atoms()}
+        atoms |= one[0].atoms() | other[0].atoms() | set(differing or ())
+        atoms = atoms.union(*(each.atoms() for each in about))
+        symbols = sorted((a for a in atoms if isinstance(a, Symbol)), key=lambda s: s.order)
+        known: dict[tuple[str, object], Interval] = {}
+        self._renamed: dict[Symbol, Symbol] = {}
+        for number, symbol in enumerate(symbols):
+            low, high = ranges.of(symbol)
+            before = known.get((symbol.kind, symbol.key), (low, high))
+            known[symbol.kind, symbol.key] = min(low, before[0]), max(high, before[1])
+            if symbol.kind in _OWN and not shared(symbol):
+                key = ("other", number)
+                self._renamed[symbol] = Symbol(symbol.kind, key, symbol.low, symbol.high)
+                known[symbol.kind, key] = low, high
+        self._shared = shared
+        self._rename = rename = Substitution({s: by.term for s, by in self._renamed.items()})
+        opaques = (o for a in atoms if isinstance(a, Choice) for o in a.condition.opaques())
+        self.is_lost = any(_is_own(opaque, rename, shared) for opaque in opaques)
+        self._address, self._other_address = one[0], rename(other[0])
+        self.distance = self._address - self._other_address
+        apart = at_least(self.distance, other[1]), at_least(-self.distance, one[1])
+        self.claim = disjunction(apart)
+        conditions = [*one[2], *(_renamed(each, rename, shared) for each in other[2])]
+        if differing is not None:
+            conditions.append(self._differ(differing))
+        if when is not None:
+            conditions.append(when(rename))
+        for address, width in ((self._address, one[1]), (self._other_address, other[1])):
+            conditions += (at_least(address), at_least(nbytes - width - address))
+        self.given = Given(conjunction(conditions).conjuncts(), Ranges(known))
+
+    def renamed(self, symbol: Symbol) -> Symbol:
+        """Return what a symbol of the first program is in the second."""
+        return self._renamed.get(symbol, symbol)
+
+    def _differ(self, symbols: Sequence[Symbol]) -> Condition:
+        ways = []
+        for symbol in symbols:
+            own, other = symbol.term, self._renamed[symbol].term
+            ways += [less(own, other), less(other, own)]
+        return disjunction(ways)
+
+    def both(self, condition: Condition) -> tuple[Condition, Condition]:
+        """Return a condition of either side; its symbols are those that it was made about."""
+        return condition, _renamed(condition, self._rename, self._shared)
+
+    def gap(self, term: Term) -> Term:
+        """Return how much more a term is on the first side; likewise."""
+        return term - self._rename(term)
+
+    @property
+    def is_one_place(self) -> Condition:
+        """That both addresses are equal."""
+        return equal(self._address, self._other_address)
+
+    def sides(self, point: Point) -> tuple[Point, Point]:
+        """Return the numbers of the first side's symbols at a point, and of the second's."""
+        renamed = set(self._renamed.values())
+        one: dict[Symbol | Opaque, int] = {
+            symbol: number
+            for symbol, number in point.items()
+            if isinstance(symbol, Symbol) and symbol not in renamed
+        }
+        other = {symbol: number for symbol, number in one.items() if symbol not in self._renamed}
+        other.update({own: point[by] for own, by in self._renamed.items() if by in point})
+        return one, other
+
+    def byte(self, point: Point) -> int:
+        """Return the first byte of the storage that both sides touch at a point."""
+        assert all(isinstance(key, Symbol | Opaque) for key in point)
+        return max(self._value(term, point) for term in (self._address, self._other_address))
+
+    def _value(self, term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
+        """Return the number at a point, which may leave out what no condition depends on."""
+        known: dict[Symbol | Opaque, int] = {}
+        for atom in term.atoms():
+            if isinstance(atom, Symbol):
+                low, high = self.given.ranges.of(atom)
+                known[atom] = min(max(0, low), high)
+            elif isinstance(atom, Choice):
+                known.update(dict.fromkeys(atom.condition.opaques(), 1))
+        return term.value({**known, **point})
+
+
+def _renamed(condition: Condition, rename: Substitution, shared: Shared) -> Condition:
+    """Return a condition of the second side: what is not followed may be otherwise there."""
+    if isinstance(condition, And | Or):
+        join = conjunction if isinstance(condition, And) else disjunction
+        return join(_renamed(part, rename, shared) for part in condition.parts)
+    if isinstance(condition, Not):
+        return ~_renamed(condition.inner, rename, shared)
+    if isinstance(condition, Opaque):
+        if not _is_own(condition, rename, shared):
+            return condition
+        key = condition.key if isinstance(condition.key, tuple) else (condition.key,)
+        return Opaque(("other", *key), condition.reason, tuple(rename(t) for t in condition.at))
+    return condition.substitute(rename)
+
+
+def _is_own(opaque: Opaque, rename: Substitution, shared: Shared) -> bool:
+    """Tell whether what is not followed may be otherwise on the second side."""
+    atoms = frozenset[Atom]().union(*(term.atoms() for term in opaque.at))
+    return shared is nothing or not rename.leaves(atoms)

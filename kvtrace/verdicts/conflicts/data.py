@@ -1,0 +1,133 @@
+"""What data decides where accesses go, or whether they happen, and what of it was not recorded.
+
+Also what loaded integers would have to be for two accesses not to race, as a condition on them.
+Either each stays within a program's own part, such as a row (`0 <= index < 301`), which is proven
+to suffice before it is reported; or all that programs load there must differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.symbolic.decide import Given
+from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.terms import Atom, Symbol
+from kvtrace.verdicts.arithmetic import fits
+from kvtrace.verdicts.conflicts.digits import Common, Side
+from kvtrace.verdicts.conflicts.outcomes import Open
+from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+
+def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Open | None:
+    """Say what data decides where accesses go, None if none does."""
+    found: dict[str, None] = {}
+    missing: dict[str, None] = {}
+    in_address = False
+    for access in (sharer.access for sharer in sharers):
+        atoms = access.offset.atoms() | access.active.atoms()
+        for symbol in sorted(_loaded(atoms), key=lambda symbol: symbol.order):
+            tensors = _sources(bound, symbol)
+            if not tensors:
+                found[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = None
+            found.update(dict.fromkeys(f"what {t.name} holds" for t in tensors))
+            hidden = [t.name for t in tensors if t.storage.data is None]
+            missing.update(dict.fromkeys(hidden))
+            in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
+        found.update((opaque.reason, None) for opaque in access.active.opaques())
+    if missing:
+        reason = f"where it goes depends on {unrecorded(missing)}"
+        return Open(reason, evaluating=not in_address)
+    return Open(f"where it goes depends on {' and '.join(found)}") if found else None
+
+
+def unrecorded(names: Iterable[str]) -> str:
+    """Say that what tensors hold is not known, and what would record it."""
+    setting = "KVTRACE_TENSORS=int records it"
+    return f"what {', '.join(names)} holds, which was not recorded ({setting})"
+
+
+def is_loaded(atoms: Iterable[Atom]) -> bool:
+    """Tell whether some of the atoms comes from memory, or is not followed."""
+    return next(_loaded(atoms), None) is not None
+
+
+def _loaded(atoms: Iterable[Atom]) -> Iterator[Symbol]:
+    for atom in atoms:
+        if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
+            yield atom
+
+
+def _sources(bound: BoundCall, symbol: Symbol) -> tuple[TensorArgument, ...]:
+    """Return the tensors that an integer was loaded from, or that an atomic found it in."""
+    index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
+    loaded = bound.contents.sources(symbol)
+    found = (s.access.argument for s in sharers_of(bound) if s.access.op.index == index)
+    atomics = [bound.call.arguments[argument] for argument in found if argument is not None]
+    return loaded or tuple(a for a in atomics if isinstance(a, TensorArgument))
+
+
+def assumption_of(
+    bound: BoundCall, pair: tuple[Sharer, Sharer], common: Common | None, axes: Sequence[Symbol]
+) -> str | None:
+    """Return a condition on what one tensor holds under which a pair does not race.
+
+    `common` is what two programs have in common without it, if that is known.
+    """
+    contents = {
+        symbol
+        for sharer in pair
+        for symbol in sharer.access.offset.symbols("content")
+        if bound.contents.sources(symbol)
+    }
+    names = {bound.contents.sources(symbol)[0].name for symbol in contents}
+    if len(names) != 1:
+        return None
+    name = names.pop()
+    for most in _rooms(bound, pair, contents):
+        if _suffices(bound, pair, contents, (0, most), axes):
+            return f"0 <= {name} < {most + 1} where it is used"
+    if common is not None and contents & common.variables:
+        return f"no two programs take the same value from {name}"
+    return None
+
+
+def _rooms(bound: BoundCall, pair: tuple[Sharer, Sharer], contents: set[Symbol]) -> Iterator[int]:
+    """Return up to where an integer may go before it reaches the next digit: the widest first."""
+    rooms = set()
+    for sharer in pair:
+        coefficients = bound.ranges.form(sharer.access.offset).coefficients
+        for symbol in contents & coefficients.keys():
+            own = abs(coefficients[symbol])
+            larger = (abs(number) for number in coefficients.values())
+            rooms |= {number // own - 1 for number in larger if number > own}
+    yield from sorted(rooms, reverse=True)
+
+
+def _suffices(
+    bound: BoundCall,
+    pair: tuple[Sharer, Sharer],
+    contents: set[Symbol],
+    span: Interval,
+    axes: Sequence[Symbol],
+) -> bool:
+    """Whether the pair does not race, and nothing wraps, with what is loaded within a range."""
+    ranges = bound.supposing({(symbol.kind, symbol.key): span for symbol in contents})
+    sides = []
+    for access in (sharer.access for sharer in pair):
+        tensor = None if access.argument is None else bound.call.arguments[access.argument]
+        if access.unknown is not None or not isinstance(tensor, TensorArgument):
+            return False
+        if not all(
+            fits(arithmetic, Given(bound.given(arithmetic).exact, ranges))
+            for arithmetic in bound.arithmetic_of(access)
+        ):
+            return False
+        form = ranges.form(access.offset).shifted(tensor.offset_bytes)
+        given = Given(bound.active(access).exact, ranges)
+        sides.append(Side(form, access.element_bytes, given))
+    return Common(sides[0], sides[1]).are_equal(axes)

@@ -1,0 +1,226 @@
+"""The rule `lane-conflict`: two lanes of one store write one byte, and not the same to it.
+
+Asked of each store of a block, of two lanes that are active in one execution of it. By formulas
+first; two lanes that seem to conflict are run before they are shown. What formulas leave open is
+decided by what the stores touch over the whole grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from kvtrace.evaluate.observe import Access as Evaluated
+from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import backward
+from kvtrace.ir.ops import ELEMENTWISE, SPREADING
+from kvtrace.symbolic.conditions import FALSE, Condition, equal
+from kvtrace.symbolic.decide import Given, Proven
+from kvtrace.symbolic.terms import Term
+from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.conflicts.copies import Actors, Question
+from kvtrace.verdicts.conflicts.digits import Common
+from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, proven, unknown
+from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, strongest
+from kvtrace.verdicts.conflicts.same_values import Doubt, doubts_of_lanes
+from kvtrace.verdicts.conflicts.search import by_digits, lanes_of, searched, shared_by_lanes
+from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
+from kvtrace.verdicts.conflicts.two_orders import conflict_of
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+_ALIKE: Final = "lanes that meet store the same value"
+_MOST_ELEMENTS: Final = 1 << 26
+_MOST_SHOWN: Final = 16
+"""Programs of which lanes meet that are run to see whether they conflict."""
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return one verdict for each store of a block."""
+    by_op: dict[int, list[Sharer]] = {}
+    for sharer in sharers_of(bound):
+        if sharer.part.kind == "store" and not sharer.part.strong and lanes_of(sharer):
+            by_op.setdefault(sharer.access.op.index, []).append(sharer)
+    for sharers in by_op.values():
+        yield _judged(bound, sharers)
+
+
+def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
+    """Return an observer that decides stores by what they touch over the whole grid."""
+    ops = [v.op for v in undecided if v.rule == LANE_CONFLICT and v.evaluating]
+    return _EvaluatedStores(bound, ops) if ops else None
+
+
+def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
+    """Judge all accesses of one op: a pointer may go into several arguments."""
+    op = sharers[0].access.op
+    if not bound.programs:
+        return proven(LANE_CONFLICT, bound, op, "interval", ("the grid has no program",))
+    found = [_of_two(bound, *pair) for pair in pairs_of_one_storage(sharers)]
+    taken = sum(each.solver_ns for each in found)
+    for each in found:
+        if isinstance(each, Meeting):
+            return _shown(bound, op, each, taken)
+    for each in found:
+        if isinstance(each, Open):
+            return unknown(
+                LANE_CONFLICT, bound, op, each.reason, evaluating=each.evaluating,
+                solver_ns=taken, unless=op,
+            )  # fmt: skip
+    free = [each for each in found if isinstance(each, Free)]
+    method = strongest(each.method for each in free)
+    why = [each.why for each in free]
+    return proven(LANE_CONFLICT, bound, op, method, why, solver_ns=taken)
+
+
+def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | Open:
+    """Decide whether two lanes of one execution conflict."""
+    actors = Actors(lanes_of(one), shared_by_lanes(bound.call.module))
+    found = by_digits(bound, one, other, actors)
+    if not isinstance(found, Common):
+        return found
+    doubts = doubts_of_lanes(bound, one, found) if one is other else None
+    if doubts == []:
+        return Free("affine", _ALIKE)
+    outcome = searched(bound, one, other, actors, found)
+    if isinstance(outcome, Free) or doubts is None:
+        return outcome
+    settled = _are_settled(bound, one, doubts, actors)
+    if settled is None:
+        return outcome
+    return Free(settled.method, _ALIKE, outcome.solver_ns + settled.solver_ns)
+
+
+def _are_settled(
+    bound: BoundCall, store: Sharer, doubts: Sequence[Doubt], actors: Actors
+) -> Proven | None:
+    """Prove what has to hold for two lanes of a store that meet to store the same; None: not so."""
+    assert store.storage is not None
+    copies, nbytes = (copy_of(bound, store), copy_of(bound, store)), store.storage.nbytes
+    about = [each for doubt in doubts for each in (doubt.what, *doubt.path) if each is not None]
+    question = Question(*copies, actors, bound.ranges, nbytes, about)
+    surest = Proven("affine")
+    for doubt in doubts:
+        conditions = [*question.given.exact, question.is_one_place]
+        conditions += (side for each in doubt.path for side in question.both(each))
+        claim: Condition = FALSE
+        if isinstance(doubt.what, Term):
+            claim = equal(question.gap(doubt.what))
+        elif doubt.what is not None:
+            one, other = question.both(doubt.what)
+            claim = (one & other) | (~one & ~other)
+        found = bound.decide(claim, Given(conditions, question.given.ranges))
+        if not isinstance(found, Proven):
+            return None
+        taken = surest.solver_ns + found.solver_ns
+        by_solver = "solver" in (found.method, surest.method)
+        surest = Proven("solver" if by_solver else "affine", taken)
+    return surest
+
+
+def _shown(bound: BoundCall, op: Op, meeting: Meeting, taken: int) -> Verdict:
+    found = _violation(bound, op, (meeting.programs[0],), meeting.method, taken)
+    if isinstance(found, Verdict):
+        return found
+    return unknown(LANE_CONFLICT, bound, op, found, evaluating=True, solver_ns=taken)
+
+
+def _violation(
+    bound: BoundCall, op: Op, programs: Sequence[int], method: str, solver_ns: int = 0
+) -> Verdict | str:
+    """Run programs until lanes of a store conflict in one; else say why they do not."""
+    load = _updated(bound, op)
+    found = conflict_of(bound, op, load, programs)
+    if isinstance(found, str):
+        return found
+    return lane_conflict(
+        bound.call, found.witness, found.values, method, is_update=found.is_update,
+        updates=load is not None, solver_ns=solver_ns,
+    )  # fmt: skip
+
+
+def _updated(bound: BoundCall, store: Op) -> Op | None:
+    """Return the load that gives each lane what is where it stores, of which it makes its value."""
+
+    def through(value: Value) -> Sequence[Value]:
+        op = value.owner
+        if not isinstance(op, Op) or op.name not in ELEMENTWISE | SPREADING:
+            return ()
+        return op.operands
+
+    made = {value.id for value in backward((store.operand("value"),), through)}
+    stored = [s for s in sharers_of(bound) if s.access.op is store and s.side is not None]
+    for sharer in sharers_of(bound):
+        op = sharer.access.op
+        if sharer.part.kind != "load" or sharer.side is None or op.block is not store.block:
+            continue
+        if not any(result.id in made for result in op.results):
+            continue
+        at = copy_of(bound, sharer)[0]
+        if any(s.storage is sharer.storage and copy_of(bound, s)[0] == at for s in stored):
+            return op
+    return None
+
+
+class _EvaluatedStores(Concrete):
+    """Decides stores by what their lanes touch in an evaluation of the grid."""
+
+    rules: ClassVar[frozenset[str]] = frozenset({LANE_CONFLICT})
+
+    def __init__(self, bound: BoundCall, ops: Sequence[Op]) -> None:
+        self._bound = bound
+        self._ops = {op.index: op for op in ops}
+        self._elements = 0
+        self._reasons: dict[int, str] = {}
+        self._meeting: dict[int, dict[int, None]] = {index: {} for index in self._ops}
+
+    def access(self, access: Evaluated) -> None:
+        """Look for lanes of one program that meet."""
+        index = access.op.index
+        if index not in self._ops or access.active == 0:
+            return
+        if access.lowest is None:
+            self._reasons.setdefault(index, access.reason or "its address could not be derived")
+            return
+        for part in (access,) if access.each_trip is None else access.each_trip():
+            self._look(part)
+
+    def _look(self, access: Evaluated) -> None:
+        index = access.op.index
+        self._elements += access.lanes if access.active is None else access.active
+        if self._elements > _MOST_ELEMENTS:
+            self._reasons[index] = f"it touches more than {_MOST_ELEMENTS:,} elements"
+            return
+        found = access.elements()
+        if found is None:
+            return
+        offsets, programs = found
+        order = np.lexsort((offsets, programs))
+        offsets, programs = offsets[order], programs[order]
+        close = (np.diff(offsets) < access.element_bytes) & (programs[1:] == programs[:-1])
+        for program in np.unique(programs[1:][close])[:_MOST_SHOWN].tolist():
+            self._meeting[index][program] = None
+        if close.any() and not access.certain:
+            reason = access.reason or "whether it happens depends on data"
+            self._reasons.setdefault(index, reason)
+
+    def verdicts(self, failure: str | None) -> list[Verdict]:
+        """Return one verdict for each of the stores."""
+        return [self._verdict(op, failure) for op in self._ops.values()]
+
+    def _verdict(self, op: Op, failure: str | None) -> Verdict:
+        bound = self._bound
+        reason = self._reasons.get(op.index) or failure
+        programs = tuple(self._meeting[op.index])[:_MOST_SHOWN]
+        if programs:
+            found = _violation(bound, op, programs, "evaluated")
+            if isinstance(found, Verdict):
+                return found
+            reason = reason or found
+        if reason is not None:
+            return unknown(LANE_CONFLICT, bound, op, reason, evaluating=True, method="evaluated")
+        return proven(LANE_CONFLICT, bound, op, "evaluated")

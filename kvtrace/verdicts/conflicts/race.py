@@ -1,0 +1,200 @@
+"""The rule `race`: each op that writes, against all that other programs of the launch do.
+
+On formulas first: between the two steps of `search.py` comes what programs may touch together
+without harm, such as numbers that each draws for itself, one value that all write, and sections of
+one lock. A pair that seems to race is run before it is shown. What formulas leave open is
+decided by who touches what over the whole grid, and, where atomics may order programs, by following
+them one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
+from kvtrace.symbolic.decide import Proven
+from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
+from kvtrace.verdicts.conflicts.copies import two_programs
+from kvtrace.verdicts.conflicts.data import unrecorded
+from kvtrace.verdicts.conflicts.digits import Common
+from kvtrace.verdicts.conflicts.exclusion import Exclusion
+from kvtrace.verdicts.conflicts.messages import RACE, proven, race, unknown
+from kvtrace.verdicts.conflicts.outcomes import Finding, Free, Meeting, Open, Shown, findings_of
+from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
+from kvtrace.verdicts.conflicts.race_replay import replayed
+from kvtrace.verdicts.conflicts.releases import releases_of
+from kvtrace.verdicts.conflicts.same_values import store_the_same
+from kvtrace.verdicts.conflicts.search import by_digits, searched
+from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+    from kvtrace.verdicts.concrete import Concrete
+
+_ORDERED: Final = "atomics may order the programs that meet here"
+_LOCKS: Final = "all locks are open when the kernel starts"
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return one verdict for each op that writes: stores and atomics."""
+    parts = parts_of(bound.call.module)
+    writing = [part.op for part in parts.by_op.values() if part.writes]
+    if bound.programs <= 1:
+        why = ("the grid has one program",)
+        return [proven(RACE, bound, op, "interval", why) for op in writing]
+    if parts.unseen is not None:
+        reason = f"the kernel has {parts.unseen}"
+        return [unknown(RACE, bound, op, reason, evaluating=False) for op in writing]
+    findings, bound.memo[concrete] = findings_of(Pairs(bound), parts)
+    return [_verdict(bound, finding) for finding in findings.values()]
+
+
+def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
+    """Return an observer that decides ops by who touches what over the whole grid."""
+    ops = {v.op.index for v in undecided if v.rule == RACE and v.evaluating}
+    return EvaluatedRaces(bound, ops, bound.memo[concrete]) if ops else None
+
+
+def _verdict(bound: BoundCall, finding: Finding) -> Verdict:
+    op, solver_ns = finding.op, finding.solver_ns
+    if finding.shown:
+        witnesses = [shown.witness.seen_from(op) for shown in finding.shown]
+        others = len({witness.second.op for witness in witnesses}) - 1
+        method = finding.shown[0].method
+        return race(bound.call, witnesses[0], method, others=others, solver_ns=solver_ns)
+    outcomes = finding.open or finding.free
+    assumption = next((each.assumption for each in outcomes if each.assumption), None)
+    if finding.open:
+        first = min(finding.open, key=lambda each: each.evaluating)
+        return unknown(
+            RACE, bound, op, first.reason, evaluating=first.evaluating, solver_ns=solver_ns,
+            assumption=assumption,
+        )  # fmt: skip
+    return proven(
+        RACE, bound, op, finding.method, finding.why, solver_ns=solver_ns, assumption=assumption
+    )
+
+
+class Pairs:
+    """The accesses of one call that may race, and what becomes of each two of them."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        self._bound = bound
+        self._arguments = bound.call.arguments
+        self._actors = two_programs(bound.call.grid)
+        self.sharers = sharers_of(bound)
+        self._exclusion = Exclusion(bound.call.module, self.sharers, releases_of(bound))
+
+    def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
+        """Return each two sharers (or one) that race where they meet, the first one writing."""
+        for one, other in pairs_of_one_storage(self.sharers):
+            one_width = one.access.element_bytes == other.access.element_bytes
+            if one.part.clashes(other.part, one_width=one_width):
+                yield (one, other) if one.part.writes else (other, one)
+
+    def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
+        """Tell whether two programs race that do these; two that seem to are run."""
+        found = self.judged(one, other)
+        if not isinstance(found, Meeting):
+            return found
+        bound, solver_ns = self._bound, found.solver_ns
+        if parts_of(bound.call.module).synchronises:
+            hidden = self._unrecorded_atomics()
+            reason = f"{_ORDERED}, by {unrecorded(hidden)}" if hidden else _ORDERED
+            return Open(reason, solver_ns=solver_ns)
+        assert one.storage is not None
+        ops, whole = (one.access.op, other.access.op), bound.lanes <= bound.budget.lanes
+        witness = replayed(bound.call, ops, found.programs, one.storage, found.byte, whole=whole)
+        if witness is None:
+            reason = "a race that formulas show did not show when it was run"
+            return Open(reason, solver_ns=solver_ns)
+        return Shown(witness, found.method, solver_ns)
+
+    def judged(self, one: Sharer, other: Sharer) -> Free | Meeting | Open:
+        """Tell by formulas whether two programs race that do these."""
+        found = by_digits(self._bound, one, other, self._actors)
+        if not isinstance(found, Common):
+            return found
+        if self._exclusion.draws_numbers(one, other, found):
+            return Free("affine", "each program draws its own numbers from a counter")
+        if store_the_same(self._bound, one, other, found):
+            return Free("affine", "all programs write the same value")
+        if self._loads_its_own(one, other):
+            why = "each program loads what it has itself stored, and all store the same there"
+            return Free("affine", why, settled=True)
+        if self._exclusion.takes_turns(one, other, found):
+            return Free("affine", "a lock lets one program at a time do it", assumption=_LOCKS)
+        return searched(self._bound, one, other, self._actors, found)
+
+    def _loads_its_own(self, one: Sharer, other: Sharer) -> bool:
+        """Whether one stores what all programs store, and the other loads it in each of them."""
+        if other.part.writes or one.side is None:
+            return False
+        bound, common = self._bound, Common(one.side, one.side)
+        alike = store_the_same(bound, one, one, common)
+        return alike and _loads_what_it_stored(bound, one, other, self.sharers)
+
+    def _unrecorded_atomics(self) -> tuple[str, ...]:
+        """Return the tensors without contents through which programs may wait for each other."""
+        waiting = (s.access.argument for s in self.sharers if s.part.acquires)
+        tensors = (self._arguments[argument] for argument in waiting if argument is not None)
+        names = {t.name for t in tensors if isinstance(t, TensorArgument) if t.storage.data is None}
+        return tuple(sorted(names))
+
+
+# -- loads of what a program has itself stored -----------------------------------------------------
+
+
+def _loads_what_it_stored(
+    bound: BoundCall, store: Sharer, load: Sharer, sharers: Sequence[Sharer]
+) -> bool:
+    """Tell whether each program has stored to all places that it loads from, and first.
+
+    Nobody writes the storage but the one store. If all programs store the same wherever two of them
+    meet, which is for the caller to tell, the load then finds that value in every order of
+    programs, whoever's store came last.
+    """
+    others = (s for s in sharers if s.storage is None or s.storage is store.storage)
+    if [each for each in others if each.part.writes] != [store]:
+        return False
+    if load.part.kind != "load" or not _comes_first(bound, store, load):
+        return False
+    if store.exact is None or load.exact is None:
+        return False
+    covered = _covered(bound, store, load)
+    return covered is not None and isinstance(bound.decide(covered, load.exact.given), Proven)
+
+
+def _comes_first(bound: BoundCall, store: Sharer, load: Sharer) -> bool:
+    """Whether every program stores, in the kernel's own first block, before it gets to the load."""
+    access = store.access
+    first = bound.call.module.main.op.regions[0].blocks[0]
+    always = access.guard is TRUE and not access.loops and not access.calls
+    return always and access.op.block is first and access.op.index < load.access.op.index
+
+
+def _covered(bound: BoundCall, store: Sharer, load: Sharer) -> Condition | None:
+    """Return what has to hold so that a lane of the store is where the load is; None: not known.
+
+    The store's lanes are elements in a row: the lane is how many the load is from the first.
+    """
+    (access, width), shape = (store.access, store.access.element_bytes), store.access.shape
+    if load.access.element_bytes != width or len(shape) != 1 or shape[0] < 2:
+        return None
+    along = lane(0, shape[0])
+    first = copy_of(bound, store)[0] - along * width
+    symbol = next(iter(along.atoms()))
+    if not isinstance(symbol, Symbol) or any(symbol in atom.within() for atom in first.atoms()):
+        return None
+    gap = copy_of(bound, load)[0] - first
+    if any(factor % width for factor in gap.coefficients.values()):
+        return None
+    place = Term({monomial: factor // width for monomial, factor in gap.coefficients.items()})
+    if access.mask.opaques():
+        return None
+    active = access.mask.substitute(Substitution({symbol: place}))
+    return conjunction((at_least(place), at_least(shape[0] - 1 - place), active))

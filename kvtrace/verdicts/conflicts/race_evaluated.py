@@ -1,0 +1,263 @@
+"""Deciding races by an evaluation: who meets over the whole grid, and whether atomics order them.
+
+What depends on the order of programs (what atomics gave, or what other programs wrote) is another
+thing in every run. Where that decides only whether an access happens, several orders are tried;
+where it decides an address, no evaluation is a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate.observe import Access as Evaluated
+from kvtrace.ir import Op
+from kvtrace.schema.cached_property import cached_property
+from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Atom, Symbol
+from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.conflicts.clocks import Ordering, races_in_orders
+from kvtrace.verdicts.conflicts.messages import RACE, proven, race, unknown
+from kvtrace.verdicts.conflicts.orders import (
+    MOST_PROGRAMS,
+    Order,
+    Renamed,
+    orders_of,
+    run_in_order,
+)
+from kvtrace.verdicts.conflicts.outcomes import UndecidedPairs, ascending
+from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.race_replay import replayed
+from kvtrace.verdicts.conflicts.releases import releases_of
+from kvtrace.verdicts.conflicts.sweep import SharedBytes, Sweep
+from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+_MOST_WATCHED: Final = 1 << 23
+_BARRIER_UNKNOWN: Final = (
+    "an atomic orders what its own thread has done, and whether a barrier lies between that and "
+    "what other threads of its program have done is not known"
+)
+_IN_ORDERS: Final = "as seen with the programs in order of their ids, backwards and shuffled"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Two ops that meet, and the order of programs in which they do (None: that of their ids)."""
+
+    meeting: SharedBytes
+    order: Order | None
+
+
+class EvaluatedRaces(Concrete):
+    """Decides the ops whose pairs formulas leave open."""
+
+    rules: ClassVar[frozenset[str]] = frozenset({RACE})
+
+    def __init__(self, bound: BoundCall, ops: Collection[int], left: UndecidedPairs) -> None:
+        self._bound = bound
+        self._call = bound.call
+        self._ops = ops
+        self._pairs = left.pairs
+        self._meeting = left.meeting
+        self._why = left.why
+        self._parts = parts_of(bound.call.module)
+        self._sweep = Sweep(bound.call.module, bound.call.arguments)
+
+    def access(self, access: Evaluated) -> None:
+        """Note who touches what."""
+        self._sweep.access(access)
+
+    def verdicts(self, failure: str | None) -> list[Verdict]:
+        """Return one verdict for each of the ops."""
+        failure = failure or self._sweep.failure
+        ops = [self._parts.by_op[index].op for index in sorted(self._ops)]
+        if failure is not None:
+            return [self._unknown(op, failure) for op in ops]
+        return [self._verdict(op) for op in ops]
+
+    def _unknown(self, op: Op, reason: str) -> Verdict:
+        return unknown(RACE, self._bound, op, reason, evaluating=True, method="evaluated")
+
+    # -- one op --------------------------------------------------------------------------------
+
+    def _verdict(self, op: Op) -> Verdict:
+        mine = [each for each in self._seen if op in (each.meeting.first, each.meeting.second)]
+        reasons = [*self._lost(op)]
+        for each in mine:
+            shown = self._raced(op, each)
+            if isinstance(shown, Verdict):
+                return shown
+            if shown is not None:
+                reasons.append(shown)
+        reasons += self._wandering(op)
+        if self._failure_in_orders is not None:
+            reasons.append(self._failure_in_orders)
+        if reasons:
+            return self._unknown(op, reasons[0])
+        why = list(self._why.get(op.index, ()))
+        if mine:
+            why.append("atomics order the programs that meet")
+        if mine or self._hangs_on_order:
+            why.append(_IN_ORDERS)
+        return proven(RACE, self._bound, op, "evaluated", why)
+
+    def _raced(self, op: Op, seen: _Seen) -> Verdict | str | None:
+        """Return the violation that a meeting is, or why it is not known; None: it is none."""
+        meeting = seen.meeting
+        if not meeting.certain:
+            return self._sweep.doubt or "whether it happens depends on data"
+        ops, programs = (meeting.first, meeting.second), meeting.programs
+        byte, order = meeting.byte, seen.order
+        if self._parts.synchronises:
+            if self._ordering.doubt is not None:
+                return self._ordering.doubt
+            low, high = sorted(each.index for each in ops)
+            key = (low, high, meeting.storage)
+            raced = self._ordering.races.get(key)
+            if raced is None:
+                return _BARRIER_UNKNOWN if key in self._ordering.doubtful else None
+            ops, programs = (raced.first, raced.second), raced.programs
+            byte, order = raced.byte, raced.order
+        if ops[0] is not op:
+            ops, programs = ops[::-1], programs[::-1]
+        witness = replayed(
+            self._call, ops, programs, meeting.storage, byte, whole=True, order=order
+        )
+        if witness is None:
+            return "two programs that met did not do so again"
+        missed = releases_of(self._bound).missed_by(*ops) if self._parts.synchronises else None
+        return race(self._call, witness, "evaluated", missed_by=missed)
+
+    def _lost(self, op: Op) -> Iterator[str]:
+        """Say why it is not known where this op, or one that it clashes with, goes."""
+        storages = self._storages(op)
+        for (index, argument), reason in self._sweep.lost.items():
+            if ascending(op.index, index) in self._pairs and (
+                index == op.index or argument is None or self._storage(argument) in storages
+            ):
+                yield reason
+
+    def _wandering(self, op: Op) -> Iterator[str]:
+        for access in self._bound.summary.accesses:
+            index = access.op.index
+            if ascending(op.index, index) in self._pairs and self._wanders(access):
+                yield "where it goes depends on the order in which programs run"
+
+    # -- order ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _sources(self) -> frozenset[int]:
+        """Ops whose results depend on what other programs have done before.
+
+        Where there is one, what a program writes may come from it, and so may all that it loads
+        from what is written.
+        """
+        parts = self._parts.by_op.items()
+        met = {i for i, p in parts if p.kind == "load" and i in self._meeting}
+        met |= {i for i, p in parts if p.kind == "atomic"}
+        if not met:
+            return frozenset()
+        written = {s for _, p in parts if p.writes for s in self._storages(p.op)}
+        return frozenset(met).union(
+            i for i, p in parts if p.kind == "load" and not written.isdisjoint(self._storages(p.op))
+        )
+
+    def _wanders(self, access: Access) -> bool:
+        """Whether an address depends on the order of programs."""
+        lost = access.unknown is not None
+        return self._is_of_order(access, access.offset.atoms(), lost=lost)
+
+    @cached_property
+    def _hangs_on_order(self) -> bool:
+        """Whether the order of programs decides what those ops do that may race."""
+        indices = {index for pair in self._pairs for index in pair}
+        return any(
+            self._is_of_order(
+                access,
+                access.offset.atoms() | access.active.atoms(),
+                lost=access.unknown is not None or bool(access.active.opaques()),
+            )
+            for access in self._bound.summary.accesses
+            if access.op.index in indices
+        )
+
+    def _is_of_order(self, access: Access, atoms: Iterable[Atom], *, lost: bool) -> bool:
+        """Whether the order of programs decides atoms, or (`lost`) what is not followed."""
+        for atom in atoms:
+            if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
+                index = atom.key if isinstance(atom.key, int) else atom.key[0]
+                if index in self._sources:
+                    return True
+                lost = lost or atom.kind == "unknown"
+            lost = lost or (isinstance(atom, Choice) and bool(atom.condition.opaques()))
+        return lost and bool(self._sources & feeding(access.op, self._call.module))
+
+    @cached_property
+    def _others(self) -> tuple[tuple[Sweep, Order], ...]:
+        """Sweeps in other orders of the programs, where that matters."""
+        if not self._hangs_on_order or self._bound.programs > MOST_PROGRAMS:
+            return ()
+        found = []
+        for order in orders_of(self._bound.programs)[1:]:
+            sweep = Sweep(self._call.module, self._call.arguments, order)
+            sweep.failure = run_in_order(self._call, [sweep], Renamed(order)) or sweep.failure
+            found.append((sweep, order))
+        return tuple(found)
+
+    @cached_property
+    def _failure_in_orders(self) -> str | None:
+        if self._hangs_on_order and self._bound.programs > MOST_PROGRAMS:
+            return f"its {self._bound.programs:,} programs are too many to run in other orders"
+        return next((sweep.failure for sweep, _ in self._others if sweep.failure), None)
+
+    @cached_property
+    def _seen(self) -> tuple[_Seen, ...]:
+        """The meetings of open pairs, certain ones first."""
+        sweeps = [(self._sweep, None), *self._others]
+        found = [
+            _Seen(meeting, order)
+            for sweep, order in sweeps
+            for meeting in sweep.meetings()
+            if ascending(meeting.first.index, meeting.second.index) in self._pairs
+        ]
+        return tuple(sorted(found, key=lambda seen: not seen.meeting.certain))
+
+    @cached_property
+    def _ordering(self) -> Ordering:
+        """Which of the meetings atomics do not order."""
+        watched: dict[Storage, NDArray[np.int64]] = {}
+        for seen in self._seen:
+            storage, more = seen.meeting.storage, seen.meeting.all_bytes()
+            before = watched.get(storage)
+            watched[storage] = more if before is None else np.union1d(before, more)
+        count = sum(len(bytes_) for bytes_ in watched.values())
+        if count > _MOST_WATCHED:
+            return Ordering({}, f"its programs share {count:,} bytes, too many to follow")
+        racing = frozenset(
+            op.index for seen in self._seen for op in (seen.meeting.first, seen.meeting.second)
+        )
+        return races_in_orders(self._call, watched, racing, releases_of(self._bound))
+
+    # -- storages ------------------------------------------------------------------------------
+
+    def _arguments(self, op: Op) -> Iterable[int]:
+        accesses = (access for access in self._bound.summary.accesses if access.op is op)
+        return {access.argument for access in accesses if access.argument is not None}
+
+    def _storage(self, argument: int) -> Storage | None:
+        found = self._call.arguments[argument]
+        return found.storage if isinstance(found, TensorArgument) else None
+
+    def _storages(self, op: Op) -> frozenset[Storage]:
+        found = (self._storage(argument) for argument in self._arguments(op))
+        return frozenset(storage for storage in found if storage is not None)

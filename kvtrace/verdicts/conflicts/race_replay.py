@@ -1,0 +1,127 @@
+"""Seeing two programs touch one byte: a race is shown only after they were evaluated doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.ir import Op
+from kvtrace.recorded_calls.recorded import Call
+from kvtrace.verdicts.conflicts.orders import Order, Renamed, run_in_order
+from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
+from kvtrace.verdicts.replaying import run
+
+
+class _Touches(Observer):
+    """Collects who certainly touches a byte of a storage: one lane for each op and program."""
+
+    def __init__(
+        self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: dict[int, int]
+    ) -> None:
+        """`programs` are those looked for: what observers receive, and their ids."""
+        self._arguments = arguments
+        self._storage = storage
+        self._byte = byte
+        self._programs = programs
+        self.found: dict[tuple[int, int], Touch] = {}
+
+    def witness(self, ops: tuple[Op, Op], programs: tuple[int, int]) -> Witness | None:
+        """Return both sides, if both were seen."""
+        first, second = (
+            self.found.get((op.index, program)) for op, program in zip(ops, programs, strict=True)
+        )
+        if first is None or second is None:
+            return None
+        return Witness(first, second, self._byte)
+
+    def access(self, access: Access) -> None:
+        """Look for lanes that cover the byte."""
+        if access.argument is None or access.lowest is None or not access.certain:
+            return
+        argument = self._arguments[access.argument]
+        if not isinstance(argument, TensorArgument) or argument.storage is not self._storage:
+            return
+        byte = self._byte - argument.offset_bytes
+        assert access.highest is not None
+        if not access.lowest <= byte < access.highest + access.element_bytes:
+            return
+        for part in (access,) if access.each_trip is None else access.each_trip():
+            self._look(part, access.argument, byte)
+
+    def _look(self, access: Access, argument: int, byte: int) -> None:
+        parts = access.parts
+        if parts is None:
+            return
+        shape, offsets = parts.shape, parts.offsets()
+        covers = parts.active_of((offsets <= byte) & (byte < offsets + access.element_bytes))
+        wanted = np.isin(parts.programs, list(self._programs))
+        covers = np.broadcast_to(covers, shape) & wanted.reshape((-1,) + (1,) * len(parts.block))
+        for row in np.flatnonzero(covers.any(axis=tuple(range(1, covers.ndim)))):
+            key = access.op.index, self._programs[int(parts.programs[row])]
+            if key in self.found:
+                continue
+            lane = np.unravel_index(int(covers[row].argmax()), parts.block) if parts.block else ()
+            place = np.broadcast_to(offsets, shape)[(int(row), *lane)]
+            iteration = np.broadcast_to(np.asarray(parts.iteration), (shape[0],))[row]
+            self.found[key] = Touch(
+                access.op, key[1], int(iteration), tuple(map(int, lane)), argument, int(place)
+            )
+
+
+def touched(
+    call: Call, op: Op, program: int, storage: Storage, byte: int, *, lanes: int
+) -> Touch | None:
+    """Evaluate a program and return how its op touches a byte; None: it is not seen to.
+
+    Args:
+        call: the call to evaluate.
+        op: the memory op.
+        program: linear id, x fastest.
+        storage: the storage of one of the call's arguments.
+        byte: offset from the start of the storage, possibly outside of it.
+        lanes: after how many lanes of memory accesses to end.
+
+    """
+    touches = _Touches(call.arguments, storage, byte, {program: program})
+    run(call, [touches], (program,), contents="all", lanes=lanes)
+    return touches.found.get((op.index, program))
+
+
+def replayed(
+    call: Call,
+    ops: tuple[Op, Op],
+    programs: tuple[int, int],
+    storage: Storage,
+    byte: int,
+    *,
+    whole: bool,
+    order: Order | None = None,
+) -> Witness | None:
+    """Evaluate two programs and give what they do; None: they are not seen to meet.
+
+    Args:
+        call: the call to evaluate.
+        ops: the memory op of each program.
+        programs: linear ids, x fastest.
+        storage: the storage of one of the call's arguments.
+        byte: offset from the start of the storage.
+        whole: whether all programs may be run if these two do not show it.
+        order: the order of programs in which these two met; None: only by ids.
+
+    """
+    for chosen, contents in ((programs, "none"), (programs, "integers"), (None, "integers")):
+        if not whole and chosen is None:
+            return None
+        touches = _Touches(call.arguments, storage, byte, {p: p for p in programs})
+        run(call, [touches], chosen, contents=contents)
+        witness = touches.witness(ops, programs)
+        if witness is not None:
+            return witness
+    if order is None:
+        return None
+    turns = {int(np.flatnonzero(order == program)[0]): program for program in programs}
+    touches = _Touches(call.arguments, storage, byte, turns)
+    run_in_order(call, [touches], Renamed(order))
+    return touches.witness(ops, programs)

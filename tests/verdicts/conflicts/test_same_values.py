@@ -1,0 +1,68 @@
+"""What counts as storing the same in all programs."""
+
+import triton
+import triton.language as tl
+
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.conflicts.digits import Common
+from kvtrace.verdicts.conflicts.same_values import store_the_same
+from kvtrace.verdicts.conflicts.sharers import sharers_of
+from tests.verdicts.calls import call, tensor
+
+
+@triton.jit
+def stored_twice(x, out, ROUNDED: tl.constexpr):
+    """One number in one place, twice; the second may be rounded in another way."""
+    number = tl.load(x)
+    tl.store(out, number.to(tl.float8e5, fp_downcast_rounding="rtne"))
+    tl.store(out, number.to(tl.float8e5, fp_downcast_rounding=ROUNDED))
+
+
+def alike(rounded):
+    one = call(stored_twice, (4,), x=tensor(1), out=tensor(1, dtype="fp8e5"), ROUNDED=rounded)
+    bound = BoundCall(one)
+    first, second = (s for s in sharers_of(bound) if s.part.writes)
+    common = Common(first.side, second.side)
+    return store_the_same(bound, first, second, common)
+
+
+def test_one_number_is_the_same_everywhere():
+    assert alike("rtne")
+
+
+def test_a_number_that_is_rounded_in_two_ways_is_not_one():
+    assert not alike("rtz")
+
+
+@triton.jit
+def overlapping(x, out, n, SHIFT: tl.constexpr):
+    """Blocks of 64 that begin every 60 elements, the last one shifted back."""
+    i = tl.minimum(tl.program_id(0) * 60, n - 64) + tl.arange(0, 64)
+    tl.store(out + i, tl.load(x + i * SHIFT) * 2)
+
+
+@triton.jit
+def offset_by_program(x, out, n, SHIFT: tl.constexpr):
+    i = tl.program_id(0) * 60 + tl.arange(0, 64)
+    tl.store(out + i, tl.load(x + i + tl.program_id(0) * SHIFT))
+
+
+def is_alike(kernel, shift, **tensors):
+    bound = BoundCall(call(kernel, (4,), **tensors, n=200, SHIFT=shift))
+    (store,) = (s for s in sharers_of(bound) if s.part.writes)
+    return store_the_same(bound, store, store, Common(store.side, store.side))
+
+
+def test_what_the_address_decides_is_the_same_where_addresses_are():
+    assert is_alike(overlapping, 3, x=tensor(900), out=tensor(300))
+    assert is_alike(offset_by_program, 0, x=tensor(900), out=tensor(300))
+
+
+def test_what_the_program_decides_too_is_not():
+    assert not is_alike(offset_by_program, 1, x=tensor(900), out=tensor(300))
+
+
+def test_what_is_stored_where_it_was_loaded_is_not():
+    both = tensor(300)
+
+    assert not is_alike(overlapping, 1, x=both, out=both)

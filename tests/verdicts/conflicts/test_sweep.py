@@ -1,0 +1,179 @@
+"""Who meets over a grid, found from the smallest and largest program of each byte alone."""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtrace.evaluate import Access, Storage, TensorArgument
+from kvtrace.metrics.of_ops import kind_of
+from kvtrace.verdicts.conflicts import sweep as sweeping
+from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.sweep import Sweep
+from tests.kernels import memory
+from tests.kernels.launching import compile_for
+from tests.verdicts import race_kernels as kernels
+
+BYTES = 64
+
+
+@pytest.fixture(scope="module")
+def module():
+    """Program 0 stores, all add atomically: a load, a store and an atomic of one module."""
+    arguments = {"x": torch.zeros(60, dtype=torch.int32),
+                 "counts": torch.zeros(1, dtype=torch.int32), "n": 60}  # fmt: skip
+    return compile_for(kernels.zero_then_count, arguments, {"BLOCK": 16})
+
+
+def access(op, argument, width, starts, programs, *, certain=True, reason=""):
+    starts, programs = np.array(starts, np.int64), np.array(programs, np.int64)
+    kind = kind_of(op)
+    return Access(
+        op, kind, argument, width, len(set(programs)), len(starts), len(starts),
+        int(starts.min()), int(starts.max()), certain, reason,
+        elements=lambda: (starts, programs),
+    )  # fmt: skip
+
+
+def shared_storage(module):
+    storage = Storage(BYTES)
+    return [
+        TensorArgument("x", storage, 0, "i32", (16,), (1,)),
+        TensorArgument("counts", storage, 4, "i32", (15,), (1,)),
+    ]
+
+
+_TOUCHES = st.lists(
+    st.tuples(
+        st.integers(0, 2),  # which op
+        st.sampled_from([1, 2, 4, 8]),
+        st.lists(st.tuples(st.integers(-4, BYTES + 4), st.integers(0, 5)), min_size=1, max_size=6),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(touches=_TOUCHES, page=st.sampled_from([1, 3, 8, sweeping.PAGE]))
+def test_it_finds_what_sets_of_programs_find(module, touches, page):
+    ops = [op for op in module.ops if op.index in parts_of(module).by_op]
+    assert len(ops) == 3
+    arguments = shared_storage(module)
+    sweep = Sweep(module, arguments, page=page)
+    sets = {}
+    for which, width, elements, aligned in touches:
+        places = [(start // width * width if aligned else start) for start, _ in elements]
+        programs = [program for _, program in elements]
+        argument = which % 2
+        sweep.access(access(ops[which], argument, width, places, programs))
+        for place, program in zip(places, programs, strict=True):
+            start = place + arguments[argument].offset_bytes
+            if start < 0 or start + width > BYTES:
+                continue
+            for byte in range(start, start + width):
+                key = ops[which].index, width
+                sets.setdefault(key, {}).setdefault(byte, set()).add(program)
+
+    expected = {}
+    parts = parts_of(module).by_op
+    for one, other in combinations_with_replacement(sorted(sets), 2):
+        if not parts[one[0]].clashes(parts[other[0]], one_width=one[1] == other[1]):
+            continue
+        bytes_ = {
+            byte
+            for byte, who in sets[one].items()
+            if byte in sets[other] and len(who | sets[other][byte]) > 1
+        }
+        if bytes_:
+            pair = tuple(sorted((one[0], other[0])))
+            expected[pair] = expected.get(pair, set()) | bytes_
+    found = {}
+    for meeting in sweep.meetings():
+        pair = tuple(sorted((meeting.first.index, meeting.second.index)))
+        found[pair] = found.get(pair, set()) | set(meeting.all_bytes().tolist())
+        assert parts[meeting.first.index].writes
+        assert meeting.programs[0] != meeting.programs[1]
+        for op, program in zip((meeting.first, meeting.second), meeting.programs, strict=True):
+            assert any(
+                program in touched.get(meeting.byte, ())
+                for key, touched in sets.items()
+                if key[0] == op.index
+            )
+    assert found == expected
+
+
+def test_what_may_not_happen_meets_uncertainly(module):
+    store = next(op for op in module.ops if op.name == "tt.store")
+    sweep = Sweep(module, shared_storage(module))
+    sweep.access(access(store, 1, 4, [0], [0]))
+    sweep.access(access(store, 1, 4, [0], [1], certain=False, reason="depends on data"))
+
+    (meeting,) = sweep.meetings()
+    assert not meeting.certain
+    assert sweep.doubt == "depends on data"
+
+
+def test_an_address_that_is_not_known_is_kept_with_its_reason(module):
+    store = next(op for op in module.ops if op.name == "tt.store")
+    sweep = Sweep(module, shared_storage(module))
+    sweep.access(
+        Access(store, "store", 1, 4, 1, 1, 1, None, None, False, "depends on the data of x")
+    )
+
+    assert sweep.lost == {(store.index, 1): "depends on the data of x"}
+    assert not list(sweep.meetings())
+
+
+def test_it_gives_up_where_there_is_too_much(module, monkeypatch):
+    monkeypatch.setattr(sweeping, "MOST_ELEMENTS", 3)
+    store = next(op for op in module.ops if op.name == "tt.store")
+    sweep = Sweep(module, shared_storage(module))
+    sweep.access(access(store, 1, 4, [0, 4, 8, 12], [0, 0, 1, 1]))
+
+    assert "more than 3 elements" in sweep.failure
+
+
+def test_a_storage_of_any_size_costs_what_is_touched_of_it(module):
+    store = next(op for op in module.ops if op.name == "tt.store")
+    size = 1 << 36
+    storage = Storage(size)
+    arguments = [TensorArgument(n, storage, 0, "i32", (size // 4,), (1,)) for n in ("x", "counts")]
+    sweep = Sweep(module, arguments)
+    sweep.access(access(store, 1, 4, [size - 4, 0, 1 << 35], [0, 1, 2]))
+    sweep.access(access(store, 1, 2, [size - 2], [3]))
+    sweep.access(access(store, 1, 4, [1 << 35], [1]))
+
+    assert sweep.failure is None
+    met = {byte for meeting in sweep.meetings() for byte in meeting.all_bytes().tolist()}
+    assert met == {size - 2, size - 1, *range(1 << 35, (1 << 35) + 4)}
+
+
+def test_it_gives_up_where_too_much_is_touched(module, monkeypatch):
+    monkeypatch.setattr(sweeping, "MOST_CELLS", 3)
+    store = next(op for op in module.ops if op.name == "tt.store")
+    sweep = Sweep(module, shared_storage(module), page=1)
+    sweep.access(access(store, 1, 4, [0, 4, 8, 12], [0, 0, 1, 1]))
+
+    assert "more than 3 places" in sweep.failure
+
+
+def test_what_takes_part_in_races():
+    barrier = compile_for(
+        memory.grid_barrier,
+        {name: torch.zeros(64, dtype=torch.int32) for name in ("x", "arrived", "out")},
+        {"PROGRAMS": 4, "BLOCK": 16},
+    )
+    parts = parts_of(barrier)
+    atomics = [part for part in parts.by_op.values() if part.kind == "atomic"]
+
+    assert parts.synchronises
+    assert parts.unseen is None
+    # The first one's result is not looked at: nothing can have waited for it.
+    assert [(part.acquires, part.releases) for part in atomics] == [(False, True), (True, True)]
+    plain = [part for part in parts.by_op.values() if part.kind != "atomic"]
+    assert not any(part.strong or part.acquires or part.releases for part in plain)
