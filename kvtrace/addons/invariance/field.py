@@ -1,10 +1,11 @@
 """Trees evaluated in a finite field, at many elements of an output at once.
 
-What the operations of floats become is one of three `Arithmetic`s. "ordered": random functions of
+What the operations of floats become is one of four `Arithmetic`s. "ordered": random functions of
 their operands, so that only what is computed in the same order is equal. "sums": sums are sums
 modulo a prime, which have no order; a maximum is the root of a sum of powers, associative and
 commutative too, of which -inf makes no difference (`numbers.py`). "exact": products are products
-there as well, which are distributive, and a quotient the product with an inverse. Constants are the
+there as well, which are distributive, and a quotient the product with an inverse. "functions":
+exponentials, logarithms and roots obey their laws, too (`functions.py`). Constants are the
 numbers that they are; every other operation is a random function of its operands, and every element
 of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
 doi:10.1145/322217.322225), two different polynomials of degree d agree at a random point with a
@@ -24,6 +25,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.invariance.functions import Functions, logarithm_of
 from kvtrace.addons.invariance.numbers import (
     PRIME,
     RING,
@@ -47,7 +49,7 @@ from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import Choice, single
 from kvtrace.symbolic.terms import Atom, Resolve, Symbol, Term
 
-Arithmetic = Literal["ordered", "sums", "exact"]
+Arithmetic = Literal["ordered", "sums", "exact", "functions"]
 
 _LEVELS: Final = 12
 _AXES: Final = _LEVELS + 1
@@ -89,7 +91,8 @@ class NotEvaluated(KvtraceError):
 class Points:
     """Evaluates trees at elements of an output, given by arrays of their coordinates.
 
-    `work` adds up how many numbers were computed, `largest` is the most of one node.
+    `work` adds up how many numbers were computed, `largest` is the most of one node. `has_roots`:
+    roots of the field were taken; of elements that are `undefined` a number has none.
     """
 
     def __init__(
@@ -117,6 +120,8 @@ class Points:
         self._deadline = deadline
         self.work = 0
         self.largest = 0
+        self.has_roots = False
+        self.undefined: NDArray[np.bool_] = np.zeros(1, np.bool_)
 
     def content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
         """Return the integers that memory holds at places."""
@@ -147,6 +152,9 @@ class Points:
         finally:
             self.work += run.work
             self.largest = max(self.largest, run.largest)
+        if run.functions is not None and run.functions.undefined is not None:
+            self.has_roots |= run.functions.has_roots
+            self.undefined = self.undefined | run.functions.undefined
         return np.broadcast_to(found, (1,) * _LEVELS + (count,)).reshape(count)
 
 
@@ -294,6 +302,8 @@ class _Evaluation:
     ) -> None:
         self._arithmetic = arithmetic
         self._ordered = arithmetic == "ordered"
+        self._exact = arithmetic in ("exact", "functions")
+        self.functions = Functions(self.of, seed) if arithmetic == "functions" else None
         self._content = content
         self._deadline = deadline
         self._env = env
@@ -396,6 +406,8 @@ class _Evaluation:
         if node.parts:
             return mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
         number = constant(kind, bits[0])
+        if self.functions is not None and (known := logarithm_of(kind, bits[0])) is not None:
+            number = known
         if number is not None:
             return np.full((1,) * _AXES, number, np.uint64)
         return mixed(self._seed, 4, _named((kind, bits))).reshape((1,) * _AXES)
@@ -446,7 +458,9 @@ class _Evaluation:
             name, values = "arith.mulf", [values[0], np.full_like(values[1], by)]
             operator = "*"
         value = None
-        is_exact = self._arithmetic == "exact"
+        is_exact = self._exact
+        if self.functions is not None and (known := self.functions.value(node)) is not None:
+            return known
         if floats and operator in RING and (is_exact or (operator in _SUMS and not self._ordered)):
             value = RING[operator](*values)
         elif is_exact and (root := _root_of(name, attributes)):
@@ -560,8 +574,7 @@ class _Evaluation:
         form.pop("maxNumImpreciseAcc", None)
         if not _is_exact(types, form):  # both are rounded first, or split, as the op says
             factors = [mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
-        exact = self._arithmetic == "exact"
-        product = product_of(*factors) if exact else self._multiplied(types[2], *factors)
+        product = product_of(*factors) if self._exact else self._multiplied(types[2], *factors)
         product = np.broadcast_to(product, _widened(product, level, extent))
         total = _total(product, level)
         if self._ordered:
