@@ -101,7 +101,8 @@ def _answer(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
         return "not known", MEANINGS[each.meaning].removeprefix("unknown: ")
     if narrowed := narrower_ops(first, second):
         return "not known", f"{MEANINGS[each.meaning]}, but {narrowed}"
-    worst = max((a.witness.ulps for a in each.apart if a.witness is not None), default=0.0)
+    rounded = (a for a in each.apart if a.witness is not None and a.accuracy != "as exact")
+    worst = max((a.witness.ulps for a in rounded if a.witness is not None), default=0.0)
     if not worst <= _ulps_of_roundings(first, each):
         return (
             "not known",

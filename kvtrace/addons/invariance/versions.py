@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from kvtrace.addons.invariance.accuracy import accuracy_of
 from kvtrace.addons.invariance.alike import parting_integers
 from kvtrace.addons.invariance.call_pairs import paired_calls
 from kvtrace.addons.invariance.compared import Comparison, Elements, Pair, compared
@@ -40,6 +41,7 @@ from kvtrace.symbolic.walk import summarise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kvtrace.addons.invariance.accuracy import Accuracy
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection
     from kvtrace.symbolic.conditions import Condition
@@ -78,10 +80,14 @@ _MOST_ELEMENTS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """How far two versions part on inputs of a kind; `witness` None: they leave the same bits."""
+    """How far two versions part on inputs of a kind; `witness` None: they leave the same bits.
+
+    `accuracy`: what bounds of both say of values that are farther apart than `ROUNDINGS`.
+    """
 
     inputs: Inputs
     witness: Witness | None
+    accuracy: Accuracy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +214,8 @@ def _compared(
         meaning: Meaning = comparison.relation if comparison.is_whole else "sampled"
         return replace(found, meaning="violation" if witness else meaning)
     is_far = witness is not None and witness.ulps > _SUMS and not comparison.is_whole
-    is_violation = is_far or (comparison.relation == "different" and witness is not None)
+    is_different = comparison.relation == "different"
+    is_violation = is_far or (is_different and witness is not None)
     apart = [Apart(INPUTS[0], witness)]
     for inputs in INPUTS[1:]:
         is_decided = is_violation and witness is not None and witness.ulps > ROUNDINGS
@@ -217,11 +224,16 @@ def _compared(
         more = versions_differ_on(inputs, first, second, place, pairs, integers)
         if isinstance(more, Witness) and _is_violation(more, inputs, comparison, witness):
             return replace(found, meaning="violation", witness=more, inputs=inputs)
-        if more is not None:
+        if isinstance(more, Witness) and more.ulps > ROUNDINGS and not is_different:
+            known = accuracy_of(inputs, first, second, place, pairs, integers, ROUNDINGS)
+            if known == "lost":
+                return replace(found, meaning="violation", witness=more, inputs=inputs)
+            apart.append(Apart(inputs, more, known))
+        elif more is not None:
             apart.append(Apart(inputs, more if isinstance(more, Witness) else None))
     if is_violation:
         return replace(found, meaning="violation")
-    if comparison.relation == "different":
+    if is_different:
         return found
     meaning = comparison.relation if comparison.is_whole else "sampled"
     return replace(found, meaning=meaning, witness=None, apart=tuple(apart))

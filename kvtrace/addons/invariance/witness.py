@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 _MOST_BYTES: Final = 1 << 26
-_MOST_STEPS: Final = 50_000
+MOST_STEPS: Final = 50_000
 _SEEDS: Final = 2
 _MOST_PROGRAMS: Final = 256
 """Of a launch that is evaluated in another order."""
@@ -355,28 +355,48 @@ def versions_differ_on(
     integers: Sequence[int] = (),
 ) -> Witness | bool | None:
     """Compare likewise on other numbers; what both leave as it was is the same."""
-    tensors = list(zip(*pairs, strict=True))
-    rank = tensors[0].index(output)
-    others = inputs == "other integers"
-    held = _held(first, second, pairs, integers, others=others)
-    if held is None or (others and not (held and integers)):
-        return None
+    rank = [mine for mine, _ in pairs].index(output)
     left: list[NDArray[Any]] = []
-    for call, places in zip((first, second), tensors, strict=True):
-
-        def fill(
-            tensor: TensorArgument, position: int, places: Sequence[int] = places
-        ) -> NDArray[Any]:
-            if tensor.element.kind != "f":
-                return held[places.index(position)]
-            return _of_inputs(inputs, tensor.shape, places.index(position), tensor)
-
-        found = _left_by(call, places[rank], fill, any_integers=True)
+    for call, places in zip((first, second), zip(*pairs, strict=True), strict=True):
+        fill = filled_with(inputs, first, second, places, pairs, integers)
+        found = fill and _left_by(call, places[rank], fill, any_integers=True)
         if found is None:
             return None
         left.append(found.reshape(-1))
     mine, theirs = left
     return None if mine.size != theirs.size else _apart(mine, theirs, inputs)
+
+
+def filled_with(
+    inputs: Inputs,
+    first: Call,
+    second: Call,
+    places: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    integers: Sequence[int],
+) -> Fill | None:
+    """Return what fills a version's tensors with numbers of a kind; None: it may not be.
+
+    Args:
+        inputs: The kind.
+        first: A call of the one version.
+        second: A call of the other.
+        places: The positions of the pairs' tensors in the version that is filled.
+        pairs: The positions of each tensor among the arguments of the one and of the other.
+        integers: What tensors of integers hold that were not recorded.
+
+    """
+    others = inputs == "other integers"
+    held = _held(first, second, pairs, integers, others=others)
+    if held is None or (others and not (held and integers)):
+        return None
+
+    def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
+        if tensor.element.kind != "f":
+            return held[places.index(position)]
+        return _of_inputs(inputs, tensor.shape, places.index(position), tensor)
+
+    return fill
 
 
 def _apart(
@@ -613,6 +633,29 @@ def _left_by(
         backwards: Whether programs run from the last to the first.
 
     """
+    arguments = filled_arguments(
+        call, fill, any_integers=any_integers, filled_integers=filled_integers
+    )
+    if arguments is None:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            for programs in _orders(call, backwards=backwards):
+                evaluate_ordered(
+                    call.module, arguments, call.grid, kernel=call.kernel,
+                    most_steps=MOST_STEPS, programs=programs,
+                )  # fmt: skip
+    except (KvtraceError, *UNFIT):
+        return None
+    left = arguments[output]
+    assert isinstance(left, TensorArgument)
+    return _view(left).copy()
+
+
+def filled_arguments(
+    call: Call, fill: Fill, *, any_integers: bool = False, filled_integers: bool = False
+) -> list[Argument] | None:
+    """Return a call's arguments with new contents, as `_left_by` says; None: not of this call."""
     if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
         return None
     leading = _leading(call)
@@ -637,18 +680,7 @@ def _left_by(
         if given.element.kind == "f" or any_integers or filled_integers:
             _view(tensor)[...] = fill(tensor, position)
         arguments.append(tensor)
-    try:
-        with np.errstate(all="ignore"):
-            for programs in _orders(call, backwards=backwards):
-                evaluate_ordered(
-                    call.module, arguments, call.grid, kernel=call.kernel,
-                    most_steps=_MOST_STEPS, programs=programs,
-                )  # fmt: skip
-    except (KvtraceError, *UNFIT):
-        return None
-    left = arguments[output]
-    assert isinstance(left, TensorArgument)
-    return _view(left).copy()
+    return arguments
 
 
 def _orders(call: Call, *, backwards: bool) -> list[NDArray[np.int64] | None]:
