@@ -25,7 +25,16 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.invariance.functions import Functions, logarithm_of
+from kvtrace.addons.invariance.choices import (
+    GREATER,
+    ORDERED,
+    as_written_once,
+    choice_by_sign,
+    comparison,
+    extreme_of,
+    predicate_of_choice,
+)
+from kvtrace.addons.invariance.functions import Functions, written_constant
 from kvtrace.addons.invariance.numbers import (
     PRIME,
     RING,
@@ -63,17 +72,8 @@ _SPREAD: Final = np.asarray(
 """Further values of integers that are data alone: negative ones, and of all magnitudes."""
 _EXPONENTIAL: Final = "'__nv_exp"
 """How the symbols of libdevice's exponentials of both bases begin; `expm1` has no limit of 0."""
-_EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
-_GREATER, _LESS, _UNEQUAL = "2", "4", "13"
-"""Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
 _ROOTS: Final = frozenset({"math.sqrt", "math.rsqrt", "tt.precise_sqrt"})
 _LIBRARY_ROOTS: Final = ("__nv_sqrt", "__nv_rsqrt", "__ocml_sqrt", "__ocml_rsqrt")
-_TURNED: Final = {4: 2, 5: 3, 11: 9, 12: 10}
-"""`olt`, `ole`, `ult` and `ule` as comparisons of the exchanged operands."""
-_STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
-"""`oge`, `ole`, `uge` and `ule` without the case that both operands are equal."""
-_NEGATED: Final = {8: 6, 9: 5, 10: 4, 13: 1, 14: 7}
-"""The opposites of `ueq`, `ugt`, `uge`, `une` and `uno`."""
 _TRUE: Final[Numbers] = np.asarray(1, np.uint64)
 _BEYOND_INT64: Final = 1 << 63
 _MOST_ELEMENTS: Final = 1 << 22
@@ -221,37 +221,6 @@ def _joined(first: Numbers, second: Numbers, axis: int) -> Numbers:
 
 def _named(text: object) -> int:
     return zlib.crc32(repr(text).encode())
-
-
-def _extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
-    """Whether a choice among two floats is of the smaller, and whether of NaN if one is; or None.
-
-    The sign of a zero is left aside.
-    """
-    name = node.detail[0]
-    if name in _EXTREMES:
-        return name.startswith("arith.min"), name.endswith("imumf")
-    if operator != "where":
-        return None
-    condition, one, other = node.parts
-    either = condition.what == "op" and condition.detail[0] == "arith.ori"
-    found = {_comparison(part) for part in (condition.parts if either else (condition,))}
-    for predicate, least in ((_GREATER, False), (_LESS, True)):
-        if found == {(predicate, one, other), (_UNEQUAL, one, one)}:
-            return least, True
-        if found == {(predicate, one, other)} and one.what == "constant":
-            return least, True  # a NaN is not compared, and so it is the other
-        if found == {(predicate, one, other)} and other.what == "constant":
-            return least, False
-    return None
-
-
-def _comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
-    """Return the predicate of a comparison of floats, and what it compares."""
-    if node.what != "op" or node.detail[0] != "arith.cmpf":
-        return None
-    predicate = dict(node.detail[1])["predicate"].partition(",")[0].rpartition("=")[2]
-    return (predicate, node.parts[0], node.parts[1])
 
 
 def _root_of(name: str, attributes: Sequence[tuple[str, str]]) -> str:
@@ -406,7 +375,7 @@ class _Evaluation:
         if node.parts:
             return mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
         number = constant(kind, bits[0])
-        if self.functions is not None and (known := logarithm_of(kind, bits[0])) is not None:
+        if self.functions is not None and (known := written_constant(kind, bits[0])) is not None:
             number = known
         if number is not None:
             return np.full((1,) * _AXES, number, np.uint64)
@@ -430,18 +399,23 @@ class _Evaluation:
         values = [self.of(part) for part in node.parts]
         row = KINDS.get(name)
         operator = "where" if name == "where" else "" if row is None else row.operator
-        extremes = None if self._ordered else _extreme_of(node, operator)
+        signed = None if self._ordered else choice_by_sign(node)
+        if signed is not None:
+            of, ways = signed
+            value = self.of(of)
+            is_positive = mixed(self._seed, 19, GREATER, value, np.zeros_like(value))
+            return chosen(is_positive, *map(self.of, ways))
+        extremes = None if self._ordered else extreme_of(node, operator)
         if extremes is not None:
             least, nans = extremes
             return extreme(values[-2], values[-1], least=least, nans=nans)
         if operator == "where":
-            either = None if self._ordered else _comparison(node.parts[0])
-            if either is not None and {*either[1:]} == {*node.parts[1:]}:
-                # whichever of equal numbers is chosen, only the sign of a zero differs
-                predicate = _STRICT.get(int(either[0]), int(either[0]))
-                values[0] = self._compared(str(predicate), *either[1:])
+            by = comparison(node.parts[0])
+            if by is not None and not _is_relaxed(node.parts[0].detail[1]):
+                predicate = predicate_of_choice(node, by, ordered=self._ordered)
+                values[0] = self._compared(predicate, *by[1:])
             return chosen(*values)
-        if (compared := _comparison(node)) is not None and not _is_relaxed(attributes):
+        if (compared := comparison(node)) is not None and not _is_relaxed(attributes):
             return self._compared(*compared)
         if kind == "i1" and operator in TRUTHS:
             return TRUTHS[operator](*values)
@@ -490,15 +464,9 @@ class _Evaluation:
 
     def _compared(self, predicate: str, one: Tree, other: Tree) -> Numbers:
         """Return the truth of a comparison of floats, the same in whichever way it is written."""
-        number = int(predicate)
-        if number in _TURNED:
-            number, one, other = _TURNED[number], other, one
-        is_negated = number in _NEGATED
-        values = [self.of(one), self.of(other)]
-        number = _NEGATED.get(number, number)
-        if number in _TURNED:
-            number, values = _TURNED[number], values[::-1]
-        if number not in _TURNED.values():
+        number, is_turned, is_negated = as_written_once(int(predicate))
+        values = [self.of(other), self.of(one)] if is_turned else [self.of(one), self.of(other)]
+        if number not in ORDERED:
             values = [np.minimum(*values), np.maximum(*values)]
         truth = mixed(self._seed, 19, number, *values)
         return difference_of(_TRUE, truth) if is_negated else truth

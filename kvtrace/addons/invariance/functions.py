@@ -2,7 +2,8 @@
 
 An exponential is a product: of `exp(2 * a - b)` it is `E(a)**2 / E(b)`, where `E` is a random
 function, so that `exp(a - b)` and `exp(a) / exp(b)` are one number. A base of 2 is a factor of the
-exponent, and so is the constant that a type has nearest to `log2(e)` or its inverse. `exp(log(x))`
+exponent, and so is the constant that a type has nearest to `log2(e)` or its inverse; a constant of
+few digits is the decimal that was rounded, so that 0.9 is `1 - 0.1`. `exp(log(x))`
 is `x`, and a root's square what it is taken of, where that is never negative by how it is made:
 elsewhere one of them is a NaN, and the other a number. Roots are those of the field. Half of its
 numbers have none, and where one is needed nothing is known of the element (`undefined`).
@@ -11,7 +12,8 @@ numbers have none, and where one is needed nothing is known of the element (`und
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
+from fractions import Fraction
+from functools import lru_cache, reduce
 from math import copysign
 from typing import Final
 
@@ -70,15 +72,29 @@ _Summand = tuple[int, _Factors]
 """A number of the field, and trees that it is multiplied with."""
 
 
-def logarithm_of(kind: str, bits: int) -> int | None:
-    """Return the number of a constant that stands for log2(e) or its inverse; None: it is none."""
-    sign = _SIGNS.get(kind, 0)
+@lru_cache(maxsize=1024)
+def written_constant(kind: str, bits: int) -> int | None:
+    """Return the number that the author of a constant wrote, who had it rounded to its type.
+
+    A decimal of few digits, log2(e) or its inverse. None: it is as it is.
+    """
+    sign = _SIGNS.get(kind)
+    if sign is None:
+        return None
     for constants, number in ((_LOG2_E, LOG2_E), (_LN_2, LN_2)):
         if (kind, bits) in constants:
             return number
         if (kind, bits ^ sign) in constants:
             return PRIME - number
-    return None
+    value = float_from_bits(bits, kind)
+    if not np.isfinite(value) or value == 0:
+        return None
+    digits, most = (np.float32(value), 6) if kind == "f32" else (np.float64(value), 15)
+    text = np.format_float_scientific(digits, unique=True, trim="-")
+    if sum(map(str.isdigit, text.partition("e")[0])) > most:
+        return None
+    written = Fraction(text)
+    return written.numerator * pow(written.denominator, -1, PRIME) % PRIME
 
 
 def function_of(node: Tree) -> str:
@@ -213,7 +229,7 @@ def _number(node: Tree) -> int | None:
     kind, bits = node.detail
     if not kind.startswith(("f", "bf")) or not np.isfinite(float_from_bits(bits[0], kind)):
         return None
-    known = logarithm_of(kind, bits[0])
+    known = written_constant(kind, bits[0])
     return constant(kind, bits[0]) if known is None else known
 
 
