@@ -330,8 +330,8 @@ class _Evaluation:
 
     # -- formulas --------------------------------------------------------------------------------
 
-    def _integer(self, term: Term) -> NDArray[np.int64]:
-        if _is_beyond(term):
+    def _integer(self, term: Term, *, is_address: bool = False) -> NDArray[np.int64]:
+        if not is_address and _is_beyond(term):  # those that lead to addresses are small
             raise NotEvaluated("it has integers beyond 64 bits")
         try:
             return np.asarray(term.values(self._env, self._content), np.int64)
@@ -387,7 +387,7 @@ class _Evaluation:
         if offset is None:
             address: Any = self.of(parts.pop(0))
         else:
-            address = self._integer(offset)
+            address = self._integer(offset, is_address=True)
         value = mixed(self._seed, 5, _named((name, kind)), address)
         if not parts:
             return value

@@ -38,6 +38,7 @@ _EXTREMES: Final = tuple(
 """Integers at which arithmetic leaves its width."""
 _SMALL: Final = 2.0**-10
 """So large are numbers whose squares are about what is added to them before a root (eps)."""
+_SOME_INFINITE: Final = (1.0, 1.0, 1.0, np.inf)
 _ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
 
 Dims = frozenset[int]
@@ -286,6 +287,7 @@ def _first_integers(batched: Batched) -> list[bytes]:
 
 Inputs = Literal["random numbers", "small numbers", "negative numbers", "numbers around 10,000",
                  "huge numbers", "tiny numbers", "numbers with NaNs, infinities and zeros",
+                 "infinities among numbers",
                  "zeros and ones", "nothing but NaNs", "NaNs among numbers",
                  "nothing but -infinities", "other integers"]  # fmt: skip
 """What tensors of floats hold where two versions are compared."""
@@ -437,6 +439,9 @@ def _of_inputs(
             found = np.asarray(plain * float(limits.tiny) * 4)
         case "numbers with NaNs, infinities and zeros":
             found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
+        case "infinities among numbers":
+            drawn = np.random.default_rng(seed).integers(len(_SOME_INFINITE), size=shape)
+            found = plain * np.take(_SOME_INFINITE, drawn)
         case "zeros and ones":
             drawn = np.random.default_rng(seed).integers(len(_ZEROS_AND_ONES), size=shape)
             found = np.asarray(np.take(_ZEROS_AND_ONES, drawn))
