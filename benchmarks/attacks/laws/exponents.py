@@ -9,6 +9,8 @@ from benchmarks.attacks.laws.pair import broken, kept
 _SOFTMAX: Final = "e = tl.exp({})\nr = e / tl.sum(e)"
 _LOG_SUM: Final = "top = tl.max(x)\nr = tl.log(tl.sum(tl.exp(x - top))) + top + 0.0 * col"
 _HALF: Final = "e = tl.exp({}x.to(tl.float32) * 0.004{})\nr = (e / tl.sum(e)).to(tl.float16)"
+#: What roundings, or an overflow of the first version, leave of an element may be anything.
+_ANY: Final = float("inf")
 
 PAIRS: Final = (
     broken("softmax without its maximum", _SOFTMAX.format("x - tl.max(x)"), _SOFTMAX.format("x"),
@@ -75,9 +77,18 @@ PAIRS: Final = (
          near=2e-3),
     kept("SiLU in one division", "x * tl.sigmoid(x)", "x / (1 + tl.exp(-x))"),
     kept("sigmoid's complement", "1 - tl.sigmoid(x)", "tl.sigmoid(-x)",
-         "the same, but for roundings where it is near 0", x=0.5, near=float("inf")),
-    kept("log of a root of a square", "tl.log(tl.sqrt(x * x + 1))",
-         "0.5 * tl.log(x * x + 1)", near=1e-2),
+         "the same, but for roundings where it is near 0", x=0.5, near=_ANY),
+    kept("log of a root of a square", "tl.log(tl.sqrt(x * x + 2))",
+         "0.5 * tl.log(x * x + 2)"),
+    kept("log1p for log", "tl.log(1 + x * x)", "libdevice.log1p(x * x)",
+         "more digits of small numbers", x=1.0, near=_ANY),
+    kept("expm1 for exp", "tl.exp(x) - 1", "libdevice.expm1(x)",
+         "more digits of small numbers", x=1.0, near=_ANY),
+    kept("tanh for its formula", "1 - 2 / (1 + tl.exp(2 * x))", "libdevice.tanh(x)",
+         "more digits of small numbers", x=1.0, near=_ANY),
+    kept("a maximum for log of a sum of two", "tl.log(tl.exp(x) + tl.exp(y))",
+         "top = tl.maximum(x, y)\nr = top + tl.log(tl.exp(x - top) + tl.exp(y - top))",
+         "a number where it was infinite", near=_ANY),
     kept("two sigmoids in one division", "tl.sigmoid(x) / tl.sigmoid(y)",
          "(1 + tl.exp(-y)) / (1 + tl.exp(-x))", "both overflow at the same numbers"),
     kept("log of a sigmoid", "tl.log(tl.sigmoid(x))", "-tl.log(1 + tl.exp(-x))",

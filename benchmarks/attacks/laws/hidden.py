@@ -6,6 +6,7 @@ from benchmarks.attacks.laws.pair import broken, kept
 
 _MASKED: Final = "s = tl.where(m != 0, x, float('-inf'))\ntop = tl.max(s)\n"
 _WIDE: Final = "top = tl.max(x)\ne = tl.exp(x - {})\nr = tl.sum(x * e) / tl.sum(e) + 0 * x"
+_GATHERED: Final = "g = tl.load(x_ptr + m)\ne = tl.exp(g{})\nr = e / tl.sum(e)"
 _SLOW: Final = (
     "total = tl.zeros((BLOCK,), tl.float32)\n"
     "for k in range({}):\n"
@@ -35,10 +36,14 @@ PAIRS: Final = (
            "tl.sum(x) / tl.sum(m) + 0 * x", "a division by 0 where the mask is empty", m=0),
     broken("too large to be evaluated", _WIDE.format("top"), _WIDE.format("0.0"),
            "NaN from 89 on", x=100.0, shape=(16, 1 << 19)),
+    broken("gathered by integers that were not recorded", _GATHERED.format(" - tl.max(g)"),
+           _GATHERED.format(""), "NaN from 89 on", x=100.0),
+    broken("a sign by integers that were not recorded", "tl.abs(tl.load(x_ptr + m))",
+           "g = tl.load(x_ptr + m)\nr = tl.sqrt(g * g)", "0 at 1e-30", x=1e-30),
     broken("too long to be evaluated", _SLOW.format(400, " - tl.max(x)"), _SLOW.format(400, ""),
            "NaN from 89 on", x=100.0),
-    broken("a product of four factors in pairs", "(x * y) * (x * y)", "(x * x) * (y * y)",
-           "infinity times 0 is NaN at 1e25 and 1e-25", x=1e25, y=1e-25),
+    kept("a product of four factors in pairs", "(x * y) * (x * y)", "(x * x) * (y * y)",
+         "the same factors: what overflows on the way is left aside"),
     broken("a mean of squares, not of deviations",
            "mean = tl.sum(x) / 64\nr = tl.sum((x - mean) * (x - mean)) / 64 + 0 * x",
            "mean = tl.sum(x) / 64\nr = tl.sum(x * x) / 64 - mean * mean + 0 * x",

@@ -144,6 +144,9 @@ def is_kept(pair: Pair) -> bool:
             ]
             for tensors in of
         ]
+    if pair.kept:  # of what was no number before, any may come
+        results = [[torch.where(one.isfinite(), each, one) for each in (one, other)]
+                   for one, other in results]  # fmt: skip
     return all(_are_near(one, other, pair.near) for one, other in results)
 
 

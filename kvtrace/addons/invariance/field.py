@@ -402,8 +402,8 @@ class _Evaluation:
         signed = None if self._ordered else choice_by_sign(node)
         if signed is not None:
             of, ways = signed
-            value = self.of(of)
-            is_positive = mixed(self._seed, 19, GREATER, value, np.zeros_like(value))
+            decides = self.of(of)
+            is_positive = mixed(self._seed, 19, GREATER, decides, np.zeros_like(decides))
             return chosen(is_positive, *map(self.of, ways))
         extremes = None if self._ordered else extreme_of(node, operator)
         if extremes is not None:
@@ -428,13 +428,15 @@ class _Evaluation:
                 exact = exact & ((1 << int(node.parts[0].detail[1][1:])) - 1)
             if kind == "f32" and (np.abs(exact) < 1 << 24).all():
                 return (exact % PRIME).astype(np.uint64)
-        if name == "arith.divf" and (by := _inverse_of_power_of_two(node.parts[1])) is not None:
-            name, values = "arith.mulf", [values[0], np.full_like(values[1], by)]
+        inverted = _inverse_of_power_of_two(node.parts[1]) if name == "arith.divf" else None
+        if inverted is not None:
+            name, values = "arith.mulf", [values[0], np.full_like(values[1], inverted)]
             operator = "*"
-        value = None
-        is_exact = self._exact
-        if self.functions is not None and (known := self.functions.value(node)) is not None:
+        known = None if self.functions is None else self.functions.value(node)
+        if known is not None:
             return known
+        value: Numbers | None = None
+        is_exact = self._exact
         if floats and operator in RING and (is_exact or (operator in _SUMS and not self._ordered)):
             value = RING[operator](*values)
         elif is_exact and (root := _root_of(name, attributes)):

@@ -129,7 +129,7 @@ class Functions:
             logarithm = self._logarithm(node.parts[0])
             return logarithm if function == "log" else product_of(np.uint64(LOG2_E), logarithm)
         if function == "tanh":  # 1 - 2 / (1 + exp(2 * x))
-            one, two = np.uint64(1), np.uint64(2)
+            one, two = np.asarray(1, np.uint64), np.uint64(2)
             below = sum_of(one, self._exponential(node.parts[0], 2))
             return difference_of(one, product_of(two, inverse(below)))
         return None
