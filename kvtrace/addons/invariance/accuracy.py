@@ -54,7 +54,7 @@ class Bounds:
         has_digits = says & (one.near < np.abs(one.exact) / 2)
         if inputs in PLAIN and (has_digits & ~is_still).any():
             return "lost"
-        alike = is_number == is_still
+        alike = (is_number == is_still) | ~says
         alike &= np.where(is_number, True, _same(one, other))
         bounded = other.near <= _TIMES * one.near + self.unit * self._largest()
         within = np.where(is_number & is_still & says, bounded, True)

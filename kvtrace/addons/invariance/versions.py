@@ -81,7 +81,7 @@ _MOST_CANCELED: Final = float(1 << 20)
 """From so many units in the last place on, nothing but a formula of another meaning is sought."""
 _SECONDS_OF_TREES: Final = 2.5
 """So long the trees of a version are built."""
-_SECONDS: Final = 4.0
+_SECONDS: Final = 6.0
 """So long an output is compared: trees, then evaluations on further inputs."""
 _MOST_ELEMENTS: Final = 1 << 20
 """Of an output that are looked up in both versions; of larger ones some are."""
@@ -225,7 +225,8 @@ def _compared(
         return replace(found, meaning="violation" if witness else meaning)
     is_far = witness is not None and witness.ulps > _SUMS and not comparison.is_whole
     is_different = comparison.relation == "different"
-    is_violation = is_far or (is_different and witness is not None)
+    is_explained = witness is not None and _is_explained(witness, INPUTS[0], versions)
+    is_violation = is_far or (is_different and witness is not None and not is_explained)
     apart = [Apart(INPUTS[0], witness)]
     for inputs in INPUTS[1:]:
         is_decided = is_violation and witness is not None and witness.ulps > ROUNDINGS
@@ -247,7 +248,7 @@ def _compared(
             apart.append(Apart(inputs, more, known))
         elif more is not None:
             apart.append(Apart(inputs, more if isinstance(more, Witness) else None))
-    if is_violation and witness is not None and not _is_explained(witness, INPUTS[0], versions):
+    if is_violation:
         return replace(found, meaning="violation")
     if is_different:
         return replace(found, witness=None)
