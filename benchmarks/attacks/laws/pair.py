@@ -57,6 +57,7 @@ class Pair:
         m: what the integers are where it shows.
         dtype: of the tensors of floats.
         shape: rows and columns.
+        unread: so many numbers stand behind those of `x` in memory.
         near: how far results may be from each other, as a share of each element.
     """
 
@@ -71,6 +72,7 @@ class Pair:
     dtype: torch.dtype = torch.float32
     shape: tuple[int, int] = (ROWS, N)
     near: float = 1e-4
+    unread: int = 0
 
 
 def kept(name: str, before: str, after: str, why: str = "the same number", **more: Any) -> Pair:
@@ -111,6 +113,8 @@ def _tensors(pair: Pair, *, shown: bool, times: float = 1) -> list[torch.Tensor]
         _filled(pair, numbers if shown else None, seed, times)
         for seed, numbers in enumerate((pair.x, pair.y))
     )
+    if pair.unread:
+        x = torch.cat((x.reshape(-1), torch.zeros(pair.unread, dtype=pair.dtype)))
     m = torch.full(pair.shape, pair.m if shown else 1, dtype=torch.int32)
     return [x, y, m, torch.full(pair.shape, -7.0, dtype=pair.dtype)]
 

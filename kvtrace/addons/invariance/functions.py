@@ -174,8 +174,13 @@ class Functions:
         return np.where(value > negative, inverse(found), found)
 
     def _logarithm(self, argument: Tree) -> Numbers:
+        """Return a logarithm, of a product with exponentials and constants the sum of several.
+
+        Not of a product of other numbers, which may vanish before they do.
+        """
         factors = list(_factors(argument))
-        if len(factors) > 1 and not all(is_never_negative(each) for each, _ in factors):
+        others = [each for each, _ in factors if not _is_power(each)]
+        if len(others) > 1 or not all(map(is_never_negative, others)):
             factors = [(argument, 1)]
         parts = []
         for factor, sign in factors:
@@ -216,6 +221,13 @@ def _operator(node: Tree) -> str:
     if node.what != "op" or node.detail[0] not in KINDS:
         return "where" if node.what == "op" and node.detail[0] == "where" else ""
     return KINDS[node.detail[0]].operator or ""
+
+
+def _is_power(node: Tree) -> bool:
+    """Whether a value is an exponential, or a positive constant."""
+    if function_of(node) in ("exp", "exp2"):
+        return True
+    return bool(_number(node)) and is_never_negative(node)
 
 
 def _is_choice(node: Tree) -> bool:

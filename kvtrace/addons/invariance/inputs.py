@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, log
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import ml_dtypes
@@ -20,16 +20,20 @@ if TYPE_CHECKING:
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.evaluate.arguments import TensorArgument
 
-Inputs = Literal["random numbers", "small numbers", "negative numbers", "numbers up to 100",
-                 "numbers around 10,000", "large numbers", "huge numbers", "minute numbers",
-                 "tiny numbers", "numbers with NaNs, infinities and zeros",
-                 "infinities among numbers", "zeros and ones", "nothing but zeros",
-                 "constants of the kernels", "nothing but NaNs", "NaNs among numbers",
-                 "nothing but -infinities", "other integers", "integers that are 0"]  # fmt: skip
+Inputs = Literal["random numbers", "small numbers", "negative numbers",
+                 "numbers up to the limit of exp", "numbers around 10,000", "large numbers",
+                 "huge numbers", "minute numbers", "tiny numbers",
+                 "numbers with NaNs, infinities and zeros", "infinities among numbers",
+                 "zeros and ones", "nothing but zeros", "constants of the kernels",
+                 "nothing but NaNs", "NaNs among numbers", "nothing but -infinities",
+                 "other integers", "integers that are 0"]  # fmt: skip
 """What tensors of floats hold where two versions are compared.
 
 "Large" and "minute" ones have squares, but no fourth powers; "huge" and "tiny" ones no squares.
 """
+
+EXPONENTS: Final[Inputs] = "numbers up to the limit of exp"
+"""On these, roundings of exponents are larger, too: only what overflows is told."""
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
 
@@ -42,8 +46,8 @@ OPTIONAL: Final[frozenset[Inputs]] = frozenset({
 """Kinds that not all kernels are compared on."""
 
 PLAIN: Final[frozenset[Inputs]] = frozenset({
-    "random numbers", "small numbers", "negative numbers", "numbers up to 100",
-    "numbers around 10,000", "zeros and ones", "nothing but zeros", "constants of the kernels",
+    "random numbers", "small numbers", "negative numbers", EXPONENTS, "numbers around 10,000",
+    "zeros and ones", "nothing but zeros", "constants of the kernels",
 })  # fmt: skip
 """Numbers that no version may overflow on."""
 
@@ -59,8 +63,8 @@ SINGULAR: Final[frozenset[Inputs]] = frozenset({
 _SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 _SMALL: Final = 2.0**-10
 """So large are numbers whose squares are about what is added to them before a root (eps)."""
-_EXPONENTS: Final = 32.0
-"""So large are numbers whose exponentials are mostly in the range of float32, not all of them."""
+_LOG_OF_FLOAT32: Final = 88.0
+"""In float32 exponentials are computed, of narrower types, too."""
 _SOME_INFINITE: Final = (1.0, 1.0, 1.0, np.inf)
 _ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
 _CONSTANTS: Final = (2.0**-10, 2.0**10)
@@ -104,8 +108,8 @@ def numbers_of(
             found = np.asarray(plain * _SMALL)
         case "negative numbers":
             found = np.asarray(-np.abs(plain) - 0.5)
-        case "numbers up to 100":
-            found = np.asarray(plain * _EXPONENTS)
+        case "numbers up to the limit of exp":
+            found = np.asarray(plain * max(log(largest), _LOG_OF_FLOAT32) * 0.4)
         case "numbers around 10,000":
             found = np.asarray(min(1e4, largest / 8) + plain)
         case "large numbers":

@@ -21,6 +21,7 @@ from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.field import Points, integers_of
 from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.inputs import (
+    EXPONENTS,
     INPUTS,
     PLAIN,
     SINGULAR,
@@ -235,7 +236,11 @@ def _compared(
         if inputs == "infinities among numbers" and (not is_different or witness is not None):
             continue  # sums of infinities go either way
         more = versions_differ_on(inputs, *versions)
-        if inputs == "numbers up to 100" and isinstance(more, Witness) and more.is_finite:
+        if (
+            inputs == "numbers up to the limit of exp"
+            and isinstance(more, Witness)
+            and more.is_finite
+        ):
             more = False  # roundings of an exponent are that much larger
         if isinstance(more, Witness) and _is_violation(more, inputs, comparison, witness):
             if not _is_explained(more, inputs, versions):
@@ -296,7 +301,8 @@ def _is_no_rounding(more: Witness, inputs: Inputs, on_numbers: Witness | None) -
     """
     if "NaNs" in inputs and "infinities" not in inputs:
         return more.has_one_nan and not (on_numbers is not None and on_numbers.has_one_nan)
-    return inputs in SINGULAR and not more.is_finite
+    before, after = map(is_finite, more.values)
+    return inputs in SINGULAR and before and not after
 
 
 def _drawn(first: Call, second: Call, mine: Sequence[Tree], theirs: Sequence[Tree]) -> Drawn:
