@@ -236,12 +236,8 @@ def _compared(
         if inputs == "infinities among numbers" and (not is_different or witness is not None):
             continue  # sums of infinities go either way
         more = versions_differ_on(inputs, *versions)
-        if (
-            inputs == "numbers up to the limit of exp"
-            and isinstance(more, Witness)
-            and more.is_finite
-        ):
-            more = False  # roundings of an exponent are that much larger
+        if inputs == EXPONENTS and isinstance(more, Witness) and more.is_finite:
+            more = False
         if isinstance(more, Witness) and _is_violation(more, inputs, comparison, witness):
             if not _is_explained(more, inputs, versions):
                 return replace(found, meaning="violation", witness=more, inputs=inputs)
