@@ -83,7 +83,7 @@ PAIRS: Final = (
          near=2e-3),
     kept("SiLU in one division", "x * tl.sigmoid(x)", "x / (1 + tl.exp(-x))"),
     kept("sigmoid's complement", "1 - tl.sigmoid(x)", "tl.sigmoid(-x)",
-         "the same, but for roundings where it is near 0", x=0.5, near=_ANY),
+         "the same, except for roundings where it is near 0", x=0.5, near=_ANY),
     kept("log of a root of a square", "tl.log(tl.sqrt(x * x + 2))",
          "0.5 * tl.log(x * x + 2)"),
     kept("log1p for log", "tl.log(1 + x * x)", "libdevice.log1p(x * x)",

@@ -57,7 +57,7 @@ class Pair:
         m: what the integers are where it shows.
         dtype: of the tensors of floats.
         shape: rows and columns.
-        unread: so many numbers stand behind those of `x` in memory.
+        unread: so many numbers come behind those of `x` in memory.
         near: how far results may be from each other, as a share of each element.
     """
 

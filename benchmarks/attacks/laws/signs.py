@@ -1,4 +1,4 @@
-"""Roots, logarithms and choices that are equal for some signs only, or but for zero."""
+"""Roots, logarithms and choices that are equal for some signs only, or except for zero."""
 
 from typing import Final
 

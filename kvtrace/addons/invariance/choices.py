@@ -94,7 +94,7 @@ def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
     """Return the number whose sign decides between two multiples of it; None: nothing does.
 
     The multiple where it is positive comes first. The larger of `x` and `0.01 * x` is such a choice
-    too. Both ways are a NaN where the number is, and equal but for a zero's sign where it is 0.
+    too. Both ways are a NaN where the number is, and equal except for a zero's sign where it is 0.
     """
     name, parts = node.detail[0], node.parts
     if name in _EXTREMES:

@@ -57,7 +57,7 @@ _LOG2_E: Final = {("f32", 0x3FB8AA3B), ("f64", 0x3FF71547652B82FE)}
 _LN_2: Final = {("f32", 0x3F317218), ("f64", 0x3FE62E42FEFA39EF)}
 _SIGNS: Final = {"f32": 1 << 31, "f64": 1 << 63}
 LOG2_E: Final = 1_618_033_988
-"""The number that stands for log2(e)."""
+"""The number in place of log2(e)."""
 LN_2: Final = pow(LOG2_E, -1, PRIME)
 _MOST_SUMMANDS: Final = 24
 _MOST_POWER: Final = 8

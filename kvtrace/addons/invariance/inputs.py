@@ -33,7 +33,7 @@ Inputs = Literal["random numbers", "small numbers", "negative numbers",
 """
 
 EXPONENTS: Final[Inputs] = "numbers up to the limit of exp"
-"""On these, roundings of exponents are larger, too: only what overflows is told."""
+"""On these, roundings of exponents are larger, too: only what overflows counts."""
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
 
