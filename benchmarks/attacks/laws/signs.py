@@ -66,6 +66,8 @@ PAIRS: Final = (
            y=_INF),
     broken("the larger by its half sum", "tl.maximum(x, y)", "(x + y + tl.abs(x - y)) * 0.5",
            "NaN for an infinity and its negative", x=_INF, y=-_INF),
+    broken("ReLU by its half sum", "tl.maximum(x, 0.0)", "(x + tl.abs(x)) * 0.5",
+           "infinity for the largest numbers", x=3e38),
     kept("a choice turned around", "tl.where(x > 0, x, 0.25 * x)",
          "tl.where(x <= 0, 0.25 * x, x)"),
     kept("a choice as a maximum", "tl.where(x > 0, x, 0.25 * x)", "tl.maximum(x, 0.25 * x)"),
