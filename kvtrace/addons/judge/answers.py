@@ -45,6 +45,8 @@ _MOST_KERNELS: Final = 16
 _MOST_BYTES: Final = 1 << 20
 #: By this share of a result a reference that overflows on its way is off, or more.
 _KEPT: Final = 1 / 4
+#: Elements of so few inputs are no sums: of those one device overflows where another does not.
+_FEW: Final = 8
 #: What results are below where nothing overflows on the way to them: a power of the largest number.
 _FAR_BELOW: Final = 3 / 4
 #: Seconds of processor time after which no further kind of them is drawn.
@@ -103,7 +105,10 @@ def answer(
         if not number:
             fresh += _of_all_sizes(reference, case, inputs, folder, random)
             constants = _constants(child)
-            fresh += _awkward(reference, case, inputs, folder, random, constants, untried)
+            fresh += _awkward(
+                reference, case, inputs, folder, random, constants, untried,
+                huge=0 < expected.length <= _FEW,
+            )  # fmt: skip
         told.append(
             {
                 "expected": asdict(expected),
@@ -143,12 +148,16 @@ def _fresh(
 
 def _awkward(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
-    constants: Sequence[float], untried: list[str],
+    constants: Sequence[float], untried: list[str], *, huge: bool,
 ) -> Iterator[Fresh]:  # fmt: skip
-    """Give a case with awkward floats, as far as the reference takes them; say which not."""
+    """Give a case with awkward floats, as far as the reference takes them; say which not.
+
+    `huge`: whether those are tried whose squares overflow.
+    """
     floats = [each for each in case.inputs if is_floats(each)]
     groups = [(CONSTANTS, each) for each in groups_of(constants)]
-    kinds = [*((kind, []) for kind in AWKWARD), *groups, (SPECIAL, [])]
+    usual: list[tuple[str, list[float]]] = [(kind, []) for kind in AWKWARD if kind != HUGE or huge]
+    kinds = [*usual, *groups, (SPECIAL, [])]
     if not floats:
         return
     begun = time.process_time()
@@ -284,4 +293,5 @@ def _expected(told: Mapping[str, Any]) -> Expected:
         bool(told["in_float64"]),
         tuple(told["granted"]),
         tuple(told["granted_tf32"]),
+        int(told["length"]),
     )

@@ -270,7 +270,11 @@ class _Log:
         try:
             with torch.set_grad_enabled(call.gradients), Moves(self):
                 results = results_of_call(
-                    entry, call.arguments, tracked=call.tracked, cotangents=call.cotangents
+                    entry,
+                    call.arguments,
+                    tracked=call.tracked,
+                    cotangents=call.cotangents,
+                    is_candidate=True,
                 )
         except Exception as error:
             if not call.number:  # the inputs that were asked for: nothing else needs to be tried

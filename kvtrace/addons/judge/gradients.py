@@ -13,7 +13,8 @@ from kvtrace.addons.judge import tensors
 
 
 def results_of_call(
-    function: Callable[..., Any], arguments: Sequence[Any], *, tracked: bool, cotangents: int
+    function: Callable[..., Any], arguments: Sequence[Any], *, tracked: bool, cotangents: int,
+    is_candidate: bool = False,
 ) -> list[Any]:  # fmt: skip
     """Call a function, and return its results, or gradients of its inputs.
 
@@ -24,6 +25,9 @@ def results_of_call(
         tracked: Whether its inputs of floats require gradients.
         cotangents: How many there are. None: its results are returned, otherwise the gradients of
             all inputs of floats.
+
+        is_candidate: Whether gradients are those of a `torch.autograd.Function` of its own; others
+            do not know what kernels wrote.
 
     Raises:
         ValueError: some result has no gradient.
@@ -44,7 +48,8 @@ def results_of_call(
             if not cotangents:
                 return results
             values = [e for e in results if tensors.is_tensor(e) and e.is_floating_point()]
-            if len(values) != cotangents or not all(each.requires_grad for each in values):
+            roots = [each.grad_fn for each in values]
+            if len(values) != cotangents or not all(roots) or (is_candidate and not _own(roots)):
                 raise ValueError("a result has no gradient")
             given = arguments[len(inputs) :]
             found = torch.autograd.grad(values, distinct, given, allow_unused=True)
@@ -54,3 +59,18 @@ def results_of_call(
     if any(each is None for each in found):
         raise ValueError("an input has no gradient")
     return [*found]
+
+
+def _own(roots: Sequence[Any]) -> bool:
+    """Whether a graph of gradients has a `torch.autograd.Function` of the program's."""
+    from torch.autograd.function import BackwardCFunction
+
+    reached, waiting = set(roots), [*roots]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, BackwardCFunction):
+            return True
+        following = {each for each, _ in node.next_functions if each is not None} - reached
+        reached |= following
+        waiting += following
+    return False

@@ -36,15 +36,19 @@ class Unmeasured(Exception):
     """A reference that does not take inputs that move."""
 
 
+Grant = tuple[Numbers, Numbers, int]
+
+
 def grants_of(
     results: Callable[[Draw], Sequence[Numbers]],
     exact: Sequence[Numbers],
     own: Sequence[tuple[Numbers, str]],
     inputs: Sequence[tuple[Numbers, str]],
-) -> list[tuple[Numbers, Numbers]] | None:
+) -> list[Grant] | None:
     """Return for each result how far right ones may be off, and where dots cut to tf32.
 
-    None: that is not known, for the reference takes too long, or gives something else each time.
+    With each comes of how many inputs an element of it is made. None: that is not known, for the
+    reference takes too long, or gives something else each time.
 
     Args:
         results: what the reference gives in float64 for inputs as a draw moves them.
@@ -90,6 +94,7 @@ def grants_of(
             (
                 granted(values, condition, given, type_, scales),
                 granted(values, cut, coarse, type_, scales),
+                condition.length,
             )
         )
     return found

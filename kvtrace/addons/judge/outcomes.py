@@ -83,7 +83,8 @@ def outcome_of(
     returned = next(e["returned"] for e in entries if "returned" in e)
     if memory.reason is not None:
         return found
-    found.wrong += _modified(memory, values, entries)
+    if not values.case.cotangents:  # a backward pass may overwrite what it does not need again
+        found.wrong += _modified(memory, values, entries)
     ops: list[Op | None] = []
     if returned:
         for each in returned:
@@ -94,7 +95,7 @@ def outcome_of(
     else:
         _from_inputs(found, ops, values)
     want = values.want
-    if want is not None:
+    if want is not None and not values.case.cotangents:  # a gradient may be the one that came in
         found.wrong += _shared(returned, values.case, want.changed)
     if want is not None and found.results and len(found.results) != len(want.own):
         found.wrong.append(

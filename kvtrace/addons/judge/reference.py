@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.gradients import results_of_call
-from kvtrace.addons.judge.grants import Numbers, Unmeasured, as_numbers, grants_of
+from kvtrace.addons.judge.grants import Grant, Numbers, Unmeasured, as_numbers, grants_of
 from kvtrace.addons.judge.inputs import (
     BEYOND,
     Case,
@@ -44,7 +44,7 @@ class Expected:
     `exact` are results in float64, `own` those in the inputs' types; `changed` names the inputs
     that it writes to. `in_float64`: nothing was rounded to a narrower type on the way to `exact`.
     `granted`: how far right results may be off (empty: that is not known), and where dots cut their
-    factors to tf32.
+    factors to tf32. `length`: of how many inputs an element is made, as measured; 0: not known.
     """
 
     exact: tuple[tensors.Kept, ...]
@@ -53,6 +53,7 @@ class Expected:
     in_float64: bool
     granted: tuple[tensors.Kept, ...] = ()
     granted_tf32: tuple[tensors.Kept, ...] = ()
+    length: int = 0
 
 
 def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
@@ -237,13 +238,15 @@ class Reference:
             ),
             changed,
             in_float64,
-            *kept,
+            kept[0],
+            kept[1],
+            length=max((length for *_, length in grants), default=0),
         )
 
     def _grants(
         self, case: Case, before: Sequence[Any], own: Sequence[Any], changed: Sequence[str],
         exact: Sequence[Any],
-    ) -> list[tuple[Numbers, Numbers]] | None:  # fmt: skip
+    ) -> list[Grant] | None:  # fmt: skip
         """Measure what the case grants its results; None: that is not known."""
         if not exact or not all(map(tensors.is_tensor, (*exact, *own))):
             return None

@@ -34,3 +34,22 @@ def test_results_come_back_where_no_gradients_are_asked_for():
 def test_what_has_no_gradient_is_refused(function):
     with pytest.raises(ValueError, match="no gradient"):
         gradients(function, torch.ones(1), torch.ones(1))
+
+
+class Tripled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 3 * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 3 * gradient
+
+
+def test_a_candidate_without_a_function_of_autograd_has_no_gradients():
+    settings = {"tracked": True, "cotangents": 1, "is_candidate": True}
+    given = [torch.ones(1), torch.ones(1)]
+    with pytest.raises(ValueError, match="no gradient"):
+        results_of_call(lambda x: x.clone(), given, **settings)
+    (found,) = results_of_call(lambda x: Tripled.apply(x) + 1, given, **settings)
+    assert found.item() == 3.0
