@@ -29,7 +29,8 @@ Relation = Literal["same", "equal", "reassociated", "exact", "different"]
 - equal: other trees, which make the compared elements in the same order at these sizes, as far as
   random functions for the operations tell.
 - reassociated: the same up to the order of sums of floats, and of maxima, likewise.
-- exact: the same where sums, products and quotients are not rounded, likewise.
+- exact: the same where sums, products, quotients, exponentials, logarithms and roots are not
+  rounded, likewise.
 - different: none of these.
 """
 
@@ -37,11 +38,13 @@ RELATIONS: Final[tuple[Relation, ...]] = ("same", "equal", "reassociated", "exac
 """From the one that is nearest."""
 
 _ARITHMETIC: Final[tuple[tuple[Relation, Arithmetic], ...]] = (
-    ("equal", "ordered"), ("reassociated", "sums"), ("exact", "exact"),
+    ("equal", "ordered"), ("reassociated", "sums"), ("exact", "exact"), ("exact", "functions"),
 )  # fmt: skip
 _FIRST: Final = 6
 """So many elements are compared before all, at three sets of numbers in memory."""
 _SEEDS: Final = 3
+_SEEDS_OF_ROOTS: Final = 40
+"""So many of them where roots are taken: `sqrt(x * x)` is x for half of the numbers."""
 _MOST_WORK: Final = 1 << 27
 """So many numbers are computed for the elements of an output, in each version; of larger ones some
 elements are left out."""
@@ -150,13 +153,21 @@ def _agreeing(
     total = 0
     trees = [each.tree for pair in pairs for each in (pair.first, pair.second)]
     integers, data = integers_of(trees), data_of(trees, placing)
+
+    def points_of(seed: int) -> Points:
+        return Points(seed, arithmetic, integers, deadline, data)
+
     for pair in pairs:
         few = np.unique(np.linspace(0, pair.count - 1, _FIRST).astype(np.int64))
         works = []
-        for seed in range(_SEEDS):
-            points = Points(seed, arithmetic, integers, deadline, data)
-            if not _agree(pair, few, points):
+        has_roots = False
+        for seed in range(_SEEDS_OF_ROOTS):
+            if seed >= _SEEDS and not has_roots:
+                break
+            points = points_of(seed)
+            if _unlike(pair, few, points) is None:
                 return 0
+            has_roots |= points.has_roots
             works.append((points.work / (2 * few.size), points.largest / few.size))
         work, largest = map(max, zip(*works, strict=True))
         most = max(int(_MOST_WORK // work), few.size)
@@ -164,18 +175,29 @@ def _agreeing(
         step = max(1, int(_AT_ONCE // max(largest, 1)))
         for begin in range(0, order.size, step):
             places = np.sort(order[begin : begin + step])
-            if not _agree(pair, places, Points(0, arithmetic, integers, deadline, data)):
+            for seed in range(_SEEDS_OF_ROOTS):
+                undefined = _unlike(pair, places, points_of(seed))
+                if undefined is None:
+                    return 0
+                places = places[undefined]
+                if not places.size:
+                    break
+            if places.size:
                 return 0
         total += order.size
     return total
 
 
-def _agree(pair: Pair, places: NDArray[np.int64], points: Points) -> bool:
-    """Whether two versions have the same values in a finite field at some elements."""
+def _unlike(pair: Pair, places: NDArray[np.int64], points: Points) -> NDArray[np.bool_] | None:
+    """Return for which of some elements two versions have no values in a finite field to compare.
+
+    None: they have other values at one.
+    """
     mine, theirs = (
         points.values(each.tree, each.chosen(places)) for each in (pair.first, pair.second)
     )
-    return bool((mine == theirs).all())
+    undefined = np.broadcast_to(points.undefined, mine.shape)
+    return undefined if bool(((mine == theirs) | undefined).all()) else None
 
 
 # -- where they part -----------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """Trees evaluated in a finite field, at many elements of an output at once.
 
-What the operations of floats become is one of three `Arithmetic`s. "ordered": random functions of
+What the operations of floats become is one of four `Arithmetic`s. "ordered": random functions of
 their operands, so that only what is computed in the same order is equal. "sums": sums are sums
 modulo a prime, which have no order; a maximum is the root of a sum of powers, associative and
 commutative too, of which -inf makes no difference (`numbers.py`). "exact": products are products
-there as well, which are distributive, and a quotient the product with an inverse. Constants are the
+there as well, which are distributive, and a quotient the product with an inverse. "functions":
+exponentials, logarithms and roots obey their laws, too (`functions.py`). Constants are the
 numbers that they are; every other operation is a random function of its operands, and every element
 of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
 doi:10.1145/322217.322225), two different polynomials of degree d agree at a random point with a
@@ -24,6 +25,16 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.invariance.choices import (
+    GREATER,
+    ORDERED,
+    as_written_once,
+    choice_by_sign,
+    comparison,
+    extreme_of,
+    predicate_of_choice,
+)
+from kvtrace.addons.invariance.functions import Functions, written_constant
 from kvtrace.addons.invariance.numbers import (
     PRIME,
     RING,
@@ -47,7 +58,7 @@ from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import Choice, single
 from kvtrace.symbolic.terms import Atom, Resolve, Symbol, Term
 
-Arithmetic = Literal["ordered", "sums", "exact"]
+Arithmetic = Literal["ordered", "sums", "exact", "functions"]
 
 _LEVELS: Final = 12
 _AXES: Final = _LEVELS + 1
@@ -61,17 +72,8 @@ _SPREAD: Final = np.asarray(
 """Further values of integers that are data alone: negative ones, and of all magnitudes."""
 _EXPONENTIAL: Final = "'__nv_exp"
 """How the symbols of libdevice's exponentials of both bases begin; `expm1` has no limit of 0."""
-_EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
-_GREATER, _LESS, _UNEQUAL = "2", "4", "13"
-"""Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
 _ROOTS: Final = frozenset({"math.sqrt", "math.rsqrt", "tt.precise_sqrt"})
 _LIBRARY_ROOTS: Final = ("__nv_sqrt", "__nv_rsqrt", "__ocml_sqrt", "__ocml_rsqrt")
-_TURNED: Final = {4: 2, 5: 3, 11: 9, 12: 10}
-"""`olt`, `ole`, `ult` and `ule` as comparisons of the exchanged operands."""
-_STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
-"""`oge`, `ole`, `uge` and `ule` without the case that both operands are equal."""
-_NEGATED: Final = {8: 6, 9: 5, 10: 4, 13: 1, 14: 7}
-"""The opposites of `ueq`, `ugt`, `uge`, `une` and `uno`."""
 _TRUE: Final[Numbers] = np.asarray(1, np.uint64)
 _BEYOND_INT64: Final = 1 << 63
 _MOST_ELEMENTS: Final = 1 << 22
@@ -89,7 +91,8 @@ class NotEvaluated(KvtraceError):
 class Points:
     """Evaluates trees at elements of an output, given by arrays of their coordinates.
 
-    `work` adds up how many numbers were computed, `largest` is the most of one node.
+    `work` adds up how many numbers were computed, `largest` is the most of one node. `has_roots`:
+    roots of the field were taken; of elements that are `undefined` a number has none.
     """
 
     def __init__(
@@ -117,6 +120,8 @@ class Points:
         self._deadline = deadline
         self.work = 0
         self.largest = 0
+        self.has_roots = False
+        self.undefined: NDArray[np.bool_] = np.zeros(1, np.bool_)
 
     def content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
         """Return the integers that memory holds at places."""
@@ -147,6 +152,9 @@ class Points:
         finally:
             self.work += run.work
             self.largest = max(self.largest, run.largest)
+        if run.functions is not None and run.functions.undefined is not None:
+            self.has_roots |= run.functions.has_roots
+            self.undefined = self.undefined | run.functions.undefined
         return np.broadcast_to(found, (1,) * _LEVELS + (count,)).reshape(count)
 
 
@@ -215,37 +223,6 @@ def _named(text: object) -> int:
     return zlib.crc32(repr(text).encode())
 
 
-def _extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
-    """Whether a choice among two floats is of the smaller, and whether of NaN if one is; or None.
-
-    The sign of a zero is left aside.
-    """
-    name = node.detail[0]
-    if name in _EXTREMES:
-        return name.startswith("arith.min"), name.endswith("imumf")
-    if operator != "where":
-        return None
-    condition, one, other = node.parts
-    either = condition.what == "op" and condition.detail[0] == "arith.ori"
-    found = {_comparison(part) for part in (condition.parts if either else (condition,))}
-    for predicate, least in ((_GREATER, False), (_LESS, True)):
-        if found == {(predicate, one, other), (_UNEQUAL, one, one)}:
-            return least, True
-        if found == {(predicate, one, other)} and one.what == "constant":
-            return least, True  # a NaN is not compared, and so it is the other
-        if found == {(predicate, one, other)} and other.what == "constant":
-            return least, False
-    return None
-
-
-def _comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
-    """Return the predicate of a comparison of floats, and what it compares."""
-    if node.what != "op" or node.detail[0] != "arith.cmpf":
-        return None
-    predicate = dict(node.detail[1])["predicate"].partition(",")[0].rpartition("=")[2]
-    return (predicate, node.parts[0], node.parts[1])
-
-
 def _root_of(name: str, attributes: Sequence[tuple[str, str]]) -> str:
     """Return the name of a root, of an op or of a library's function; empty: it is none."""
     if name in _ROOTS:
@@ -294,6 +271,8 @@ class _Evaluation:
     ) -> None:
         self._arithmetic = arithmetic
         self._ordered = arithmetic == "ordered"
+        self._exact = arithmetic in ("exact", "functions")
+        self.functions = Functions(self.of, seed) if arithmetic == "functions" else None
         self._content = content
         self._deadline = deadline
         self._env = env
@@ -351,8 +330,8 @@ class _Evaluation:
 
     # -- formulas --------------------------------------------------------------------------------
 
-    def _integer(self, term: Term) -> NDArray[np.int64]:
-        if _is_beyond(term):
+    def _integer(self, term: Term, *, is_address: bool = False) -> NDArray[np.int64]:
+        if not is_address and _is_beyond(term):  # those that lead to addresses are small
             raise NotEvaluated("it has integers beyond 64 bits")
         try:
             return np.asarray(term.values(self._env, self._content), np.int64)
@@ -396,6 +375,8 @@ class _Evaluation:
         if node.parts:
             return mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
         number = constant(kind, bits[0])
+        if self.functions is not None and (known := written_constant(kind, bits[0])) is not None:
+            number = known
         if number is not None:
             return np.full((1,) * _AXES, number, np.uint64)
         return mixed(self._seed, 4, _named((kind, bits))).reshape((1,) * _AXES)
@@ -406,7 +387,7 @@ class _Evaluation:
         if offset is None:
             address: Any = self.of(parts.pop(0))
         else:
-            address = self._integer(offset)
+            address = self._integer(offset, is_address=True)
         value = mixed(self._seed, 5, _named((name, kind)), address)
         if not parts:
             return value
@@ -418,18 +399,23 @@ class _Evaluation:
         values = [self.of(part) for part in node.parts]
         row = KINDS.get(name)
         operator = "where" if name == "where" else "" if row is None else row.operator
-        extremes = None if self._ordered else _extreme_of(node, operator)
+        signed = None if self._ordered else choice_by_sign(node)
+        if signed is not None:
+            of, ways = signed
+            decides = self.of(of)
+            is_positive = mixed(self._seed, 19, GREATER, decides, np.zeros_like(decides))
+            return chosen(is_positive, *map(self.of, ways))
+        extremes = None if self._ordered else extreme_of(node, operator)
         if extremes is not None:
             least, nans = extremes
             return extreme(values[-2], values[-1], least=least, nans=nans)
         if operator == "where":
-            either = None if self._ordered else _comparison(node.parts[0])
-            if either is not None and {*either[1:]} == {*node.parts[1:]}:
-                # whichever of equal numbers is chosen, only the sign of a zero differs
-                predicate = _STRICT.get(int(either[0]), int(either[0]))
-                values[0] = self._compared(str(predicate), *either[1:])
+            by = comparison(node.parts[0])
+            if by is not None and not _is_relaxed(node.parts[0].detail[1]):
+                predicate = predicate_of_choice(node, by, ordered=self._ordered)
+                values[0] = self._compared(predicate, *by[1:])
             return chosen(*values)
-        if (compared := _comparison(node)) is not None and not _is_relaxed(attributes):
+        if (compared := comparison(node)) is not None and not _is_relaxed(attributes):
             return self._compared(*compared)
         if kind == "i1" and operator in TRUTHS:
             return TRUTHS[operator](*values)
@@ -442,11 +428,15 @@ class _Evaluation:
                 exact = exact & ((1 << int(node.parts[0].detail[1][1:])) - 1)
             if kind == "f32" and (np.abs(exact) < 1 << 24).all():
                 return (exact % PRIME).astype(np.uint64)
-        if name == "arith.divf" and (by := _inverse_of_power_of_two(node.parts[1])) is not None:
-            name, values = "arith.mulf", [values[0], np.full_like(values[1], by)]
+        inverted = _inverse_of_power_of_two(node.parts[1]) if name == "arith.divf" else None
+        if inverted is not None:
+            name, values = "arith.mulf", [values[0], np.full_like(values[1], inverted)]
             operator = "*"
-        value = None
-        is_exact = self._arithmetic == "exact"
+        known = None if self.functions is None else self.functions.value(node)
+        if known is not None:
+            return known
+        value: Numbers | None = None
+        is_exact = self._exact
         if floats and operator in RING and (is_exact or (operator in _SUMS and not self._ordered)):
             value = RING[operator](*values)
         elif is_exact and (root := _root_of(name, attributes)):
@@ -476,15 +466,9 @@ class _Evaluation:
 
     def _compared(self, predicate: str, one: Tree, other: Tree) -> Numbers:
         """Return the truth of a comparison of floats, the same in whichever way it is written."""
-        number = int(predicate)
-        if number in _TURNED:
-            number, one, other = _TURNED[number], other, one
-        is_negated = number in _NEGATED
-        values = [self.of(one), self.of(other)]
-        number = _NEGATED.get(number, number)
-        if number in _TURNED:
-            number, values = _TURNED[number], values[::-1]
-        if number not in _TURNED.values():
+        number, is_turned, is_negated = as_written_once(int(predicate))
+        values = [self.of(other), self.of(one)] if is_turned else [self.of(one), self.of(other)]
+        if number not in ORDERED:
             values = [np.minimum(*values), np.maximum(*values)]
         truth = mixed(self._seed, 19, number, *values)
         return difference_of(_TRUE, truth) if is_negated else truth
@@ -560,8 +544,7 @@ class _Evaluation:
         form.pop("maxNumImpreciseAcc", None)
         if not _is_exact(types, form):  # both are rounded first, or split, as the op says
             factors = [mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
-        exact = self._arithmetic == "exact"
-        product = product_of(*factors) if exact else self._multiplied(types[2], *factors)
+        product = product_of(*factors) if self._exact else self._multiplied(types[2], *factors)
         product = np.broadcast_to(product, _widened(product, level, extent))
         total = _total(product, level)
         if self._ordered:

@@ -22,9 +22,9 @@ from kvtrace.ir.ops import Operator
 PRIME: Final = (1 << 31) - 1
 Numbers = NDArray[np.uint64]
 
-_INFINITY: Final = 1_234_567_891
-_MINUS: Final = PRIME - _INFINITY
-_NAN: Final = 987_654_321
+INFINITY: Final = 1_234_567_891
+MINUS_INFINITY: Final = PRIME - INFINITY
+NAN: Final = 987_654_321
 _APART: Final = 271_828_183
 """What tells the larger of two from the smaller: `c`."""
 _EXPONENTS: Final = (5, 13)
@@ -58,7 +58,7 @@ def product_of(left: Any, right: Any) -> Numbers:
 
 def inverse(value: Numbers) -> Numbers:
     """Return what a number is to be multiplied with for 1; 0 of 0."""
-    return _power(value, PRIME - 2)
+    return power(value, PRIME - 2)
 
 
 RING: Final[Mapping[Operator, Callable[..., Numbers]]] = {
@@ -97,7 +97,7 @@ def constant(kind: str, bits: int) -> int | None:
         return None
     value = float_from_bits(bits, kind)
     if np.isinf(value):
-        return _INFINITY if value > 0 else _MINUS
+        return INFINITY if value > 0 else MINUS_INFINITY
     if np.isnan(value) or value == 0:
         return None
     numerator, denominator = value.as_integer_ratio()
@@ -108,27 +108,28 @@ def extreme(left: Numbers, right: Numbers, *, least: bool, nans: bool) -> Number
     """Return the larger or smaller of two numbers; `nans`: whether it is a NaN if one is."""
     exponent = _EXPONENTS[nans]
     apart = np.asarray(PRIME - _APART if least else _APART, np.uint64)
-    end = np.asarray(_INFINITY if least else _MINUS, np.uint64)
-    left, right, end = (_power(sum_of(each, apart), exponent) for each in (left, right, end))
+    end = np.asarray(INFINITY if least else MINUS_INFINITY, np.uint64)
+    left, right, end = (power(sum_of(each, apart), exponent) for each in (left, right, end))
     root = pow(exponent, -1, PRIME - 1)
-    return difference_of(_power(difference_of(sum_of(left, right), end), root), apart)
+    return difference_of(power(difference_of(sum_of(left, right), end), root), apart)
 
 
 def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbers:
     """Return an operation's value, where an operand is -inf what that makes of it."""
     if operator == "exp":
-        return np.where(values[0] == _MINUS, np.uint64(0), value)
+        return np.where(values[0] == MINUS_INFINITY, np.uint64(0), value)
     if operator not in ("+", "-"):
         return value
-    left, right = (each == _MINUS for each in values)
+    left, right = (each == MINUS_INFINITY for each in values)
     if operator == "-":
-        value = np.where(right & ~left, np.uint64(_INFINITY), value)
-        value = np.where(left & right, np.uint64(_NAN), value)
-        return np.where(left & ~right, np.uint64(_MINUS), value)
-    return np.where(left | right, np.uint64(_MINUS), value)
+        value = np.where(right & ~left, np.uint64(INFINITY), value)
+        value = np.where(left & right, np.uint64(NAN), value)
+        return np.where(left & ~right, np.uint64(MINUS_INFINITY), value)
+    return np.where(left | right, np.uint64(MINUS_INFINITY), value)
 
 
-def _power(value: Numbers, exponent: int) -> Numbers:
+def power(value: Numbers, exponent: int) -> Numbers:
+    """Return a number that is multiplied with itself."""
     found = np.ones_like(value)
     while exponent:
         if exponent & 1:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from kvtrace.addons.invariance.accuracy import bounds_of
 from kvtrace.addons.invariance.alike import parting_integers
 from kvtrace.addons.invariance.call_pairs import paired_calls
 from kvtrace.addons.invariance.compared import Comparison, Elements, Pair, compared
@@ -19,14 +20,21 @@ from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.field import Points, integers_of
 from kvtrace.addons.invariance.formulas import is_followed
+from kvtrace.addons.invariance.inputs import (
+    EXPONENTS,
+    INPUTS,
+    PLAIN,
+    SINGULAR,
+    Drawn,
+    Inputs,
+    constants_of,
+)
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.stored import stored_elements
 from kvtrace.addons.invariance.trees import Tree, level_of
 from kvtrace.addons.invariance.witness import (
-    INPUTS,
-    Inputs,
     Witness,
     is_finite,
     versions_differ,
@@ -40,12 +48,14 @@ from kvtrace.symbolic.walk import summarise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kvtrace.addons.invariance.accuracy import Accuracy
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.summary import Access
     from kvtrace.symbolic.terms import Resolve
 
+    _Versions = tuple[Call, Call, int, Sequence[tuple[int, int]], Drawn]
     _Stores = Mapping[str, tuple["_Store", ...] | None]
 
 Meaning = Literal[
@@ -68,9 +78,11 @@ _SUMS: Final = 1 << 10
 differ by more than random sums in another order explain, where not all elements were compared."""
 ROUNDINGS: Final = 32.0
 """Up to so many units in the last place two values may be roundings of one."""
+_MOST_CANCELED: Final = float(1 << 20)
+"""From so many units in the last place on, nothing but a formula of another meaning is sought."""
 _SECONDS_OF_TREES: Final = 2.5
 """So long the trees of a version are built."""
-_SECONDS: Final = 4.0
+_SECONDS: Final = 6.0
 """So long an output is compared: trees, then evaluations on further inputs."""
 _MOST_ELEMENTS: Final = 1 << 20
 """Of an output that are looked up in both versions; of larger ones some are."""
@@ -78,10 +90,14 @@ _MOST_ELEMENTS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """How far two versions part on inputs of a kind; `witness` None: they leave the same bits."""
+    """How far two versions part on inputs of a kind; `witness` None: they leave the same bits.
+
+    `accuracy`: what bounds of both say of values that are farther apart than `ROUNDINGS`.
+    """
 
     inputs: Inputs
     witness: Witness | None
+    accuracy: Accuracy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +200,11 @@ def _compared(
 ) -> OutputMeaning:  # fmt: skip
     deadline = thread_time() + _SECONDS
     mine, theirs = (each.get(name) for each in trees)
-    integers = _integers(
+    drawn = _drawn(
         first, second, *([store.tree for store in each or ()] for each in (mine, theirs))
     )
-    seen = versions_differ(first, second, place, pairs, integers)
+    versions = (first, second, place, pairs, drawn)
+    seen = versions_differ(*versions)
     if isinstance(seen, str):
         return OutputMeaning(first.kernel, name, "violation", seen)
     witness = seen if isinstance(seen, Witness) else None
@@ -208,23 +225,47 @@ def _compared(
         meaning: Meaning = comparison.relation if comparison.is_whole else "sampled"
         return replace(found, meaning="violation" if witness else meaning)
     is_far = witness is not None and witness.ulps > _SUMS and not comparison.is_whole
-    is_violation = is_far or (comparison.relation == "different" and witness is not None)
+    is_different = comparison.relation == "different"
+    is_explained = witness is not None and _is_explained(witness, INPUTS[0], versions)
+    is_violation = is_far or (is_different and witness is not None and not is_explained)
     apart = [Apart(INPUTS[0], witness)]
     for inputs in INPUTS[1:]:
         is_decided = is_violation and witness is not None and witness.ulps > ROUNDINGS
         if is_decided or thread_time() > deadline:
             break
-        more = versions_differ_on(inputs, first, second, place, pairs, integers)
+        if inputs == "infinities among numbers" and (not is_different or witness is not None):
+            continue  # sums of infinities go either way
+        more = versions_differ_on(inputs, *versions)
+        if inputs == EXPONENTS and isinstance(more, Witness) and more.is_finite:
+            more = False
         if isinstance(more, Witness) and _is_violation(more, inputs, comparison, witness):
-            return replace(found, meaning="violation", witness=more, inputs=inputs)
-        if more is not None:
+            if not _is_explained(more, inputs, versions):
+                return replace(found, meaning="violation", witness=more, inputs=inputs)
+        elif isinstance(more, Witness) and more.ulps > ROUNDINGS and not is_different:
+            bounds = bounds_of(inputs, *versions, ROUNDINGS)
+            known = None if bounds is None else bounds.accuracy(inputs)
+            if known == "lost":
+                return replace(found, meaning="violation", witness=more, inputs=inputs)
+            apart.append(Apart(inputs, more, known))
+        elif more is not None:
             apart.append(Apart(inputs, more if isinstance(more, Witness) else None))
     if is_violation:
         return replace(found, meaning="violation")
-    if comparison.relation == "different":
-        return found
+    if is_different:
+        return replace(found, witness=None)
     meaning = comparison.relation if comparison.is_whole else "sampled"
     return replace(found, meaning=meaning, witness=None, apart=tuple(apart))
+
+
+def _is_explained(witness: Witness, inputs: Inputs, versions: _Versions) -> bool:
+    """Whether the first version may be as far off itself, by bounds that its IR has.
+
+    An `expm1` for `exp(x) - 1` gives another number where that has lost its digits.
+    """
+    if not witness.is_finite or not ROUNDINGS < witness.ulps < _MOST_CANCELED:
+        return False
+    bounds = bounds_of(inputs, *versions, ROUNDINGS)
+    return bounds is not None and bounds.explains
 
 
 def _is_violation(
@@ -245,7 +286,7 @@ def _shows_more(witness: Witness, inputs: Inputs) -> bool:
     before, after = map(is_finite, witness.values)
     if inputs == "numbers around 10,000":  # which roundings may cancel
         return before and not after
-    is_plain = inputs in ("small numbers", "negative numbers", "tiny numbers", "zeros and ones")
+    is_plain = inputs in PLAIN or inputs in ("tiny numbers", "integers that are 0")
     return is_plain and before and (not after or witness.ulps > ROUNDINGS)
 
 
@@ -256,7 +297,13 @@ def _is_no_rounding(more: Witness, inputs: Inputs, on_numbers: Witness | None) -
     """
     if "NaNs" in inputs and "infinities" not in inputs:
         return more.has_one_nan and not (on_numbers is not None and on_numbers.has_one_nan)
-    return inputs == "zeros and ones" and not more.is_finite
+    before, after = map(is_finite, more.values)
+    return inputs in SINGULAR and before and not after
+
+
+def _drawn(first: Call, second: Call, mine: Sequence[Tree], theirs: Sequence[Tree]) -> Drawn:
+    """Return what numbers in memory may be besides, for an evaluation."""
+    return Drawn(_integers(first, second, mine, theirs), constants_of((*mine, *theirs)))
 
 
 def _integers(

@@ -7,12 +7,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.addons.invariance.inputs import (
+    NOTHING,
+    WITH_INTEGERS,
+    WITHOUT_OVERFLOW,
+    Drawn,
+    Inputs,
+    numbers_of,
+)
 from kvtrace.addons.invariance.ordered import evaluate_ordered
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import UNFIT
@@ -23,11 +31,10 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 _MOST_BYTES: Final = 1 << 26
-_MOST_STEPS: Final = 50_000
+MOST_STEPS: Final = 50_000
 _SEEDS: Final = 2
 _MOST_PROGRAMS: Final = 256
 """Of a launch that is evaluated in another order."""
-_SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
 _EXTREMES: Final = tuple(
     sign * number
@@ -36,10 +43,6 @@ _EXTREMES: Final = tuple(
     for sign in (-1, 1)
 )
 """Integers at which arithmetic leaves its width."""
-_SMALL: Final = 2.0**-10
-"""So large are numbers whose squares are about what is added to them before a root (eps)."""
-_ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
-
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
 
@@ -284,18 +287,6 @@ def _first_integers(batched: Batched) -> list[bytes]:
     return found
 
 
-Inputs = Literal["random numbers", "small numbers", "negative numbers", "numbers around 10,000",
-                 "huge numbers", "tiny numbers", "numbers with NaNs, infinities and zeros",
-                 "zeros and ones", "nothing but NaNs", "NaNs among numbers",
-                 "nothing but -infinities", "other integers"]  # fmt: skip
-"""What tensors of floats hold where two versions are compared."""
-
-INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
-
-_WITHOUT_OVERFLOW: Final[tuple[Inputs, ...]] = (
-    "zeros and ones", "nothing but NaNs", "NaNs among numbers",
-)  # fmt: skip
-
 _OTHER_ROWS: Final[tuple[Inputs, ...]] = ("random numbers", "huge numbers")
 """What other rows hold where a row is to stay as it is; of huge numbers a tiny share shows."""
 
@@ -305,7 +296,7 @@ def versions_differ(
     second: Call,
     output: int,
     pairs: Sequence[tuple[int, int]],
-    integers: Sequence[int] = (),
+    drawn: Drawn = NOTHING,
 ) -> Witness | str | bool | None:
     """Compare what two versions of a kernel leave in an output, by the evaluator.
 
@@ -314,7 +305,7 @@ def versions_differ(
         second: A call of the other.
         output: The position of the output among the first one's arguments.
         pairs: The positions of each tensor among the arguments of the one and of the other.
-        integers: What tensors of integers hold that were not recorded; none: they must be.
+        drawn: What tensors hold besides; without integers, these must be recorded.
 
     Returns:
         An element with two values; a sentence if one writes elements that the other does not; False
@@ -325,7 +316,7 @@ def versions_differ(
     if not tensors or output not in tensors[0]:
         return None
     rank = tensors[0].index(output)
-    held = _held(first, second, pairs, integers)
+    held = _held(first, second, pairs, drawn.integers)
     if held is None:
         return None
     left: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
@@ -352,31 +343,55 @@ def versions_differ_on(
     second: Call,
     output: int,
     pairs: Sequence[tuple[int, int]],
-    integers: Sequence[int] = (),
+    drawn: Drawn = NOTHING,
 ) -> Witness | bool | None:
     """Compare likewise on other numbers; what both leave as it was is the same."""
-    tensors = list(zip(*pairs, strict=True))
-    rank = tensors[0].index(output)
-    others = inputs == "other integers"
-    held = _held(first, second, pairs, integers, others=others)
-    if held is None or (others and not (held and integers)):
-        return None
+    rank = [mine for mine, _ in pairs].index(output)
     left: list[NDArray[Any]] = []
-    for call, places in zip((first, second), tensors, strict=True):
-
-        def fill(
-            tensor: TensorArgument, position: int, places: Sequence[int] = places
-        ) -> NDArray[Any]:
-            if tensor.element.kind != "f":
-                return held[places.index(position)]
-            return _of_inputs(inputs, tensor.shape, places.index(position), tensor)
-
-        found = _left_by(call, places[rank], fill, any_integers=True)
+    for call, places in zip((first, second), zip(*pairs, strict=True), strict=True):
+        fill = filled_with(inputs, first, second, places, pairs, drawn)
+        found = fill and _left_by(call, places[rank], fill, any_integers=True)
         if found is None:
             return None
         left.append(found.reshape(-1))
     mine, theirs = left
     return None if mine.size != theirs.size else _apart(mine, theirs, inputs)
+
+
+def filled_with(
+    inputs: Inputs,
+    first: Call,
+    second: Call,
+    places: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    drawn: Drawn,
+) -> Fill | None:
+    """Return what fills a version's tensors with numbers of a kind; None: it may not be.
+
+    Args:
+        inputs: The kind.
+        first: A call of the one version.
+        second: A call of the other.
+        places: The positions of the pairs' tensors in the version that is filled.
+        pairs: The positions of each tensor among the arguments of the one and of the other.
+        drawn: What tensors hold besides.
+
+    """
+    others = inputs in WITH_INTEGERS
+    held = _held(first, second, pairs, drawn.integers, others=others)
+    if held is None or (others and not (held and drawn.integers)):
+        return None
+    if inputs == "integers that are 0":
+        held = {rank: np.zeros_like(each) for rank, each in held.items()}
+    if inputs == "constants of the kernels" and not drawn.constants:
+        return None
+
+    def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
+        if tensor.element.kind != "f":
+            return held[places.index(position)]
+        return numbers_of(inputs, tensor, places.index(position), drawn.constants)
+
+    return fill
 
 
 def _apart(
@@ -390,65 +405,11 @@ def _apart(
     one, other = mine.reshape(1, -1), theirs.reshape(1, -1)
     names = "the first version", "the second"
     found = None
-    if inputs not in _WITHOUT_OVERFLOW:
+    if inputs not in WITHOUT_OVERFLOW:
         with np.errstate(invalid="ignore"):
             was_number = np.isfinite(one.astype(np.float64))
         found = _differing(one, np.where(was_number, other, one), *names)
     return found or _differing(one, other, *names) or False
-
-
-def _of_inputs(
-    inputs: Inputs, shape: Sequence[int], seed: int, tensor: TensorArgument
-) -> NDArray[Any]:
-    """Return numbers of a kind for a tensor of floats, as far as its type has them."""
-    plain = np.random.default_rng(seed).standard_normal(shape)
-    limits = ml_dtypes.finfo(tensor.element.memory)
-    largest = float(limits.max)
-    match inputs:
-        case "small numbers":
-            found = np.asarray(plain * _SMALL)
-        case "negative numbers":
-            found = np.asarray(-np.abs(plain) - 0.5)
-        case "numbers around 10,000":
-            found = np.asarray(min(1e4, largest / 8) + plain)
-        case "huge numbers":
-            found = np.asarray(plain * largest**0.8)
-        case "tiny numbers":
-            found = np.asarray(plain * float(limits.tiny) * 4)
-        case "numbers with NaNs, infinities and zeros":
-            found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
-        case "zeros and ones":
-            drawn = np.random.default_rng(seed).integers(len(_ZEROS_AND_ONES), size=shape)
-            found = np.asarray(np.take(_ZEROS_AND_ONES, drawn))
-        case "nothing but NaNs":
-            found = np.full(shape, np.nan)
-        case "NaNs among numbers":
-            specials = _with_specials(np.array(plain, ndmin=1), seed, (np.nan,))
-            found = specials.reshape(plain.shape)
-        case "nothing but -infinities":
-            found = np.full(shape, -np.inf)
-        case "random numbers" | "other integers":
-            found = plain
-    return np.asarray(
-        np.clip(found, -largest, largest) if np.isfinite(found).all() else found
-    ).astype(tensor.element.memory)
-
-
-def _with_specials(
-    numbers: NDArray[Any], seed: int, specials: Sequence[float] = _SPECIALS
-) -> NDArray[Any]:
-    """Put one special number into each of some rows; the other rows stay finite.
-
-    Every third row has one in all tensors; a quarter of the rows, drawn by the seed, in this one.
-    """
-    rows = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim > 1 else 1)
-    random = np.random.default_rng(seed + 1)
-    places = random.integers(rows.shape[1], size=len(rows))
-    is_drawn = random.random(len(rows)) < 1 / 4
-    for row in range(1, len(rows)):
-        if row % 3 == 1 or is_drawn[row]:
-            rows[row, places[row]] = specials[(row // 3 + seed) % len(specials)]
-    return rows.reshape(numbers.shape)
 
 
 def _written(
@@ -613,6 +574,29 @@ def _left_by(
         backwards: Whether programs run from the last to the first.
 
     """
+    arguments = filled_arguments(
+        call, fill, any_integers=any_integers, filled_integers=filled_integers
+    )
+    if arguments is None:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            for programs in _orders(call, backwards=backwards):
+                evaluate_ordered(
+                    call.module, arguments, call.grid, kernel=call.kernel,
+                    most_steps=MOST_STEPS, programs=programs,
+                )  # fmt: skip
+    except (KvtraceError, *UNFIT):
+        return None
+    left = arguments[output]
+    assert isinstance(left, TensorArgument)
+    return _view(left).copy()
+
+
+def filled_arguments(
+    call: Call, fill: Fill, *, any_integers: bool = False, filled_integers: bool = False
+) -> list[Argument] | None:
+    """Return a call's arguments with new contents, as `_left_by` says; None: not of this call."""
     if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
         return None
     leading = _leading(call)
@@ -637,18 +621,7 @@ def _left_by(
         if given.element.kind == "f" or any_integers or filled_integers:
             _view(tensor)[...] = fill(tensor, position)
         arguments.append(tensor)
-    try:
-        with np.errstate(all="ignore"):
-            for programs in _orders(call, backwards=backwards):
-                evaluate_ordered(
-                    call.module, arguments, call.grid, kernel=call.kernel,
-                    most_steps=_MOST_STEPS, programs=programs,
-                )  # fmt: skip
-    except (KvtraceError, *UNFIT):
-        return None
-    left = arguments[output]
-    assert isinstance(left, TensorArgument)
-    return _view(left).copy()
+    return arguments
 
 
 def _orders(call: Call, *, backwards: bool) -> list[NDArray[np.int64] | None]:
@@ -731,7 +704,7 @@ def _own_rows(
     if [tensor.shape[axis] for axis in sorted(axes)] != list(rows):
         return same
     if tensor.element.kind == "f":
-        others = _of_inputs(inputs, tensor.shape, seed + 1000, tensor)
+        others = numbers_of(inputs, tensor, seed + 1000)
         found = np.asarray(others * tensor.element.memory.type(4))  # so that maxima change, too
     else:
         found = _view(tensor).copy()

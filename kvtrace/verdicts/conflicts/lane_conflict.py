@@ -23,7 +23,7 @@ from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, proven, unknown
-from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, strongest
+from kvtrace.verdicts.conflicts.outcomes import Finding, Free, Meeting, Open
 from kvtrace.verdicts.conflicts.same_values import Doubt, doubts_of_lanes
 from kvtrace.verdicts.conflicts.search import by_digits, lanes_of, searched, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
@@ -60,21 +60,21 @@ def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
     op = sharers[0].access.op
     if not bound.programs:
         return proven(LANE_CONFLICT, bound, op, "interval", ("the grid has no program",))
-    found = [_of_two(bound, *pair) for pair in pairs_of_one_storage(sharers)]
-    taken = sum(each.solver_ns for each in found)
-    for each in found:
-        if isinstance(each, Meeting):
-            return _shown(bound, op, each, taken)
-    for each in found:
-        if isinstance(each, Open):
-            return unknown(
-                LANE_CONFLICT, bound, op, each.reason, evaluating=each.evaluating,
-                solver_ns=taken, unless=op,
-            )  # fmt: skip
-    free = [each for each in found if isinstance(each, Free)]
-    method = strongest(each.method for each in free)
-    why = [each.why for each in free]
-    return proven(LANE_CONFLICT, bound, op, method, why, solver_ns=taken)
+    finding = Finding(op)
+    for one, other in pairs_of_one_storage(sharers):
+        outcome = _of_two(bound, one, other)
+        if isinstance(outcome, Meeting):
+            return _shown(bound, op, outcome, finding.solver_ns + outcome.solver_ns)
+        finding.note(outcome)
+    if finding.open:
+        reason, evaluating = finding.open[0].reason, finding.open[0].evaluating
+        return unknown(
+            LANE_CONFLICT, bound, op, reason, evaluating=evaluating, solver_ns=finding.solver_ns,
+            unless=op,
+        )  # fmt: skip
+    return proven(
+        LANE_CONFLICT, bound, op, finding.method, finding.why, solver_ns=finding.solver_ns
+    )
 
 
 def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | Open:

@@ -54,7 +54,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Side:
+class LaneVisit:
     """An execution, by one of its lanes that touch the byte."""
 
     visit: Visit
@@ -269,8 +269,8 @@ class Ahead:
     stores what it stored in the first order: the second, and all `by_one`, if one thread does.
     """
 
-    first: Side
-    second: Side
+    first: LaneVisit
+    second: LaneVisit
     repeated: bool
     by_one: Mapping[tuple[Op, int], tuple[int, int, bytes]] | None
 
@@ -329,7 +329,7 @@ class Reordered(Touches):
             self._kept = self._kept and after == second.after
 
     def _other_load(
-        self, op: Op, step: Step, values: list[Any], scope: Scope, side: Side, at: Visit,
+        self, op: Op, step: Step, values: list[Any], scope: Scope, side: LaneVisit, at: Visit,
         holding: bytes,
     ) -> None:  # fmt: skip
         """Load, one lane finding other bytes than there are (or all lanes, of a scalar)."""
@@ -353,7 +353,7 @@ class GivenNumber(Touches):
     """Runs a program in which one lane of a load is given another number."""
 
     def __init__(
-        self, memory: Memory, storage: Storage, byte: int, side: Side, number: float
+        self, memory: Memory, storage: Storage, byte: int, side: LaneVisit, number: float
     ) -> None:
         super().__init__(memory, storage, byte)
         self._side = side

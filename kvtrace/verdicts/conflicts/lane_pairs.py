@@ -18,7 +18,7 @@ from kvtrace.verdicts.conflicts.barriers import Barriers
 from kvtrace.verdicts.conflicts.copies import Actors
 from kvtrace.verdicts.conflicts.data import data_behind
 from kvtrace.verdicts.conflicts.digits import Common
-from kvtrace.verdicts.conflicts.lane_orders import Side
+from kvtrace.verdicts.conflicts.lane_orders import LaneVisit
 from kvtrace.verdicts.conflicts.lane_replay import raced
 from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, Shown, Witness
 from kvtrace.verdicts.conflicts.pipelined import may_be_pipelined, trips_started_early
@@ -95,7 +95,7 @@ class _Differing:
     alike: str = ""
 
 
-class Pairs:
+class LanePairs:
     """The accesses of one call that lanes of one program may race with."""
 
     def __init__(self, bound: BoundCall) -> None:
@@ -411,7 +411,7 @@ class Pairs:
         if not isinstance(met, Meeting):
             return None
 
-        def differ(first: Side, second: Side) -> bool:
+        def differ(first: LaneVisit, second: LaneVisit) -> bool:
             trips = second.visit.iteration - first.visit.iteration
             return second.visit.op is load.access.op and 0 < trips <= early
 
@@ -424,7 +424,7 @@ class Pairs:
         """Run lanes of different CTAs in two orders, as a barrier of one CTA does not hold both."""
         by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
 
-        def differ(one: Side, other: Side) -> bool:
+        def differ(one: LaneVisit, other: LaneVisit) -> bool:
             mine, theirs = by_op[one.visit.op], by_op[other.visit.op]
             return self._threads.in_other_ctas(mine, one.lane, theirs, other.lane)
 
@@ -437,14 +437,14 @@ class Pairs:
         by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
         seen: set[str] = set()
 
-        def differ(one: Side, other: Side) -> bool:
+        def differ(one: LaneVisit, other: LaneVisit) -> bool:
             relation = self._threads.relation(
                 by_op[one.visit.op], one.lane, by_op[other.visit.op], other.lane
             )
             seen.add(relation)
             return relation == "apart"
 
-        def threads(one: Side, other: Side) -> tuple[bool, bool]:
+        def threads(one: LaneVisit, other: LaneVisit) -> tuple[bool, bool]:
             sides = by_op[one.visit.op], by_op[other.visit.op]
             repeated = any(each.by_all for each in sides)
             return repeated, repeated and all(each.is_one for each in sides)
@@ -461,8 +461,8 @@ class Pairs:
         pair: tuple[Sharer, Sharer],
         program: int,
         byte: int,
-        differ: Callable[[Side, Side], bool],
-        threads: Callable[[Side, Side], tuple[bool, bool]] = lambda *_: (False, False),
+        differ: Callable[[LaneVisit, LaneVisit], bool],
+        threads: Callable[[LaneVisit, LaneVisit], tuple[bool, bool]] = lambda *_: (False, False),
         *,
         barriers_hold: bool = True,
     ) -> Witness | str:

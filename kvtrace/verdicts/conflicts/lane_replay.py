@@ -24,9 +24,9 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.lane_orders import (
     Ahead,
     GivenNumber,
+    LaneVisit,
     Memory,
     Reordered,
-    Side,
     Touches,
     Visit,
     Watch,
@@ -55,8 +55,8 @@ def raced(
     program: int,
     storage: Storage,
     byte: int,
-    differ: Callable[[Side, Side], bool],
-    threads: Callable[[Side, Side], tuple[bool, bool]],
+    differ: Callable[[LaneVisit, LaneVisit], bool],
+    threads: Callable[[LaneVisit, LaneVisit], tuple[bool, bool]],
     *,
     barriers_hold: bool = True,
 ) -> Witness | str:
@@ -97,8 +97,8 @@ def _at_byte(
     memory: Memory,
     program: int,
     storage: Storage,
-    differ: Callable[[Side, Side], bool],
-    threads: Callable[[Side, Side], tuple[bool, bool]],
+    differ: Callable[[LaneVisit, LaneVisit], bool],
+    threads: Callable[[LaneVisit, LaneVisit], tuple[bool, bool]],
 ) -> Witness | str:
     """Run a program again with one of the lanes ahead that touch the byte that was watched."""
     byte, reason = watched.byte, "no two of its lanes were seen to do so when it was run"
@@ -129,8 +129,8 @@ def _candidates(
     module: Module,
     visits: Iterable[Visit],
     ops: tuple[Op, Op],
-    differ: Callable[[Side, Side], bool],
-) -> Iterator[tuple[Side, Side]]:
+    differ: Callable[[LaneVisit, LaneVisit], bool],
+) -> Iterator[tuple[LaneVisit, LaneVisit]]:
     """Yield pairs of lanes that touch the byte with no barrier and no store between them."""
     found = list(visits)
     yielded = 0
@@ -163,12 +163,12 @@ def _can_be_turned(module: Module, first: Op, second: Op) -> bool:
 
 
 def _sides(
-    one: Visit, other: Visit, differ: Callable[[Side, Side], bool]
-) -> tuple[Side, Side] | None:
+    one: Visit, other: Visit, differ: Callable[[LaneVisit, LaneVisit], bool]
+) -> tuple[LaneVisit, LaneVisit] | None:
     for lane in one.lanes[:64]:
         for other_lane in other.lanes[-64:][::-1]:
-            if differ(Side(one, lane), Side(other, other_lane)):
-                return Side(one, lane), Side(other, other_lane)
+            if differ(LaneVisit(one, lane), LaneVisit(other, other_lane)):
+                return LaneVisit(one, lane), LaneVisit(other, other_lane)
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -144,8 +144,9 @@ class Finding:
 
     @property
     def method(self) -> str:
-        """The method of the proof that no pair races."""
-        return strongest(each.method for each in self.free)
+        """The method of the proof that no pair races: that of the part that took most."""
+        methods = (each.method for each in self.free)
+        return max(methods, key=_STRENGTH.index, default=_STRENGTH[0])
 
 
 @dataclass(frozen=True)
@@ -168,11 +169,6 @@ class UndecidedPairs:
 def ascending(one: int, other: int) -> tuple[int, int]:
     """Return two indices of ops in their order."""
     return (one, other) if one <= other else (other, one)
-
-
-def strongest(methods: Iterable[str]) -> str:
-    """Return the method of a proof of several parts: that of the part that took most."""
-    return max(methods, key=_STRENGTH.index, default=_STRENGTH[0])
 
 
 def findings_of(

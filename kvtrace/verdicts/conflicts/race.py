@@ -49,7 +49,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     if parts.unseen is not None:
         reason = f"the kernel has {parts.unseen}"
         return [unknown(RACE, bound, op, reason, evaluating=False) for op in writing]
-    findings, bound.memo[concrete] = findings_of(Pairs(bound), parts)
+    findings, bound.memo[concrete] = findings_of(ProgramPairs(bound), parts)
     return [_verdict(bound, finding) for finding in findings.values()]
 
 
@@ -79,7 +79,7 @@ def _verdict(bound: BoundCall, finding: Finding) -> Verdict:
     )
 
 
-class Pairs:
+class ProgramPairs:
     """The accesses of one call that may race, and what becomes of each two of them."""
 
     def __init__(self, bound: BoundCall) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.concrete import Concrete
-from kvtrace.verdicts.conflicts.lane_pairs import Pairs
+from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN, proven, race_within, unknown
 from kvtrace.verdicts.conflicts.outcomes import Finding, findings_of
 from kvtrace.verdicts.conflicts.parts import parts_of
@@ -29,7 +29,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         why = ("the grid has no program",)
         writing = [part.op for part in parts.by_op.values() if part.writes]
         return [proven(RACE_WITHIN, bound, op, "interval", why) for op in writing]
-    pairs = Pairs(bound)
+    pairs = LanePairs(bound)
     findings, undecided = findings_of(pairs, parts, one_is_enough=True)
     bound.memo[concrete] = undecided, pairs
     return [

@@ -27,7 +27,7 @@ from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
-    from kvtrace.verdicts.conflicts.lane_pairs import Pairs
+    from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
 
 _MOST_ELEMENTS: Final = 1 << 24
 #: Ops that an op meets, tried until a race with one shows.
@@ -35,7 +35,7 @@ _MOST_SHOWN: Final = 4
 
 
 @dataclass(frozen=True)
-class _Touched:
+class _Trip:
     """The first bytes of what one trip's lanes touch, from the start of the storage."""
 
     storage: Storage
@@ -50,14 +50,14 @@ class EvaluatedLanes(Concrete):
     rules: ClassVar[frozenset[str]] = frozenset({RACE_WITHIN})
 
     def __init__(
-        self, bound: BoundCall, ops: Mapping[int, Op], undecided: UndecidedPairs, pairs: Pairs
+        self, bound: BoundCall, ops: Mapping[int, Op], undecided: UndecidedPairs, pairs: LanePairs
     ) -> None:
         """`ops` are to be decided, by index; `pairs` runs a program where two ops meet."""
         self._bound = bound
         self._ops = ops
         self._undecided = undecided
         self._pairs = pairs
-        self._touched: dict[int, list[_Touched]] = defaultdict(list)
+        self._touched: dict[int, list[_Trip]] = defaultdict(list)
         self._elements = 0
         self._indices = frozenset(ops).union(*map(undecided.others, ops))
         self._lost = {index for index in self._indices if self._is_of_stores(index)}
@@ -98,9 +98,7 @@ class EvaluatedLanes(Concrete):
             return
         offsets, programs = found
         starts = offsets + argument.offset_bytes
-        self._touched[index].append(
-            _Touched(argument.storage, starts, programs, access.element_bytes)
-        )
+        self._touched[index].append(_Trip(argument.storage, starts, programs, access.element_bytes))
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
         """Return a proof of each op that no other meets in its program, and the races shown."""
@@ -148,7 +146,7 @@ class EvaluatedLanes(Concrete):
         return None
 
 
-def _in_two_trips(touched: list[_Touched]) -> tuple[int, int] | None:
+def _in_two_trips(touched: list[_Trip]) -> tuple[int, int] | None:
     """Return a program that touches a byte in two trips, and the byte; None: there is none."""
     for storage in {each.storage for each in touched}:
         trips = [each for each in touched if each.storage is storage]
@@ -160,13 +158,13 @@ def _in_two_trips(touched: list[_Touched]) -> tuple[int, int] | None:
     return None
 
 
-def _cell(touched: list[_Touched]) -> int:
+def _cell(touched: list[_Trip]) -> int:
     """Return a width in bytes of which all that is touched is made."""
     starts = (int(np.gcd.reduce(each.starts, initial=0)) for each in touched)
     return gcd(*(each.width for each in touched), *starts)
 
 
-def _cells(touched: _Touched, cell: int) -> NDArray[np.int64]:
+def _cells(touched: _Trip, cell: int) -> NDArray[np.int64]:
     """Return the cells of each program as numbers that no other program has."""
     steps = np.arange(touched.width // cell)
     room = _room(touched.storage, cell)

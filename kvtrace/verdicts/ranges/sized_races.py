@@ -20,7 +20,7 @@ from kvtrace.symbolic.terms import ZERO, Monomial, Term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Question, two_programs
 from kvtrace.verdicts.conflicts.outcomes import Free
-from kvtrace.verdicts.conflicts.race import Pairs
+from kvtrace.verdicts.conflicts.race import ProgramPairs
 from kvtrace.verdicts.generic.upper_bounds import varies
 from kvtrace.verdicts.ranges.sized import BUDGET, SizedCall
 
@@ -35,7 +35,7 @@ def racing_pairs(call: Call) -> list[tuple[int, int]]:
     numbers = {id(access): number for number, access in enumerate(bound.summary.accesses)}
     return [
         (numbers[id(one.access)], numbers[id(other.access)])
-        for one, other in Pairs(bound).clashing()
+        for one, other in ProgramPairs(bound).clashing()
     ]
 
 
@@ -48,7 +48,7 @@ def pair_is_free(one: int, other: int, bound: SizedCall) -> bool:
         return False
     if _are_apart(bound, first, second):
         return True
-    pairs = Pairs(bound)
+    pairs = ProgramPairs(bound)
     sharers = {id(sharer.access): sharer for sharer in pairs.sharers}
     outcome = pairs.judged(sharers[id(first)], sharers[id(second)])
     return isinstance(outcome, Free)

@@ -204,7 +204,7 @@ def test_a_variance_in_one_pass_is_equal_in_exact_arithmetic_alone(recorded: Rec
 
 
 def test_what_was_seen_to_differ_is_not_called_unknown(recorded: Recorded) -> None:
-    for name in ("the base of the power", "rounded to bfloat16", "two floats exchanged"):
+    for name in ("rounded to bfloat16", "two floats exchanged"):
         found = compared(pair(name), recorded)
         assert found.meaning == "violation"
         assert found.witness is not None

@@ -1,0 +1,186 @@
+"""Pairs of formulas that laws of real numbers make equal, or nearly: run and asked about."""
+
+import contextlib
+import importlib.util
+import io
+import math
+import re
+import shutil
+import tempfile
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import kvtrace
+from benchmarks.attacks.case import Answer, Case
+from benchmarks.attacks.version_pairs.pair import TARGET, in_fixed_order
+from kvtrace.converters.diff import compare
+from kvtrace.schema.trace import resolve
+
+ROWS, N = 8, 64
+_KERNEL = """\
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def changed(x_ptr, y_ptr, m_ptr, out, width, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * width + tl.arange(0, BLOCK)
+    col = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at)
+    y = tl.load(y_ptr + at)
+    m = tl.load(m_ptr + at)
+{body}
+    tl.store(out + at, r)
+"""
+
+_DENORMAL = 1e-35
+
+Numbers = float | Sequence[float] | None
+"""What a tensor holds: one number everywhere, some in front of drawn ones, or drawn ones alone."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two bodies of a kernel that set `r` from `x`, `y`, and integers `m`; or only what `r` is.
+
+    Attributes:
+        kept: whether the second may be merged for the first.
+        why: why, or why not.
+        x: what shows a difference; `y` likewise.
+        m: what the integers are where it shows.
+        dtype: of the tensors of floats.
+        shape: rows and columns.
+        unread: so many numbers come behind those of `x` in memory.
+        near: how far results may be from each other, as a share of each element.
+    """
+
+    name: str
+    kept: bool
+    why: str
+    before: str
+    after: str
+    x: Numbers = None
+    y: Numbers = None
+    m: int = 1
+    dtype: torch.dtype = torch.float32
+    shape: tuple[int, int] = (ROWS, N)
+    near: float = 1e-4
+    unread: int = 0
+
+
+def kept(name: str, before: str, after: str, why: str = "the same number", **more: Any) -> Pair:
+    """Return a pair of which the second may be merged."""
+    return Pair(name, True, why, before, after, **more)
+
+
+def broken(name: str, before: str, after: str, why: str, **more: Any) -> Pair:
+    """Return a pair of which the second may not be merged."""
+    return Pair(name, False, why, before, after, **more)
+
+
+def _kernel(body: str, folder: Path) -> Any:
+    if "r = " not in body:
+        body = f"r = {body}"
+    path = folder / "kernel.py"
+    path.write_text(_KERNEL.format(body=textwrap.indent(body, "    ")), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("versions", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.changed
+
+
+def _filled(pair: Pair, numbers: Numbers, seed: int, times: float = 1) -> torch.Tensor:
+    own = torch.Generator().manual_seed(seed)
+    drawn = torch.randn(pair.shape, generator=own, dtype=torch.float64) * times
+    if isinstance(numbers, Sequence):
+        drawn[:, : len(numbers)] = torch.tensor(numbers, dtype=torch.float64)
+    elif numbers is not None:
+        drawn[...] = numbers
+    return drawn.to(pair.dtype)
+
+
+def _tensors(pair: Pair, *, shown: bool, times: float = 1) -> list[torch.Tensor]:
+    x, y = (
+        _filled(pair, numbers if shown else None, seed, times)
+        for seed, numbers in enumerate((pair.x, pair.y))
+    )
+    if pair.unread:
+        x = torch.cat((x.reshape(-1), torch.zeros(pair.unread, dtype=pair.dtype)))
+    m = torch.full(pair.shape, pair.m if shown else 1, dtype=torch.int32)
+    return [x, y, m, torch.full(pair.shape, -7.0, dtype=pair.dtype)]
+
+
+def _launched(pair: Pair, body: str, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        _kernel(body, folder)[(pair.shape[0],)](*tensors, pair.shape[1], BLOCK=pair.shape[1])
+    finally:
+        shutil.rmtree(folder)
+    return tensors[-1].cpu().double()
+
+
+def _are_near(one: torch.Tensor, other: torch.Tensor, part: float) -> bool:
+    return torch.allclose(one, other, rtol=part, atol=_DENORMAL, equal_nan=True)
+
+
+def is_kept(pair: Pair) -> bool:
+    """Evaluate both bodies: whether they give the same, on plain numbers or on those that show it.
+
+    A version that is kept is asked of numbers of several magnitudes, element by element.
+    """
+    of = [_tensors(pair, shown=True)]
+    if pair.kept:
+        of += [_tensors(pair, shown=False, times=times) for times in (1.0, 0.01, 30.0, 1e4)]
+    with in_fixed_order():
+        results = [
+            [
+                _launched(pair, body, [tensor.to("cuda") for tensor in tensors])
+                for body in (pair.before, pair.after)
+            ]
+            for tensors in of
+        ]
+    if pair.kept:  # of what was no number before, any may come
+        results = [[torch.where(one.isfinite(), each, one) for each in (one, other)]
+                   for one, other in results]  # fmt: skip
+    return all(_are_near(one, other, pair.near) for one, other in results)
+
+
+def ask(pair: Pair) -> tuple[Answer, str]:
+    """Record both versions on plain numbers; return the answer to "same results?", and why."""
+    root = Path(tempfile.mkdtemp())
+    try:
+        for name, body in (("before", pair.before), ("after", pair.after)):
+            (root / name).mkdir()
+            kernel = _kernel(body, root / name)
+            with (
+                contextlib.redirect_stderr(io.StringIO()),
+                kvtrace.capture(root / name / "out", target=TARGET, compile="ttir"),
+            ):
+                tensors = _tensors(pair, shown=False)
+                kernel[(pair.shape[0],)](*tensors, pair.shape[1], BLOCK=pair.shape[1])
+        found = compare(*(resolve(root / name / "out") for name in ("before", "after")))
+        line = found.answers[1]
+    finally:
+        shutil.rmtree(root)
+    answer = {"yes": Answer.YES, "no": Answer.NO}.get(line.word, Answer.UNKNOWN)
+    return answer, re.sub(r"\s+", " ", line.evidence)
+
+
+def cases_of(pairs: Sequence[Pair]) -> Iterator[Case]:
+    """Give the case of each pair."""
+    for pair in pairs:
+        is_small = math.prod(pair.shape) <= 1 << 16
+        truth = partial(is_kept, pair) if is_small else None
+        yield Case(
+            pair.name, pair.kept, pair.why, partial(ask, pair), truth,
+            "evaluated" if is_small else "read",
+        )  # fmt: skip

@@ -1,0 +1,150 @@
+"""Choices between two floats: the larger, the smaller, and one by a comparison, however written."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Final
+
+from kvtrace.addons.invariance.functions import function_of
+from kvtrace.addons.invariance.trees import Tree
+from kvtrace.ir.floats import float_from_bits
+
+_EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
+_GREATER, _LESS, _UNEQUAL = "2", "4", "13"
+"""Predicates `ogt`, `olt` and `une` of arith.cmpf, as its attribute numbers them."""
+GREATER: Final = int(_GREATER)
+_TURNED: Final = {4: 2, 5: 3, 11: 9, 12: 10}
+"""`olt`, `ole`, `ult` and `ule` as comparisons of the exchanged operands."""
+ORDERED: Final = frozenset(_TURNED.values())
+"""Those in which the operands may not be exchanged."""
+_STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
+"""`oge`, `ole`, `uge` and `ule` without the case that both operands are equal."""
+_NEGATED: Final = {8: 6, 9: 5, 10: 4, 13: 1, 14: 7}
+"""The opposites of `ueq`, `ugt`, `uge`, `une` and `uno`."""
+_NUMBERS: Final = {3: 10, 5: 12, 6: 13, 8: 1, 9: 2, 11: 4}
+"""What each is of numbers alone, so that of two opposites one is the other's negation."""
+_POSITIVE, _NEGATIVE = frozenset({2, 3, 9, 10}), frozenset({4, 5, 11, 12})
+_NAN_IN_NAN_OUT: Final = frozenset({
+    "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.extf", "math.fma",
+    "arith.maximumf", "arith.minimumf",
+})  # fmt: skip
+_DEEPEST: Final = 8
+
+
+def extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
+    """Whether a choice among two floats is of the smaller, and whether of NaN if one is; or None.
+
+    The sign of a zero is left aside.
+    """
+    name = node.detail[0]
+    if name in _EXTREMES:
+        return name.startswith("arith.min"), name.endswith("imumf")
+    if operator != "where":
+        return None
+    condition, one, other = node.parts
+    either = condition.what == "op" and condition.detail[0] == "arith.ori"
+    found = {comparison(part) for part in (condition.parts if either else (condition,))}
+    for predicate, least in ((_GREATER, False), (_LESS, True)):
+        if found == {(predicate, one, other), (_UNEQUAL, one, one)}:
+            return least, True
+        if found == {(predicate, one, other)} and one.what == "constant":
+            return least, True  # a NaN is not compared, and so it is the other
+        if found == {(predicate, one, other)} and other.what == "constant":
+            return least, False
+    return None
+
+
+def comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
+    """Return the predicate of a comparison of floats, and what it compares."""
+    if node.what != "op" or node.detail[0] != "arith.cmpf":
+        return None
+    predicate = dict(node.detail[1])["predicate"].partition(",")[0].rpartition("=")[2]
+    return (predicate, node.parts[0], node.parts[1])
+
+
+def as_written_once(predicate: int) -> tuple[int, bool, bool]:
+    """Return a predicate that others are written by, whether of exchanged operands, and negated."""
+    number, is_turned = _TURNED.get(predicate, predicate), predicate in _TURNED
+    is_negated = number in _NEGATED
+    number = _NEGATED.get(number, number)
+    if number in _TURNED:
+        number, is_turned = _TURNED[number], not is_turned
+    return number, is_turned, is_negated
+
+
+def predicate_of_choice(node: Tree, by: tuple[str, Tree, Tree], *, ordered: bool) -> str:
+    """Return what decides a choice, without the cases in which both ways are the same.
+
+    Args:
+        node: The choice.
+        by: The comparison that decides it.
+        ordered: Whether the sign of a zero counts.
+
+    """
+    predicate, compared, (_, *ways) = int(by[0]), by[1:], node.parts
+    if not ordered and {*compared} == {*ways}:
+        return str(_STRICT.get(predicate, predicate))
+    unknown = [each for each in compared if _constant(each) is None]
+    if all(_is_nan_where(way, each) for way in ways for each in unknown):
+        return str(_NUMBERS.get(predicate, predicate))
+    return by[0]
+
+
+def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
+    """Return the number whose sign decides between two multiples of it; None: nothing does.
+
+    The multiple where it is positive comes first. The larger of `x` and `0.01 * x` is such a choice
+    too. Both ways are a NaN where the number is, and equal except for a zero's sign where it is 0.
+    """
+    name, parts = node.detail[0], node.parts
+    if name in _EXTREMES:
+        for number, other in (parts, parts[::-1]):
+            factor = _factor(other, number)
+            if factor is not None and factor > 0 and factor != 1 and other is not number:
+                is_other_larger = factor > 1
+                is_other_first = is_other_larger == name.startswith("arith.max")
+                return number, (other, number) if is_other_first else (number, other)
+        return None
+    if len(parts) != 3 or (by := comparison(parts[0])) is None:
+        return None
+    predicate, number, zero = int(by[0]), *by[1:]
+    if _constant(number) == 0:
+        number, zero = zero, number
+        predicate = {each: turned for turned, each in _TURNED.items()}.get(
+            predicate, _TURNED.get(predicate, predicate)
+        )
+    if _constant(zero) != 0 or any(_factor(way, number) is None for way in parts[1:]):
+        return None
+    if predicate in _POSITIVE:
+        return number, (parts[1], parts[2])
+    return (number, (parts[2], parts[1])) if predicate in _NEGATIVE else None
+
+
+def _factor(node: Tree, number: Tree) -> float | None:
+    """Return by which constant a number is multiplied; None: it is something else."""
+    if node is number:
+        return 1.0
+    if node.what != "op" or node.detail[0] != "arith.mulf" or number not in node.parts:
+        return None
+    one, other = node.parts
+    return _constant(other if one is number else one)
+
+
+def _constant(node: Tree) -> float | None:
+    """Return a constant that is a finite number; None: it is none."""
+    if node.what != "constant" or node.parts:
+        return None
+    kind, bits = node.detail
+    value = float_from_bits(bits[0], kind) if kind.startswith(("f", "bf")) else float("nan")
+    return value if isfinite(value) else None
+
+
+def _is_nan_where(node: Tree, number: Tree, depth: int = _DEEPEST) -> bool:
+    """Whether a value is a NaN where a number is one."""
+    if node is number:
+        return True
+    if node.what != "op" or not depth:
+        return False
+    name = node.detail[0]
+    passes = name in _NAN_IN_NAN_OUT or bool(function_of(node))
+    return passes and any(_is_nan_where(part, number, depth - 1) for part in node.parts)

@@ -1,0 +1,165 @@
+"""Numbers that tensors hold where two versions of a kernel are compared: those that show mistakes.
+
+Each kind is a range in which some formulas overflow, vanish, cancel or divide by zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite, log
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.ir.floats import float_from_bits
+
+if TYPE_CHECKING:
+    from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.evaluate.arguments import TensorArgument
+
+Inputs = Literal["random numbers", "small numbers", "negative numbers",
+                 "numbers up to the limit of exp", "numbers around 10,000", "large numbers",
+                 "huge numbers", "minute numbers", "tiny numbers",
+                 "numbers with NaNs, infinities and zeros", "infinities among numbers",
+                 "zeros and ones", "nothing but zeros", "constants of the kernels",
+                 "nothing but NaNs", "NaNs among numbers", "nothing but -infinities",
+                 "other integers", "integers that are 0"]  # fmt: skip
+"""What tensors of floats hold where two versions are compared.
+
+"Large" and "minute" ones have squares, but no fourth powers; "huge" and "tiny" ones no squares.
+"""
+
+EXPONENTS: Final[Inputs] = "numbers up to the limit of exp"
+"""On these, roundings of exponents are larger, too: only what overflows counts."""
+
+INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
+
+WITH_INTEGERS: Final[frozenset[Inputs]] = frozenset({"other integers", "integers that are 0"})
+"""Random numbers beside integers that were not recorded: extreme ones, or masks of nothing."""
+
+OPTIONAL: Final[frozenset[Inputs]] = frozenset({
+    "infinities among numbers", "constants of the kernels", *WITH_INTEGERS,
+})  # fmt: skip
+"""Kinds that not all kernels are compared on."""
+
+PLAIN: Final[frozenset[Inputs]] = frozenset({
+    "random numbers", "small numbers", "negative numbers", EXPONENTS, "numbers around 10,000",
+    "zeros and ones", "nothing but zeros", "constants of the kernels",
+})  # fmt: skip
+"""Numbers that no version may overflow on."""
+
+WITHOUT_OVERFLOW: Final[frozenset[Inputs]] = frozenset({
+    "zeros and ones", "nothing but zeros", "nothing but NaNs", "NaNs among numbers",
+})  # fmt: skip
+
+SINGULAR: Final[frozenset[Inputs]] = frozenset({
+    "zeros and ones", "nothing but zeros", "constants of the kernels",
+})  # fmt: skip
+"""Numbers at which denominators vanish, and comparisons are of equal ones."""
+
+_SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
+_SMALL: Final = 2.0**-10
+"""So large are numbers whose squares are about what is added to them before a root (eps)."""
+_LOG_OF_FLOAT32: Final = 88.0
+"""In float32 exponentials are computed, of narrower types, too."""
+_SOME_INFINITE: Final = (1.0, 1.0, 1.0, np.inf)
+_ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
+_CONSTANTS: Final = (2.0**-10, 2.0**10)
+"""Constants beyond these say what is an eps, or as good as infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What formulas of two versions compare numbers with, or may: so tensors hold that, too."""
+
+    integers: tuple[int, ...] = ()
+    constants: tuple[float, ...] = ()
+
+
+NOTHING: Final = Drawn()
+
+
+def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
+    """Return the constants of trees that numbers may be compared with, and their negatives."""
+    found = set()
+    for node in (node for tree in trees for node in tree.walk()):
+        if node.what != "constant" or node.parts:
+            continue
+        kind, bits = node.detail
+        value = float_from_bits(bits[0], kind) if kind.startswith(("f", "bf")) else 0.0
+        if isfinite(value) and _CONSTANTS[0] <= abs(value) <= _CONSTANTS[1] and abs(value) != 1:
+            found |= {value, -value}
+    return tuple(sorted(found))
+
+
+def numbers_of(
+    inputs: Inputs, tensor: TensorArgument, seed: int, constants: Sequence[float] = ()
+) -> NDArray[Any]:
+    """Return numbers of a kind for a tensor of floats, as far as its type has them."""
+    shape, random = tensor.shape, np.random.default_rng(seed)
+    limits = ml_dtypes.finfo(tensor.element.memory)
+    largest, least = float(limits.max), float(limits.tiny)
+    plain = random.standard_normal(shape)
+    match inputs:
+        case "small numbers":
+            found = np.asarray(plain * _SMALL)
+        case "negative numbers":
+            found = np.asarray(-np.abs(plain) - 0.5)
+        case "numbers up to the limit of exp":
+            found = np.asarray(plain * max(log(largest), _LOG_OF_FLOAT32) * 0.4)
+        case "numbers around 10,000":
+            found = np.asarray(min(1e4, largest / 8) + plain)
+        case "large numbers":
+            found = np.asarray(plain * largest**0.4)
+        case "huge numbers":
+            found = np.asarray(plain * largest**0.8)
+        case "minute numbers":
+            found = np.asarray(plain * least**0.4)
+        case "tiny numbers":
+            found = np.asarray(plain * least * 4)
+        case "numbers with NaNs, infinities and zeros":
+            found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
+        case "infinities among numbers":
+            found = plain * _picked(_SOME_INFINITE, shape, seed)
+        case "zeros and ones":
+            found = _picked(_ZEROS_AND_ONES, shape, seed)
+        case "nothing but zeros":
+            found = np.zeros(shape)
+        case "constants of the kernels":
+            found = _picked(constants, shape, seed)
+        case "nothing but NaNs":
+            found = np.full(shape, np.nan)
+        case "NaNs among numbers":
+            specials = _with_specials(np.array(plain, ndmin=1), seed, (np.nan,))
+            found = specials.reshape(plain.shape)
+        case "nothing but -infinities":
+            found = np.full(shape, -np.inf)
+        case "random numbers" | "other integers" | "integers that are 0":
+            found = plain
+    return np.asarray(
+        np.clip(found, -largest, largest) if np.isfinite(found).all() else found
+    ).astype(tensor.element.memory)
+
+
+def _picked(numbers: Sequence[float], shape: Sequence[int], seed: int) -> NDArray[Any]:
+    return np.asarray(np.random.default_rng(seed).choice(numbers, shape))
+
+
+def _with_specials(
+    numbers: NDArray[Any], seed: int, specials: Sequence[float] = _SPECIALS
+) -> NDArray[Any]:
+    """Put one special number into each of some rows; the other rows stay finite.
+
+    Every third row has one in all tensors; a quarter of the rows, drawn by the seed, in this one.
+    """
+    rows = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim > 1 else 1)
+    random = np.random.default_rng(seed + 1)
+    places = random.integers(rows.shape[1], size=len(rows))
+    is_drawn = random.random(len(rows)) < 1 / 4
+    for row in range(1, len(rows)):
+        if row % 3 == 1 or is_drawn[row]:
+            rows[row, places[row]] = specials[(row // 3 + seed) % len(specials)]
+    return rows.reshape(numbers.shape)

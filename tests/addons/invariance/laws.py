@@ -1,0 +1,90 @@
+"""Trees of functions, and whether two are one number in a finite field where laws hold."""
+
+import struct
+
+from kvtrace.addons.invariance.field import Points
+from kvtrace.addons.invariance.trees import Tree, tree
+from kvtrace.symbolic.terms import as_term
+
+_SEEDS = 40
+_CODES = {"ogt": 2, "oge": 3, "olt": 4, "ole": 5, "ugt": 9}
+_EXTREMES = {"max": "arith.maxnumf", "min": "arith.minnumf", "max or NaN": "arith.maximumf"}
+
+
+def element(number: int) -> Tree:
+    """Return an element of memory, which may be negative."""
+    return tree("element", ("x", as_term(4 * number), "f32", ""))
+
+
+X, Y = element(1), element(2)
+
+
+def number(value: float) -> Tree:
+    """Return a constant of float32."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    return tree("constant", ("f32", (bits,)))
+
+
+def op(name: str, *parts: Tree) -> Tree:
+    """Return an op of floats."""
+    return tree("op", (name, (), "f32", 0), parts)
+
+
+def exp(of: Tree) -> Tree:
+    """Return an exponential."""
+    return op("math.exp", of)
+
+
+def log(of: Tree) -> Tree:
+    """Return a logarithm."""
+    return op("math.log", of)
+
+
+def sqrt(of: Tree) -> Tree:
+    """Return a root."""
+    return op("math.sqrt", of)
+
+
+def plus(one: Tree, other: Tree) -> Tree:
+    """Add."""
+    return op("arith.addf", one, other)
+
+
+def minus(one: Tree, other: Tree) -> Tree:
+    """Subtract."""
+    return op("arith.subf", one, other)
+
+
+def times(one: Tree, other: Tree) -> Tree:
+    """Multiply."""
+    return op("arith.mulf", one, other)
+
+
+def over(one: Tree, other: Tree) -> Tree:
+    """Divide."""
+    return op("arith.divf", one, other)
+
+
+def extreme(which: str, one: Tree, other: Tree) -> Tree:
+    """Return the larger or the smaller."""
+    return op(_EXTREMES[which], one, other)
+
+
+def where(predicate: str, compared: tuple[Tree, Tree], one: Tree, other: Tree) -> Tree:
+    """Choose by a comparison."""
+    detail = ("arith.cmpf", (("predicate", f"value={_CODES[predicate]}, {predicate}"),), "i1", 0)
+    return tree("op", ("arith.select", (), "f32", 0), (tree("op", detail, compared), one, other))
+
+
+def are_equal(one: Tree, other: Tree) -> bool:
+    """Whether two trees are one number for all contents of memory for which both have one."""
+    seen = 0
+    for seed in range(_SEEDS):
+        points = Points(seed, "functions")
+        (mine,), (theirs,) = (points.values(each, {}) for each in (one, other))
+        if points.undefined.any():
+            continue
+        seen += 1
+        if mine != theirs:
+            return False
+    return seen > 0

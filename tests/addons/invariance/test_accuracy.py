@@ -1,0 +1,72 @@
+"""How far two versions may be off by roundings, by their bounds."""
+
+from typing import Any
+
+import pytest
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+from kvtrace.addons.invariance.accuracy import Bounds, bounds_of
+from kvtrace.addons.invariance.inputs import NOTHING, Inputs
+from kvtrace.recorded_calls.recorded import calls_of
+from tests.addons.invariance.conftest import Recorded
+from tests.addons.invariance.inputs import tensor
+
+N = 64
+
+
+@triton.jit
+def _expm1(x, y, NEW: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    value = tl.load(x + at)
+    tl.store(y + at, libdevice.expm1(value) if NEW else tl.exp(value) - 1.0)
+
+
+@triton.jit
+def _softmax(x, y, NEW: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    value = tl.load(x + at)
+    power = tl.exp(value if NEW else value - tl.max(value))
+    tl.store(y + at, power / tl.sum(power))
+
+
+@triton.jit
+def _variance(x, y, NEW: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    value = tl.load(x + at)
+    mean = tl.sum(value) / N
+    apart = value - mean
+    var = tl.sum(value * value) / N - mean * mean if NEW else tl.sum(apart * apart) / N
+    tl.store(y + at, apart * 0 + var)
+
+
+@pytest.fixture
+def bounds(recorded: Recorded) -> Any:
+    def of(kernel: Any, inputs: Inputs, versions: tuple[int, int] = (0, 1)) -> Bounds:
+        x = tensor(N, seed=1)
+        runs = recorded(lambda: [kernel[(1,)](x, x.clone(), NEW=new, N=N) for new in versions])
+        first, second = calls_of(runs.trace, *runs.runs)
+        found = bounds_of(inputs, first, second, 1, [(0, 0), (1, 1)], NOTHING, 32.0)
+        assert found is not None
+        return found
+
+    return of
+
+
+def test_digits_that_the_first_has_lost_explain_another_number(bounds: Any) -> None:
+    assert bounds(_expm1, "small numbers").explains
+    assert not bounds(_expm1, "small numbers", (1, 0)).explains
+
+
+def test_a_number_that_is_lost_is_seen_on_plain_numbers(bounds: Any) -> None:
+    assert bounds(_softmax, "random numbers").accuracy("random numbers") == "as exact"
+    assert bounds(_softmax, "numbers around 10,000").accuracy("numbers around 10,000") == "lost"
+    assert bounds(_softmax, "huge numbers").accuracy("huge numbers") is None
+
+
+def test_a_sum_that_cancels_is_less_exact_and_its_repair_is_not(bounds: Any) -> None:
+    far: Inputs = "numbers around 10,000"
+
+    assert bounds(_variance, far).accuracy(far) is None
+    assert bounds(_variance, far, (1, 0)).accuracy(far) == "as exact"

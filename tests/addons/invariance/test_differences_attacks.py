@@ -1,0 +1,41 @@
+"""Formulas that a law of real numbers makes equal, and which were once answered falsely."""
+
+import pytest
+
+from benchmarks.attacks.case import Answer
+from benchmarks.attacks.laws import CASES
+from tests.support.tiers import some
+
+#: Values between 0 and where all of them vanish; large numbers; a version that was not evaluated.
+NEVER_THE_SAME = (
+    "log of two sigmoids' product", "of a large table", "roots of two sums' product",
+    "log of two scaled sigmoids' product", "cosine by one root", "softmax without its maximum",
+    "small scores in 16 bits, without their maximum", "a square expanded",
+)  # fmt: skip
+SHOWN = (
+    "a root of a polynomial", "a step at a constant", "log softmax by softmax",
+    "masked rows without a number",
+)  # fmt: skip
+NEVER_ANOTHER = ("log1p for log", "expm1 for exp", "a quotient of a sum")
+
+
+def answer(name: str) -> Answer:
+    """Return kvtrace's answer about a pair."""
+    (case,) = (case for case in CASES if case.name == name)
+    asked = case.ask()
+    return asked[0] if isinstance(asked, tuple) else asked
+
+
+@pytest.mark.parametrize("name", some(NEVER_THE_SAME, 3))
+def test_formulas_that_part_where_few_numbers_are_tried_are_not_called_the_same(name: str) -> None:
+    assert answer(name) is not Answer.YES
+
+
+@pytest.mark.parametrize("name", some(SHOWN, 2))
+def test_zeros_constants_and_large_exponents_are_tried(name: str) -> None:
+    assert answer(name) is Answer.NO
+
+
+@pytest.mark.parametrize("name", some(NEVER_ANOTHER, 2))
+def test_more_digits_are_no_other_results(name: str) -> None:
+    assert answer(name) is not Answer.NO
