@@ -238,7 +238,7 @@ class Outputs:
                 "give its parameters the names and shapes of the reference's", case=case.label,
             )  # fmt: skip
             return
-        empty = any(0 in each.shape for each in case.tensors)
+        empty = not _is_asked(case) and any(0 in each.shape for each in case.tensors)
         if not launches and not empty:
             self._add(
                 "not-launched", "error", "no kernel is launched: the results are not a kernel's",
