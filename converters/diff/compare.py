@@ -20,7 +20,7 @@ from kvtrace.converters.diff.headline import headline
 from kvtrace.converters.diff.marks import launch_changes, order_note
 from kvtrace.converters.diff.match import match_kernels, match_variants, nearest
 from kvtrace.converters.diff.meanings import MEANING_SECONDS, meanings_of_changed
-from kvtrace.converters.diff.merging import merge_answers
+from kvtrace.converters.diff.merge_answers import merge_answers
 from kvtrace.converters.diff.model import (
     Difference,
     KernelDifference,

@@ -265,7 +265,7 @@ class KernelMeaning:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to one of the questions of `merging.py`.
+    """An answer to one of the questions of `merge_answers.py`.
 
     `evidence` is half a line; `settle` says what would answer what is not known.
     """

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kvtrace import registry
 from kvtrace.converters.report.model import Report
-from kvtrace.converters.report.values import Histogram, Layout
+from kvtrace.converters.report.tensor_elements import Histogram, Layout
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.ir import IRSyntaxError, Module, parse
 from kvtrace.schema.runs import plain_rows

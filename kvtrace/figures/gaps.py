@@ -138,7 +138,7 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
         if stacks is None:
             stacks = _places(whole, runs)
         total += int(gaps.taken.sum())
-        for cause in set(gaps.cause.tolist()):
+        for cause in sorted(set(gaps.cause.tolist())):  # not by hash: equal runs, equal output
             own = gaps.cause == cause
             sums[cause] = sums.get(cause, 0) + int(gaps.taken[own].sum())
             around = int(gaps.taken[own & gaps.around_small].sum())

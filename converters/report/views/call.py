@@ -15,7 +15,7 @@ import numpy as np
 
 from kvtrace.converters.report.dots import Dot, dots_of
 from kvtrace.converters.report.pack import json_block
-from kvtrace.converters.report.recorded import RecordedValue, recorded_values
+from kvtrace.converters.report.recorded_tensors import RecordedValue, recorded_values
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
 from kvtrace.ir import Module
 from kvtrace.ir.flow import around

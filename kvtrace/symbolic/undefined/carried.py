@@ -23,7 +23,7 @@ from kvtrace.symbolic.conditions import (
     less,
 )
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
-from kvtrace.symbolic.undefined.values import filled, somewhere
+from kvtrace.symbolic.undefined.definedness import filled, somewhere
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.summary import Loop

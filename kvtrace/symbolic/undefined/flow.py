@@ -37,8 +37,7 @@ from kvtrace.symbolic.summary import Access, BlockPointer, Place, Summary
 from kvtrace.symbolic.taint import leaves_lanes, tainted
 from kvtrace.symbolic.terms import Substitution, lane
 from kvtrace.symbolic.undefined.carried import Course, Slot, courses
-from kvtrace.symbolic.undefined.meanings import anywhere, as_condition, elementwise, meaning_of
-from kvtrace.symbolic.undefined.values import (
+from kvtrace.symbolic.undefined.definedness import (
     NOWHERE,
     Undefined,
     chosen,
@@ -47,6 +46,7 @@ from kvtrace.symbolic.undefined.values import (
     united,
     where_true,
 )
+from kvtrace.symbolic.undefined.meanings import anywhere, as_condition, elementwise, meaning_of
 from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import pointee_bytes, shape_of
 from kvtrace.symbolic.zeros import Zeros

@@ -13,7 +13,14 @@ from kvtrace.ir.ops import KINDS, Kind, Operator, operator_of
 from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, equal
 from kvtrace.symbolic.meanings.tt_shape import rearranged, relaned
 from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term, lane
-from kvtrace.symbolic.undefined.values import Undefined, chosen, made, some_lane, somewhere, united
+from kvtrace.symbolic.undefined.definedness import (
+    Undefined,
+    chosen,
+    made,
+    some_lane,
+    somewhere,
+    united,
+)
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 from kvtrace.symbolic.zeros import Zeros
 

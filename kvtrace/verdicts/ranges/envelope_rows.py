@@ -469,7 +469,10 @@ class Subject:
         """Return what goes wrong at a value, and the expression that wraps; None: unknown."""
         key = claim, value
         if key not in self._seen:
-            self._seen[key] = self._show(claim, value)
+            try:
+                self._seen[key] = self._show(claim, value)
+            except Spent:
+                self._seen[key] = None
         return self._seen[key]
 
     def _show(self, claim: Claim, value: int) -> tuple[str, str | None] | None:

@@ -5,7 +5,7 @@ import importlib.util
 
 import kvtrace
 from kvtrace.addons.graphs import hlo
-from kvtrace.addons.graphs.hlo import ops, registry
+from kvtrace.addons.graphs.hlo import builders, ops
 
 
 def test_what_the_public_name_offers_is_what_lies_in_the_add_on():
@@ -16,7 +16,7 @@ def test_what_the_public_name_offers_is_what_lies_in_the_add_on():
     }
     assert public.__doc__ == hlo.__doc__
     assert importlib.import_module("kvtrace.hlo.ops").softmax is ops.softmax
-    assert importlib.import_module("kvtrace.hlo.registry").OPERATIONS is registry.OPERATIONS
+    assert importlib.import_module("kvtrace.hlo.builders").OPERATIONS is builders.OPERATIONS
 
 
 def test_a_name_that_no_add_on_registers_is_not_found():

@@ -68,4 +68,5 @@ def test_the_steady_part_begins_behind_the_first_step(name, tmp_path):
     assert window.before_compiling_ns > 100e6
     assert profile.gaps.idle_ns == profile.device_time.busy.idle_ns
     assert sum(profile.gaps.by_cause.values()) == profile.gaps.idle_ns
+    assert list(profile.gaps.small) == sorted(profile.gaps.small)  # by no hash
     assert profile.gaps.explained > 0.9

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from kvtrace.converters.report.pack import read_bytes, read_json
-from kvtrace.converters.report.values import BINS, Layout, elements_of, histogram
+from kvtrace.converters.report.tensor_elements import BINS, Layout, elements_of, histogram
 from kvtrace.schema.content import artifact_row
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter

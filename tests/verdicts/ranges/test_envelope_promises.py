@@ -239,3 +239,14 @@ def test_rows_keep_to_their_time(seconds):
     assert found
     if not seconds:
         assert {row.kind for row in found} == {"unknown"}
+
+
+def test_time_may_be_up_while_a_size_is_shown_to_be_bad():
+    relations = Relations(next(s for s in CORPUS if s.name == "a program for each row").call())
+    began = time.thread_time()
+    assert {row.kind for row in envelope(relations)} >= {"constants"}
+    taken = time.thread_time() - began
+
+    for share in range(1, 40):
+        found = envelope(relations, seconds=taken * share / 40)
+        assert {row.kind for row in found} <= {"constants", "overflow", "unknown"}

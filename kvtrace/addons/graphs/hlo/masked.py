@@ -10,9 +10,9 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from kvtrace.addons.graphs.hlo.builders import FUNCTIONS, METHODS, name_of
 from kvtrace.addons.graphs.hlo.dtypes import highest, lowest
 from kvtrace.addons.graphs.hlo.errors import DataDependent
-from kvtrace.addons.graphs.hlo.registry import FUNCTIONS, METHODS, name_of
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 #: Reductions that a mask can be handed to, and what they start from where NumPy needs it.

@@ -13,8 +13,8 @@ import numpy as _np
 
 from kvtrace.addons.graphs.hlo import families as _families
 from kvtrace.addons.graphs.hlo.builder import tracing as _tracing
-from kvtrace.addons.graphs.hlo.registry import FUNCTIONS as _FUNCTIONS
-from kvtrace.addons.graphs.hlo.registry import OPERATIONS as _OPERATIONS
+from kvtrace.addons.graphs.hlo.builders import FUNCTIONS as _FUNCTIONS
+from kvtrace.addons.graphs.hlo.builders import OPERATIONS as _OPERATIONS
 
 __all__ = ["_families"]
 

@@ -13,6 +13,16 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from kvtrace.addons.graphs.hlo.builder import Builder, current
+from kvtrace.addons.graphs.hlo.builders import (
+    ACCUMULATIONS,
+    AT,
+    FUNCTIONS,
+    METHODS,
+    REDUCTIONS,
+    REFUSED,
+    REFUSED_METHODS,
+    name_of,
+)
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, Dtype, is_float, is_integer
 from kvtrace.addons.graphs.hlo.errors import (
     BadArgument,
@@ -22,16 +32,6 @@ from kvtrace.addons.graphs.hlo.errors import (
     ShapeMismatch,
     UnsupportedFunction,
     UnsupportedMethod,
-)
-from kvtrace.addons.graphs.hlo.registry import (
-    ACCUMULATIONS,
-    AT,
-    FUNCTIONS,
-    METHODS,
-    REDUCTIONS,
-    REFUSED,
-    REFUSED_METHODS,
-    name_of,
 )
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ def into(place: Any, result: Tensor) -> Tensor:
 def _unsupported(name: str) -> GraphError:
     return UnsupportedFunction.here(
         f"{name} has no form as graph ops; write it with functions that have one "
-        "(docs/hlo.md lists them), or add it as kvtrace/addons/graphs/hlo/registry.py says"
+        "(docs/hlo.md lists them), or add it as kvtrace/addons/graphs/hlo/builders.py says"
     )
 
 

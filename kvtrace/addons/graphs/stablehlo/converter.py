@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from kvtrace.addons.graphs.rows import GraphOp, read_graphs
-from kvtrace.addons.graphs.stablehlo.check import verify
 from kvtrace.addons.graphs.stablehlo.module_text import recorded_module_text
+from kvtrace.addons.graphs.stablehlo.verification import verify
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.schema.errors import BadSetting

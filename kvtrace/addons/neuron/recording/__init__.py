@@ -1,7 +1,7 @@
 """The backend of NKI: launches of kernels that run on NumPy, recorded like any other.
 
-`launches.py` observes launches and records kernels and calls, `tables.py` keeps what each unique
-call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the added tables,
+`launches.py` observes launches and records kernels and calls, `call_tables.py` keeps what each
+unique call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the added tables,
 `watching.py` is kvtrace.trace. May import capture and `kvtrace.addons.neuron`.
 """
 

@@ -14,9 +14,9 @@ from kvtrace.addons.neuron import findings
 from kvtrace.addons.neuron.arguments import array_of
 from kvtrace.addons.neuron.dtypes import short_name
 from kvtrace.addons.neuron.launching import Kernel, Outcome
+from kvtrace.addons.neuron.recording.call_tables import ObservedCall, joined
 from kvtrace.addons.neuron.recording.definitions import DEFINITIONS
 from kvtrace.addons.neuron.recording.refusing import refusal_of, refused_rules
-from kvtrace.addons.neuron.recording.tables import ObservedCall, joined
 from kvtrace.addons.neuron.tokens import Token
 from kvtrace.backends.python_source import definition_line, function_source, kept_of_file
 from kvtrace.capture.arguments import literal

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.neuron import newer, older
 from kvtrace.addons.neuron.launching import Kernel
 from kvtrace.addons.neuron.recording import BACKEND
+from kvtrace.addons.neuron.recording.call_tables import joined
 from kvtrace.addons.neuron.recording.definitions import (
     BUFFERS,
     CALLS,
@@ -17,7 +18,6 @@ from kvtrace.addons.neuron.recording.definitions import (
     OPS,
     VALUES,
 )
-from kvtrace.addons.neuron.recording.tables import joined
 from kvtrace.schema.errors import BadSetting
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from kvtrace.addons.graphs.hlo import families
+from kvtrace.addons.graphs.hlo.builders import FUNCTIONS, METHODS, OPERATIONS, name_of
 from kvtrace.addons.graphs.hlo.dtypes import (
     BFLOAT16,
     BOOL,
@@ -20,7 +21,6 @@ from kvtrace.addons.graphs.hlo.dtypes import (
     promote,
     with_weak,
 )
-from kvtrace.addons.graphs.hlo.registry import FUNCTIONS, METHODS, OPERATIONS, name_of
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "hlo.md"
 assert families is not None

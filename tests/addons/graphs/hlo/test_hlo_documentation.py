@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kvtrace.addons.graphs.hlo import ops, trace
-from kvtrace.addons.graphs.hlo.registry import OPERATIONS
+from kvtrace.addons.graphs.hlo.builders import OPERATIONS
 from tests.addons.graphs.hlo import documentation
 
 TEXT = documentation.PAGE.read_text(encoding="utf-8")

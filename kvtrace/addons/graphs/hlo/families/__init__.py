@@ -9,7 +9,7 @@ methods.
 import pkgutil
 from importlib import import_module
 
-from kvtrace.addons.graphs.hlo.registry import METHODS
+from kvtrace.addons.graphs.hlo.builders import METHODS
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 for _module in pkgutil.iter_modules(__path__):

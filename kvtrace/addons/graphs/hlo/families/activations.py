@@ -2,6 +2,7 @@
 
 import math
 
+from kvtrace.addons.graphs.hlo.builders import operation
 from kvtrace.addons.graphs.hlo.families.elementwise import in_wide_floats, like
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
@@ -11,7 +12,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     multiply,
     unary,
 )
-from kvtrace.addons.graphs.hlo.registry import operation
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 

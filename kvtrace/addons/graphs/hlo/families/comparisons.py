@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, is_float
 from kvtrace.addons.graphs.hlo.families.elementwise import absolute, floats_together
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -22,7 +23,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     together,
     unary,
 )
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 _DIRECTIONS: dict[Any, Direction] = {

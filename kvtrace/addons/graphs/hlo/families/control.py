@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.bodies import if_, traced_body, while_
+from kvtrace.addons.graphs.hlo.builders import operation
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, is_weak
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -26,7 +27,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     scalar,
     subtract,
 )
-from kvtrace.addons.graphs.hlo.registry import operation
 from kvtrace.addons.graphs.hlo.run import Leaf, structured
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import Shape, dtype_of
 from kvtrace.addons.graphs.hlo.builder import current
+from kvtrace.addons.graphs.hlo.builders import OPERATIONS
 from kvtrace.addons.graphs.hlo.dtypes import FLOAT8, FLOAT32
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -23,7 +24,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     together,
     transpose,
 )
-from kvtrace.addons.graphs.hlo.registry import OPERATIONS
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 Pairs = tuple[tuple[int, int], ...]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import dtype_of, shape_of
+from kvtrace.addons.graphs.hlo.builders import implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, FLOAT32, INT32, Dtype, is_float, of_weak
 from kvtrace.addons.graphs.hlo.families.elementwise import like
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -27,7 +28,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     reshape,
     subtract,
 )
-from kvtrace.addons.graphs.hlo.registry import implements, operation
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 

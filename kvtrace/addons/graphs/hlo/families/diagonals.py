@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import Shape, axes_of
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import INT32
 from kvtrace.addons.graphs.hlo.errors import ShapeMismatch
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -23,7 +24,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     transpose,
 )
 from kvtrace.addons.graphs.hlo.primitives import broadcast_to as broadcast_tensor
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 

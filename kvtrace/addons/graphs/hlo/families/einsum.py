@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axes_of, dtype_of
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import BOOL
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.diagonals import diagonal
@@ -20,7 +21,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     together,
     transpose,
 )
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 #: One label per axis; axes under an ellipsis have numbers for labels.

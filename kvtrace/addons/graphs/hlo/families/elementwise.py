@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import dtype_of
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import (
     BOOL,
     Dtype,
@@ -37,7 +38,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     together,
     unary,
 )
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 #: Functions that are one op of StableHLO on floats; integers become float32 first.

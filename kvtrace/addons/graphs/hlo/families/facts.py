@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axis_of
+from kvtrace.addons.graphs.hlo.builders import REFUSED, REFUSED_METHODS, implements, name_of
 from kvtrace.addons.graphs.hlo.dtypes import BOOL
 from kvtrace.addons.graphs.hlo.errors import DataDependent
 from kvtrace.addons.graphs.hlo.families.comparisons import isclose
 from kvtrace.addons.graphs.hlo.families.reductions import all_
 from kvtrace.addons.graphs.hlo.primitives import Operand, compare, full, lift, together
-from kvtrace.addons.graphs.hlo.registry import REFUSED, REFUSED_METHODS, implements, name_of
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 #: Functions whose results have as many elements as the data says.

@@ -13,6 +13,7 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axis_of, broadcast_shape, dtype_of, shape_of
 from kvtrace.addons.graphs.hlo.builder import current
+from kvtrace.addons.graphs.hlo.builders import AT, implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, is_integer
 from kvtrace.addons.graphs.hlo.errors import BadArgument, BadIndex, DataDependent, ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.elementwise import clip
@@ -45,7 +46,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
 )
 from kvtrace.addons.graphs.hlo.primitives import dynamic_slice as dynamic_slice_op
 from kvtrace.addons.graphs.hlo.primitives import dynamic_update_slice as dynamic_update_slice_op
-from kvtrace.addons.graphs.hlo.registry import AT, implements, operation
 from kvtrace.addons.graphs.hlo.views import viewed
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import Shape
+from kvtrace.addons.graphs.hlo.builders import METHODS, implements
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, Dtype
 from kvtrace.addons.graphs.hlo.errors import BadIndex, UnsupportedFunction
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -27,7 +28,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     select,
     slice_,
 )
-from kvtrace.addons.graphs.hlo.registry import METHODS, implements
 from kvtrace.addons.graphs.hlo.views import viewed
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 

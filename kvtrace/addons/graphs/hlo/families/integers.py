@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, is_float, is_signed
 from kvtrace.addons.graphs.hlo.errors import BadArgument
 from kvtrace.addons.graphs.hlo.families.elementwise import copysign, like
@@ -21,7 +22,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     together,
     unary,
 )
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 

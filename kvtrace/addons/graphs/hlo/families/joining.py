@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axis_of, dtype_of, shape_of
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import is_weak
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.shapes import (
@@ -34,7 +35,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     together,
 )
 from kvtrace.addons.graphs.hlo.primitives import broadcast_to as broadcast_tensor
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axes_of
+from kvtrace.addons.graphs.hlo.builders import implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import fractional, wide
 from kvtrace.addons.graphs.hlo.errors import BadArgument
 from kvtrace.addons.graphs.hlo.families.elementwise import like
@@ -28,7 +29,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     subtract,
     unary,
 )
-from kvtrace.addons.graphs.hlo.registry import implements, operation
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axis_of, dtype_of
 from kvtrace.addons.graphs.hlo.builder import current
+from kvtrace.addons.graphs.hlo.builders import ACCUMULATIONS, implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import (
     BOOL,
     INT32,
@@ -34,7 +35,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     scalar,
     select,
 )
-from kvtrace.addons.graphs.hlo.registry import ACCUMULATIONS, implements, operation
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import broadcast_shape
+from kvtrace.addons.graphs.hlo.builders import implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, FLOAT8, FLOAT32, Dtype
 from kvtrace.addons.graphs.hlo.errors import ShapeMismatch
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -20,7 +21,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     together,
     transpose,
 )
-from kvtrace.addons.graphs.hlo.registry import implements, operation
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 

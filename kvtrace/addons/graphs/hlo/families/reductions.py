@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axes_of, axis_of, dtype_of
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, Dtype, highest, is_float, lowest, wide
 from kvtrace.addons.graphs.hlo.errors import ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.comparisons import truth
@@ -24,7 +25,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     scalar,
     select,
 )
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 

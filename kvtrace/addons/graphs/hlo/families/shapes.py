@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import Shape, axes_of, axis_of, broadcast_shape, shape_of
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
@@ -17,7 +18,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     transpose,
 )
 from kvtrace.addons.graphs.hlo.primitives import broadcast_to as broadcast_tensor
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.views import is_contiguous, viewed
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axes_of, dtype_of
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import fractional, wide
 from kvtrace.addons.graphs.hlo.families.comparisons import truth
 from kvtrace.addons.graphs.hlo.families.elementwise import like
@@ -23,7 +24,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     together,
     unary,
 )
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 

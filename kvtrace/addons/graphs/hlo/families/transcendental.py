@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.families.elementwise import (
     copysign,
     floats_together,
@@ -22,7 +23,6 @@ from kvtrace.addons.graphs.hlo.primitives import (
     subtract,
     unary,
 )
-from kvtrace.addons.graphs.hlo.registry import implements
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 

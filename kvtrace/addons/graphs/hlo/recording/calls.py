@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.graphs.hlo.frames import places
 from kvtrace.addons.graphs.hlo.graph import Graph
-from kvtrace.addons.graphs.hlo.recording.tables import (
+from kvtrace.addons.graphs.hlo.recording.graph_rows import (
     constant_columns,
     graph_columns,
     op_rows,

@@ -5,7 +5,7 @@ from typing import Final
 
 from kvtrace.converters.report.model import Argument
 from kvtrace.converters.report.sources import Context
-from kvtrace.converters.report.values import Histogram, Layout, elements_of, histogram
+from kvtrace.converters.report.tensor_elements import Histogram, Layout, elements_of, histogram
 
 __all__ = ["RecordedValue", "recorded_values"]
 
