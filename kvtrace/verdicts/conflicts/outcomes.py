@@ -90,7 +90,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Shown:
-    """They race: `witness` was seen when it was run.
+    """They race: `witness` was seen when it was run, of lanes of one program in the kernel's order.
 
     `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: they are lanes
     of different CTAs of a program.
