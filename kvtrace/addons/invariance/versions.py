@@ -403,7 +403,8 @@ def _owners(
         if any(step <= 0 for _, step in store.steps):
             return np.full(offsets.size, _SEVERAL, np.int64)
         at = _elements(store, offsets).at
-        inside = (offsets - store.base) % min((step for _, step in store.steps), default=1) == 0
+        apart = offsets - store.base
+        inside = (apart % min(step for _, step in store.steps) if store.steps else apart) == 0
         try:
             inside = inside & ((shared and len(stores) == 1) or store.active.values(at, content))
         except KeyError:
