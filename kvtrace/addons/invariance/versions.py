@@ -293,12 +293,14 @@ def _shows_more(witness: Witness, inputs: Inputs) -> bool:
 def _is_no_rounding(more: Witness, inputs: Inputs, on_numbers: Witness | None) -> bool:
     """Whether sums and products that are not rounded cannot be the reason of two values.
 
-    A NaN passes through sums and products in any order; 0 times a NaN is not 0.
+    A NaN passes through sums and products in any order; 0 times a NaN is not 0. Of an infinity one
+    of them may make a NaN, but not its negative.
     """
     if "NaNs" in inputs and "infinities" not in inputs:
         return more.has_one_nan and not (on_numbers is not None and on_numbers.has_one_nan)
     before, after = map(is_finite, more.values)
-    return inputs in SINGULAR and before and not after
+    is_turned = {*more.values} == {"inf", "-inf"}
+    return inputs in SINGULAR and (is_turned or (before and not after))
 
 
 def _drawn(first: Call, second: Call, mine: Sequence[Tree], theirs: Sequence[Tree]) -> Drawn:
