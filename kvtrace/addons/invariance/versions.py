@@ -92,7 +92,7 @@ _MOST_ELEMENTS: Final = 1 << 20
 class Apart:
     """How far two versions part on inputs of a kind; `witness` None: they leave the same bits.
 
-    `accuracy`: what bounds of both say of values that are farther apart than `ROUNDINGS`.
+    `accuracy`: why values may be farther apart than `ROUNDINGS`, or that they may not be.
     """
 
     inputs: Inputs
@@ -237,7 +237,8 @@ def _compared(
             continue  # sums of infinities go either way
         more = versions_differ_on(inputs, *versions)
         if inputs == EXPONENTS and isinstance(more, Witness) and more.is_finite:
-            more = False
+            apart.append(Apart(inputs, more, "a number"))
+            continue
         if isinstance(more, Witness) and _is_violation(more, inputs, comparison, witness):
             if not _is_explained(more, inputs, versions):
                 return replace(found, meaning="violation", witness=more, inputs=inputs)
