@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.shadows.deviation.exact_values import ExactValues
     from kvtrace.recorded_calls.recorded import Call
 
-Accuracy = Literal["as exact", "lost"]
+Accuracy = Literal["as exact", "a number", "lost"]
 """
+- a number: finite, as the first one's, where roundings of exponents are larger, too.
 - as exact: the second version's bound is at most a few times the first one's, wherever that says
   anything.
 - lost: the second gives no number where the first one's bound says that it has digits.

@@ -196,7 +196,7 @@ def _unlike(pair: Pair, places: NDArray[np.int64], points: Points) -> NDArray[np
     mine, theirs = (
         points.values(each.tree, each.chosen(places)) for each in (pair.first, pair.second)
     )
-    undefined = np.broadcast_to(points.undefined, mine.shape)
+    undefined = np.broadcast_to(points.undefined, places.shape)
     return undefined if bool(((mine == theirs) | undefined).all()) else None
 
 

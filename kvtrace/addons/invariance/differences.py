@@ -105,7 +105,7 @@ def _answer(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
         return "not known", f"{MEANINGS[each.meaning]}, but not evaluated on {missing[0]}"
     if narrowed := narrower_ops(first, second):
         return "not known", f"{MEANINGS[each.meaning]}, but {narrowed}"
-    rounded = (a for a in each.apart if a.witness is not None and a.accuracy != "as exact")
+    rounded = (a for a in each.apart if a.witness is not None and a.accuracy is None)
     worst = max((a.witness.ulps for a in rounded if a.witness is not None), default=0.0)
     if not worst <= _ulps_of_roundings(first, each):
         return (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.invariance.batches import Across
     from kvtrace.addons.invariance.output_results import Invariance, OutputResult, Place, Why
     from kvtrace.addons.invariance.rows import Outcome
-    from kvtrace.addons.invariance.versions import Apart, Meaning, OutputMeaning
+    from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
 
 _VERDICTS: Final[Mapping[Outcome, str]] = {
@@ -317,12 +317,11 @@ def versions_text(each: OutputMeaning) -> list[str]:
         lines.append(f"{each.compared:,} of {plural(each.elements, 'element')} were compared")
     if each.witness is not None and each.meaning == "violation":
         lines.append(f"on {each.inputs}, {_apart_text(each.witness)}, by the evaluator")
-    lines += [f"on {apart.inputs}: {_parted_text(apart)}" for apart in each.apart]
-    return lines
-
-
-def _parted_text(apart: Apart) -> str:
-    return "the same bits" if apart.witness is None else _apart_text(apart.witness)
+    lines += [
+        f"on {apart.inputs}: {_apart_text(apart.witness)}" for apart in each.apart if apart.witness
+    ]
+    alike = [apart.inputs for apart in each.apart if apart.witness is None]
+    return [*lines, f"on {', '.join(alike)}: the same bits"] if alike else lines
 
 
 def _apart_text(witness: Witness) -> str:

@@ -92,7 +92,7 @@ _MOST_ELEMENTS: Final = 1 << 20
 class Apart:
     """How far two versions part on inputs of a kind; `witness` None: they leave the same bits.
 
-    `accuracy`: what bounds of both say of values that are farther apart than `ROUNDINGS`.
+    `accuracy`: why values may be farther apart than `ROUNDINGS`, or that they may not be.
     """
 
     inputs: Inputs
@@ -237,7 +237,8 @@ def _compared(
             continue  # sums of infinities go either way
         more = versions_differ_on(inputs, *versions)
         if inputs == EXPONENTS and isinstance(more, Witness) and more.is_finite:
-            more = False
+            apart.append(Apart(inputs, more, "a number"))
+            continue
         if isinstance(more, Witness) and _is_violation(more, inputs, comparison, witness):
             if not _is_explained(more, inputs, versions):
                 return replace(found, meaning="violation", witness=more, inputs=inputs)
@@ -293,12 +294,14 @@ def _shows_more(witness: Witness, inputs: Inputs) -> bool:
 def _is_no_rounding(more: Witness, inputs: Inputs, on_numbers: Witness | None) -> bool:
     """Whether sums and products that are not rounded cannot be the reason of two values.
 
-    A NaN passes through sums and products in any order; 0 times a NaN is not 0.
+    A NaN passes through sums and products in any order; 0 times a NaN is not 0. Of an infinity one
+    of them may make a NaN, but not its negative.
     """
     if "NaNs" in inputs and "infinities" not in inputs:
         return more.has_one_nan and not (on_numbers is not None and on_numbers.has_one_nan)
     before, after = map(is_finite, more.values)
-    return inputs in SINGULAR and before and not after
+    is_turned = {*more.values} == {"inf", "-inf"}
+    return inputs in SINGULAR and (is_turned or (before and not after))
 
 
 def _drawn(first: Call, second: Call, mine: Sequence[Tree], theirs: Sequence[Tree]) -> Drawn:
@@ -403,7 +406,8 @@ def _owners(
         if any(step <= 0 for _, step in store.steps):
             return np.full(offsets.size, _SEVERAL, np.int64)
         at = _elements(store, offsets).at
-        inside = (offsets - store.base) % min((step for _, step in store.steps), default=1) == 0
+        apart = offsets - store.base
+        inside = (apart % min(step for _, step in store.steps) if store.steps else apart) == 0
         try:
             inside = inside & ((shared and len(stores) == 1) or store.active.values(at, content))
         except KeyError:

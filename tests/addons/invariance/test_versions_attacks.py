@@ -55,3 +55,7 @@ def test_comparisons_and_quotients_written_otherwise_are_the_same(name: str) -> 
 
 def test_zero_times_a_nan_is_not_zero() -> None:
     assert answers("2 of_floats plus nothing") == [Answer.NO]
+
+
+def test_a_number_that_one_element_is_given_is_compared() -> None:
+    assert answers("pointer_of_while") == [Answer.YES]
