@@ -26,7 +26,7 @@ def results_of_call(
         cotangents: How many there are. None: its results are returned, otherwise the gradients of
             all inputs of floats.
 
-        is_candidate: Whether gradients are those of a `torch.autograd.Function` of its own; others
+        is_candidate: Whether only gradients by a `torch.autograd.Function` count; others
             do not know what kernels wrote.
 
     Raises:
