@@ -45,7 +45,7 @@ _MOST_KERNELS: Final = 16
 _MOST_BYTES: Final = 1 << 20
 #: By this share of a result a reference that overflows on its way is off, or more.
 _KEPT: Final = 1 / 4
-#: Elements of so few inputs are no sums: of those one device overflows where another does not.
+#: Elements of more inputs are sums, which one device lets overflow where another does not.
 _FEW: Final = 8
 #: What results are below where nothing overflows on the way to them: a power of the largest number.
 _FAR_BELOW: Final = 3 / 4

@@ -25,9 +25,8 @@ def results_of_call(
         tracked: Whether its inputs of floats require gradients.
         cotangents: How many there are. None: its results are returned, otherwise the gradients of
             all inputs of floats.
-
-        is_candidate: Whether only gradients by a `torch.autograd.Function` count; others
-            do not know what kernels wrote.
+        is_candidate: Whether only gradients by a `torch.autograd.Function` count; others do not
+            know what kernels wrote.
 
     Raises:
         ValueError: some result has no gradient.
