@@ -35,7 +35,8 @@ class Compared:
 
     `error`, `allowed` and `share`, their quotient (beyond 1: wrong), are those of the element where
     that is greatest; what is not finite is None. `wrong` counts elements, `first` is the place of
-    the first one. `tolerance` is `derived`, `fixed` (`because` of something) or `equal`.
+    the first one. `tolerance` is `derived`, `granted` or `fixed` (`because` of something), or
+    `equal`.
     `other_meaning` counts elements that mean something else than the reference in exact arithmetic.
     """
 
@@ -81,7 +82,8 @@ def compared(
     """Compare a result with the exact one.
 
     Allowed is what a right device may be off, by the result's planes. Where there are none, but a
-    text that says why, allowed is fixed: a share of an element's value and of the typical size of
+    text that says why, allowed is what the problem grants. Where that is not known either, it is
+    fixed: a share of an element's value and of the typical size of
     all elements (an element near zero may be a sum of such): a step of the result's type (32 steps
     of float32, whose sums may be taken in another order), twice what the reference itself loses in
     the inputs' types, and what tensor cores take from float32 where a dot lets them. Integers and
@@ -138,7 +140,7 @@ def compared(
         wrong = ~same & ~(difference <= allowed)
     told = _told(at, value, truth, wrong, difference, allowed)
     if isinstance(planes, str):
-        return replace(told, tolerance="fixed", because=planes)
+        return replace(told, tolerance="fixed" if granted is None else "granted", because=planes)
     return replace(told, tolerance="derived", other_meaning=other_meaning)
 
 

@@ -43,7 +43,7 @@ from kvtrace.addons.judge.walls import leftovers
 from kvtrace.text import amount, duration, plural, size
 
 #: Version of the object that `kvtrace judge` prints. A minor one adds; a major one changes.
-SCHEMA: Final = "1.2"
+SCHEMA: Final = "1.3"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
 #: Bytes of a line of the log within which it says that the candidate failed.
 _NAMED_WITHIN: Final = 40
@@ -51,6 +51,8 @@ _MOST_SEEN: Final = 1_000
 _FOUND: Final = ("problems", "cases", "figures", "generic")
 _WALLS: Final = ("network", "writes", "processes")
 _ORDER: Final = ("error", "unjudged", "warning", "note")
+#: Tolerances of results without derived bounds, as text.
+_TOLERANCES: Final = {"granted": "what the problem grants", "fixed": "a fixed tolerance"}
 #: Files beside the candidate's that are read, too.
 _MOST_FILES: Final = 20
 #: What the examiner imports, all modules of it where it is a room.
@@ -364,9 +366,13 @@ def _tolerances(cases: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say how many results were compared by derived bounds, and why others were not."""
     results = [result for case in cases for result in case.get("results", ())]
     derived = sum(result["tolerance"] == "derived" for result in results)
-    fixed = Counter(result["because"] for result in results if result["tolerance"] == "fixed")
+    others = Counter(
+        (_TOLERANCES[result["tolerance"]], result["because"])
+        for result in results
+        if result["tolerance"] in _TOLERANCES
+    )
     lines = [f"{plural(derived, 'result')} compared by derived bounds"] if derived else []
     return lines + [
-        f"{plural(count, 'result')} compared by a fixed tolerance, because {because}"
-        for because, count in fixed.most_common()
+        f"{plural(count, 'result')} compared by {by}, because {because}"
+        for (by, because), count in others.most_common()
     ]

@@ -271,6 +271,8 @@ def _off(each: Compared, op: Op | None, *, view: bool, narrow: bool) -> Wrong:
 
 
 def _source(each: Compared) -> str:
+    if each.tolerance == "granted":
+        return f" (granted by the problem: no bound was derived, because {each.because})"
     if each.tolerance == "fixed":
         return f" (fixed tolerance, because {each.because})"
     return " (derived)" if each.tolerance == "derived" else ""

@@ -15,6 +15,7 @@ from kvtrace.addons.judge.comparing import unlike
 from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.launches import Memory, run_launches, steps_in
 from kvtrace.addons.judge.outcomes import result_of
+from kvtrace.addons.judge.request import CannotJudge
 
 Log = Sequence[Mapping[str, Any]]
 
@@ -36,7 +37,10 @@ def depends_on_state(
 
     """
     first, last = (steps_in(each) for each in calls)
-    kept = _kept(first, last)
+    try:
+        kept = _kept(first, last)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
     returned = next((each["returned"] for each in calls[1] if "returned" in each), ())
     if not kept or not returned:
         return False

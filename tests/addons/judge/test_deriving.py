@@ -76,13 +76,13 @@ def test_results_are_compared_by_derived_bounds_over_two_launches(tmp_path):
 
 
 @pytest.mark.process
-def test_what_pytorch_moves_has_a_fixed_tolerance_and_the_reason(tmp_path):
+def test_what_pytorch_moves_may_be_off_by_what_the_problem_grants(tmp_path):
     judgement = judged(tmp_path, "twice_with_a_move", "by_root_twice")
 
     assert judgement.verdict == "right"
-    assert ("fixed", "PyTorch moves what a kernel wrote") in tolerances(judgement)
+    assert ("granted", "PyTorch moves what a kernel wrote") in tolerances(judgement)
     assert any(
-        "by a fixed tolerance, because PyTorch moves what a kernel wrote" in line
+        "by what the problem grants, because PyTorch moves what a kernel wrote" in line
         for line in judgement_text(judgement)
     )
 
@@ -168,9 +168,8 @@ def test_a_candidate_cannot_widen_what_the_reference_grants(tmp_path, entry, err
 def test_a_launch_whose_order_decides_is_evaluated_without(tmp_path):
     judgement = judge_file(request_of(FOLDER / "kernels" / "wrong" / "total_race.py"))
 
-    reasons = {because for tolerance, because in tolerances(judgement) if tolerance == "fixed"}
-    assert reasons
-    assert all("their order decides" in each for each in reasons)
+    reasons = {because for tolerance, because in tolerances(judgement) if tolerance == "granted"}
+    assert any("their order decides" in each for each in reasons)
 
 
 def test_contents_of_python_have_no_bounds_unless_they_are_short():
