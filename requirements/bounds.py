@@ -39,7 +39,7 @@ QUICK: Final = (
     "tests/verdicts/conflicts/test_race_within.py",
     "tests/backends/compiled_kernels/test_versions.py",
     "tests/backends/triton/test_device_free.py",
-    "tests/backends/triton/test_interpreter.py",
+    "tests/backends/triton/test_interpreted_launches.py",
     "tests/backends/inductor/test_launches.py",
 )
 EPILOG: Final = f"""\

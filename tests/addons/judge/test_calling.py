@@ -83,7 +83,7 @@ def test_each_case_is_called_and_some_again_in_an_order_of_the_seed(tmp_path):
     assert any("again" in each for each in headers)
     calls = [each for each in headers if "call" in each]
     assert {key for each in calls for key in each} == {
-        "call", "keep", "inputs", "weights", "overwrite"
+        "call", "keep", "inputs", "weights", "overwrite", "gradients", "tracked", "cotangents"
     }  # fmt: skip
     assert "file" not in calls[0]["inputs"][0]
 
