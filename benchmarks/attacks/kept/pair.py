@@ -1,28 +1,19 @@
 """Pairs of versions of a kernel whose kept results are compared, and how kvtrace is asked."""
 
 import contextlib
-import importlib.util
-import io
 import os
-import re
-import tempfile
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 
-import kvtrace
+from benchmarks.attacks.bodies import Launches, same_results
 from benchmarks.attacks.case import Answer, Case
-from kvtrace.converters.diff import compare
-from kvtrace.schema.trace import resolve
 
 N = 64
-
-Launches = Callable[[Any], None]
 
 #: What every kernel begins with: a sort, so that IR alone does not decide.
 _KERNEL = """\
@@ -79,16 +70,8 @@ class Pair:
     limit: int | None = None
 
 
-def _kernel(body: str, arguments: str, folder: Path) -> Any:
-    text = _KERNEL.format(arguments=arguments, body=textwrap.indent(body, "    "))
-    path = folder / "kernel.py"
-    path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("versions", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.changed
+def _text(body: str, arguments: str) -> str:
+    return _KERNEL.format(arguments=arguments, body=textwrap.indent(body, "    "))
 
 
 @contextlib.contextmanager
@@ -103,21 +86,19 @@ def _limited(limit: int | None) -> Iterator[None]:
 
 def ask(pair: Pair) -> tuple[Answer, str]:
     """Record both versions, and return the answer to "same results?" and its evidence."""
-    root = Path(tempfile.mkdtemp())
-    sides = (("before", pair.before, pair.launch), ("after", pair.after, pair.launch_after))
-    for (name, body, launch), check in zip(sides, pair.check, strict=True):
-        (root / name).mkdir()
-        kernel = _kernel(body, pair.arguments, root / name)
-        with (
-            _limited(pair.limit),
-            contextlib.redirect_stderr(io.StringIO()),
-            kvtrace.capture(root / name / "out", check=check, target="cuda:90"),
-        ):
-            (launch or pair.launch)(kernel)
-    found = compare(*(resolve(root / name / "out") for name, *_ in sides))
-    line = found.answers[1]
-    answer = {"yes": Answer.YES, "no": Answer.NO}.get(line.word, Answer.UNKNOWN)
-    return answer, re.sub(r"\s+", " ", line.evidence)
+    sides = zip(
+        (pair.before, pair.after), (pair.launch, pair.launch_after), pair.check, strict=True
+    )
+    with _limited(pair.limit):
+        return same_results(
+            *(
+                (
+                    _text(body, pair.arguments), launch or pair.launch,
+                    {"check": check, "target": "cuda:90"},
+                )
+                for body, launch, check in sides
+            )
+        )  # fmt: skip
 
 
 def cases_of(pair: Pair) -> Iterator[Case]:

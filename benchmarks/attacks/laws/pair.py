@@ -1,10 +1,6 @@
 """Pairs of formulas that laws of real numbers make equal, or nearly: run and asked about."""
 
-import contextlib
-import importlib.util
-import io
 import math
-import re
 import shutil
 import tempfile
 import textwrap
@@ -16,11 +12,9 @@ from typing import Any
 
 import torch
 
-import kvtrace
+from benchmarks.attacks.bodies import kernel_of, same_results
 from benchmarks.attacks.case import Answer, Case
 from benchmarks.attacks.version_pairs.pair import TARGET, in_fixed_order
-from kvtrace.converters.diff import compare
-from kvtrace.schema.trace import resolve
 
 ROWS, N = 8, 64
 _KERNEL = """\
@@ -85,17 +79,10 @@ def broken(name: str, before: str, after: str, why: str, **more: Any) -> Pair:
     return Pair(name, False, why, before, after, **more)
 
 
-def _kernel(body: str, folder: Path) -> Any:
+def _text(body: str) -> str:
     if "r = " not in body:
         body = f"r = {body}"
-    path = folder / "kernel.py"
-    path.write_text(_KERNEL.format(body=textwrap.indent(body, "    ")), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("versions", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.changed
+    return _KERNEL.format(body=textwrap.indent(body, "    "))
 
 
 def _filled(pair: Pair, numbers: Numbers, seed: int, times: float = 1) -> torch.Tensor:
@@ -122,7 +109,9 @@ def _tensors(pair: Pair, *, shown: bool, times: float = 1) -> list[torch.Tensor]
 def _launched(pair: Pair, body: str, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     folder = Path(tempfile.mkdtemp())
     try:
-        _kernel(body, folder)[(pair.shape[0],)](*tensors, pair.shape[1], BLOCK=pair.shape[1])
+        kernel_of(_text(body), folder)[(pair.shape[0],)](
+            *tensors, pair.shape[1], BLOCK=pair.shape[1]
+        )
     finally:
         shutil.rmtree(folder)
     return tensors[-1].cpu().double()
@@ -156,23 +145,12 @@ def is_kept(pair: Pair) -> bool:
 
 def ask(pair: Pair) -> tuple[Answer, str]:
     """Record both versions on plain numbers; return the answer to "same results?", and why."""
-    root = Path(tempfile.mkdtemp())
-    try:
-        for name, body in (("before", pair.before), ("after", pair.after)):
-            (root / name).mkdir()
-            kernel = _kernel(body, root / name)
-            with (
-                contextlib.redirect_stderr(io.StringIO()),
-                kvtrace.capture(root / name / "out", target=TARGET, compile="ttir"),
-            ):
-                tensors = _tensors(pair, shown=False)
-                kernel[(pair.shape[0],)](*tensors, pair.shape[1], BLOCK=pair.shape[1])
-        found = compare(*(resolve(root / name / "out") for name in ("before", "after")))
-        line = found.answers[1]
-    finally:
-        shutil.rmtree(root)
-    answer = {"yes": Answer.YES, "no": Answer.NO}.get(line.word, Answer.UNKNOWN)
-    return answer, re.sub(r"\s+", " ", line.evidence)
+
+    def launch(kernel: Any) -> None:
+        kernel[(pair.shape[0],)](*_tensors(pair, shown=False), pair.shape[1], BLOCK=pair.shape[1])
+
+    settings = {"target": TARGET, "compile": "ttir"}
+    return same_results(*((_text(body), launch, settings) for body in (pair.before, pair.after)))
 
 
 def cases_of(pairs: Sequence[Pair]) -> Iterator[Case]:

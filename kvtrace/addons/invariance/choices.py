@@ -6,8 +6,7 @@ from math import isfinite
 from typing import Final
 
 from kvtrace.addons.invariance.functions import function_of
-from kvtrace.addons.invariance.trees import Tree
-from kvtrace.ir.floats import float_from_bits
+from kvtrace.addons.invariance.trees import Tree, constant_of
 
 _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
 _GREATER, _LESS, _UNEQUAL = "2", "4", "13"
@@ -131,12 +130,9 @@ def _factor(node: Tree, number: Tree) -> float | None:
 
 
 def _constant(node: Tree) -> float | None:
-    """Return a constant that is a finite number; None: it is none."""
-    if node.what != "constant" or node.parts:
-        return None
-    kind, bits = node.detail
-    value = float_from_bits(bits[0], kind) if kind.startswith(("f", "bf")) else float("nan")
-    return value if isfinite(value) else None
+    """Return the value of a node that is a finite constant; None: it is another."""
+    value = constant_of(node)
+    return value if value is not None and isfinite(value) else None
 
 
 def _is_nan_where(node: Tree, number: Tree, depth: int = _DEEPEST) -> bool:

@@ -50,8 +50,8 @@ from kvtrace.addons.invariance.numbers import (
     product_of,
     sum_of,
 )
-from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound
-from kvtrace.ir.floats import bits_from_float, float_from_bits
+from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, constant_of
+from kvtrace.ir.floats import bits_from_float
 from kvtrace.ir.ops import KINDS
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
@@ -153,7 +153,7 @@ class Points:
             self.work += run.work
             self.largest = max(self.largest, run.largest)
         if run.functions is not None and run.functions.undefined is not None:
-            self.has_roots |= run.functions.has_roots
+            self.has_roots = True
             self.undefined = self.undefined | run.functions.undefined
         return np.broadcast_to(found, (1,) * _LEVELS + (count,)).reshape(count)
 
@@ -240,14 +240,11 @@ def _is_one(node: Tree) -> bool:
 
 def _inverse_of_power_of_two(node: Tree) -> int | None:
     """Return the inverse of a constant that is a power of two, where that is exact; else None."""
-    if node.what != "constant" or node.parts:
-        return None
-    kind, bits = node.detail
-    value = float_from_bits(bits[0], kind) if kind.startswith(("f", "bf")) else 0.0
+    value = constant_of(node) or 0.0
     if not 2.0**-10 <= abs(value) <= 2.0**10 or frexp(abs(value))[0] != 0.5:
         return None
-    inverted = 1 / value
-    return constant(kind, bits_from_float(inverted, kind))
+    kind = node.detail[0]
+    return constant(kind, bits_from_float(1 / value, kind))
 
 
 def _is_relaxed(attributes: Sequence[tuple[str, str]]) -> bool:

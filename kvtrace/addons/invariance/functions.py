@@ -35,7 +35,7 @@ from kvtrace.addons.invariance.numbers import (
     product_of,
     sum_of,
 )
-from kvtrace.addons.invariance.trees import Tree
+from kvtrace.addons.invariance.trees import Tree, constant_of
 from kvtrace.ir.floats import float_from_bits
 from kvtrace.ir.ops import KINDS
 
@@ -116,7 +116,6 @@ class Functions:
         self._of = of
         self._seed = seed
         self.undefined: NDArray[np.bool_] | None = None
-        self.has_roots = False
 
     def value(self, node: Tree) -> Numbers | None:
         """Return what a function gives; None: the laws say nothing about it."""
@@ -197,7 +196,6 @@ class Functions:
     def _root(self, radicand: Tree, *, is_inverse: bool) -> Numbers | None:
         if not is_never_negative(radicand):
             return None
-        self.has_roots = True
         value = self._of(radicand)
         root = power(value, (PRIME + 1) // 4)
         has_none = product_of(root, root) != value
@@ -236,11 +234,10 @@ def _is_choice(node: Tree) -> bool:
 
 def _number(node: Tree) -> int | None:
     """Return the number of a constant that is finite; None: it is none."""
-    if node.what != "constant" or node.parts:
+    value = constant_of(node)
+    if value is None or not np.isfinite(value):
         return None
     kind, bits = node.detail
-    if not kind.startswith(("f", "bf")) or not np.isfinite(float_from_bits(bits[0], kind)):
-        return None
     known = written_constant(kind, bits[0])
     return constant(kind, bits[0]) if known is None else known
 
@@ -317,9 +314,8 @@ def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> boo
 
     match node.what:
         case "constant":
-            kind, bits = node.detail
-            is_float = not parts and kind.startswith(("f", "bf"))
-            return is_float and copysign(1, float_from_bits(bits[0], kind)) > 0
+            value = constant_of(node)
+            return value is not None and copysign(1, value) > 0
         case "reduction":
             count = len(parts) // 2
             if count != 1:

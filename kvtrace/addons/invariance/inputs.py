@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.ir.floats import float_from_bits
+from kvtrace.addons.invariance.trees import constant_of
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.trees import Tree
@@ -86,10 +86,7 @@ def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
     """Return the constants of trees that numbers may be compared with, and their negatives."""
     found = set()
     for node in (node for tree in trees for node in tree.walk()):
-        if node.what != "constant" or node.parts:
-            continue
-        kind, bits = node.detail
-        value = float_from_bits(bits[0], kind) if kind.startswith(("f", "bf")) else 0.0
+        value = constant_of(node) or 0.0
         if isfinite(value) and _CONSTANTS[0] <= abs(value) <= _CONSTANTS[1] and abs(value) != 1:
             found |= {value, -value}
     return tuple(sorted(found))

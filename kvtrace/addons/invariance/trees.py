@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 from kvtrace.forks import Lock
+from kvtrace.ir.floats import float_from_bits
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.terms import Symbol, Term
 
@@ -106,6 +107,14 @@ def truth_of(condition: Tree) -> bool | None:
     """Return what a condition always is; None: it may be either, or is not followed."""
     known = condition.detail[0] if condition.what == "condition" else None
     return known.decided if isinstance(known, Condition) else None
+
+
+def constant_of(node: Tree) -> float | None:
+    """Return the value of a node that is a constant of floats, also NaN; None: it is another."""
+    if node.what != "constant" or node.parts:
+        return None
+    kind, bits = node.detail
+    return float_from_bits(bits[0], kind) if kind.startswith(("f", "bf")) else None
 
 
 def bound(level: int, extent: int) -> Symbol:

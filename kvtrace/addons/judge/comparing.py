@@ -36,8 +36,8 @@ class Compared:
     `error`, `allowed` and `share`, their quotient (beyond 1: wrong), are those of the element where
     that is greatest; what is not finite is None. `wrong` counts elements, `first` is the place of
     the first one. `tolerance` is `derived`, `granted` or `fixed` (`because` of something), or
-    `equal`.
-    `other_meaning` counts elements that mean something else than the reference in exact arithmetic.
+    `equal`. `other_meaning` counts elements that mean something else than the reference in exact
+    arithmetic.
     """
 
     result: int
@@ -83,11 +83,10 @@ def compared(
 
     Allowed is what a right device may be off, by the result's planes. Where there are none, but a
     text that says why, allowed is what the problem grants. Where that is not known either, it is
-    fixed: a share of an element's value and of the typical size of
-    all elements (an element near zero may be a sum of such): a step of the result's type (32 steps
-    of float32, whose sums may be taken in another order), twice what the reference itself loses in
-    the inputs' types, and what tensor cores take from float32 where a dot lets them. Integers and
-    booleans must be equal.
+    fixed: a share of an element's value and of the typical size of all elements (an element near
+    zero may be a sum of such): a step of the result's type (32 steps of float32, whose sums may be
+    taken in another order), twice what the reference itself loses in the inputs' types, and what
+    tensor cores take from float32 where a dot lets them. Integers and booleans must be equal.
 
     Args:
         at: The result's number.

@@ -1,7 +1,7 @@
-"""Results of a function whose inputs require gradients, and the gradients themselves.
+"""The call of a reference or a candidate: its results, or the gradients of its inputs.
 
-The reference and the candidate are called by the same function here. What a candidate does not
-differentiate is refused, and says nothing about its results.
+A candidate that does not differentiate is refused by an error, which says nothing about its
+results.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def results_of_call(
         arguments: Its inputs, and behind them the cotangents, one for each result that is a tensor
             of floats.
         tracked: Whether its inputs of floats require gradients.
-        cotangents: How many there are. None: its results are returned, otherwise the gradients of
-            all inputs of floats.
+        cotangents: How many of the arguments are cotangents. 0: the function's results are
+            returned, otherwise the gradients of its inputs of floats, each tensor once.
         is_candidate: Whether only gradients by a `torch.autograd.Function` count; others do not
             know what kernels wrote.
 
     Raises:
-        ValueError: some result has no gradient.
+        ValueError: a result or an input has no gradient.
 
     """
     if not tracked:
@@ -37,8 +37,7 @@ def results_of_call(
     import torch
 
     inputs = arguments[: len(arguments) - cotangents]
-    floats = [e for e in inputs if tensors.is_tensor(e) and e.is_floating_point()]
-    distinct = list({id(each): each for each in floats}.values())
+    distinct = list({id(each): each for each in inputs if tensors.is_floats(each)}.values())
     try:
         for each in distinct:
             each.requires_grad_()
@@ -46,22 +45,30 @@ def results_of_call(
             results = tensors.results_of(function(*inputs))
             if not cotangents:
                 return results
-            values = [e for e in results if tensors.is_tensor(e) and e.is_floating_point()]
+            values = [each for each in results if tensors.is_floats(each)]
             roots = [each.grad_fn for each in values]
-            if len(values) != cotangents or not all(roots) or (is_candidate and not _own(roots)):
+            if len(values) != cotangents or not all(roots):
                 raise ValueError("a result has no gradient")
-            given = arguments[len(inputs) :]
-            found = torch.autograd.grad(values, distinct, given, allow_unused=True)
+            if is_candidate and not _have_function(roots):
+                raise ValueError("a result has no gradient of the program's")
+            gradients = torch.autograd.grad(
+                values, distinct, arguments[len(inputs) :], allow_unused=True
+            )
     finally:
         for each in distinct:
             each.requires_grad_(False)
-    if any(each is None for each in found):
+    if any(each is None for each in gradients):
         raise ValueError("an input has no gradient")
-    return [*found]
+    return [*gradients]
 
 
-def _own(roots: Sequence[Any]) -> bool:
-    """Whether a graph of gradients has a `torch.autograd.Function` of the program's."""
+def _have_function(roots: Sequence[Any]) -> bool:
+    """Whether a `torch.autograd.Function` of Python is in the graph of gradients below its roots.
+
+    Args:
+        roots: `grad_fn` of each result.
+
+    """
     from torch.autograd.function import BackwardCFunction
 
     reached, waiting = set(roots), [*roots]

@@ -36,6 +36,8 @@ class Unmeasured(Exception):
     """A reference that does not take inputs that move."""
 
 
+#: How far each element may be off, the same where dots cut to tf32, and of how many inputs an
+#: element is made.
 Grant = tuple[Numbers, Numbers, int]
 
 
@@ -45,10 +47,9 @@ def grants_of(
     own: Sequence[tuple[Numbers, str]],
     inputs: Sequence[tuple[Numbers, str]],
 ) -> list[Grant] | None:
-    """Return for each result how far right ones may be off, and where dots cut to tf32.
+    """Return the grant of each result.
 
-    With each comes of how many inputs an element of it is made. None: that is not known, for the
-    reference takes too long, or gives something else each time.
+    None: it is not known, for the reference takes too long, or gives something else each time.
 
     Args:
         results: what the reference gives in float64 for inputs as a draw moves them.

@@ -173,7 +173,7 @@ class Maker:
         )  # fmt: skip
         made: list[Input] = []
         for at, each in enumerate(results):
-            if tensors.is_tensor(each) and each.is_floating_point():
+            if tensors.is_floats(each):
                 dtype = str(each.dtype).removeprefix("torch.")
                 given = whole_tensor(f"gradient of result {at}", dtype, each.shape)
                 made.append(self._keep(given, self._draw(given, ())))

@@ -47,6 +47,7 @@ from kvtrace.addons.judge.state import depends_on_state
 from kvtrace.addons.judge.tensors import array
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
+from kvtrace.verdicts.ranges.envelope import GRID_LIMITS
 
 Log = Sequence[Mapping[str, Any]]
 #: How plain a problem is, the plainest first: the kind of case, and the share of wrong elements.
@@ -59,7 +60,7 @@ AWKWARD_VALUES: Final = "awkward"
 _PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
 _DECIDING: Final = ("error", "unjudged")
 #: Programs along the second and the third axis of a grid, at most, on CUDA devices.
-_MOST_PROGRAMS: Final = 65_535
+_MOST: Final = GRID_LIMITS[-1]
 
 
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:
@@ -269,17 +270,18 @@ class Outputs:
 
     def _grids(self, launches: Log, case: Case) -> bool:
         """Report grids that no device takes: there the launch raises an error."""
-        known = len(self._found.problems)
-        for each in launches if self._request.target.startswith("cuda") else ():
-            grid = [int(n) for n in each["grid"]]
-            if max(grid[1:], default=0) > _MOST_PROGRAMS:
-                self._add(
-                    "grid-too-large", "error" if _is_asked(case) else "note",
-                    f"{each['launch']} is launched on a grid of {grid}, and devices take at most "
-                    f"{_MOST_PROGRAMS:,} programs along its second and third axis",
-                    "put the longest axis first", case=case.label,
-                )  # fmt: skip
-        return len(self._found.problems) > known
+        if not self._request.target.startswith("cuda"):
+            return False
+        grids = [(each["launch"], [int(n) for n in each["grid"]]) for each in launches]
+        too_large = [(name, grid) for name, grid in grids if max(grid[1:], default=0) > _MOST]
+        for name, grid in too_large:
+            self._add(
+                "grid-too-large", "error" if _is_asked(case) else "note",
+                f"{name} is launched on a grid of {grid}, and devices take at most {_MOST:,} "
+                "programs along its second and third axis",
+                "put the longest axis first", case=case.label,
+            )  # fmt: skip
+        return bool(too_large)
 
     def whole(self) -> None:
         """Judge what several cases show together."""

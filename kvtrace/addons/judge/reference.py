@@ -85,23 +85,23 @@ def prepare(
     from kvtrace.addons.judge.moves import Ignored
 
     begin(folder)
-    number = seeded(seed)
+    drawn_from = seeded(seed)
     reference = None if request.reference is None else Reference(request.reference, folder)
     given = _given(request, reference, folder, asked, names)
     weights = () if reference is None else reference.weights(folder)
     named = _named_extents(request, reference, asked)
-    maker = Maker(folder, weights, number, named_extents=named)
+    maker = Maker(folder, weights, drawn_from, named_extents=named)
     cases = [maker.filled(*each) for each in given]
     further = len(given) == 1 or request.trace is not None
     if further:
         cases += maker.further(cases[0], request.views, blocks, numbers)
     kept: list[Case] = []
     shapes: list[Any] = []
-    for case in cases:
-        ignored = Ignored()
+    ignored = Ignored()
+    for number, case in enumerate(cases):
         try:
             if reference is not None:
-                with nullcontext() if shapes else ignored:
+                with nullcontext() if number else ignored:
                     _, results, changed = reference.own(case, folder)
                 if changed and case.shares:
                     continue
@@ -114,9 +114,9 @@ def prepare(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
             continue  # chosen sizes may have no meaning
-        if further and not kept:
+        if further and not number and reference is not None:
             cases += maker.ignoring(case, ignored.values)
-            if reference is not None and not changed:
+            if not changed:
                 cases += maker.tracked(case, results)
         kept.append(case)
     write_cases(folder, kept)
@@ -261,7 +261,7 @@ class Reference:
         floats = [
             (as_numbers(each), str(each.dtype).removeprefix("torch."))
             for each in (*before, *state)
-            if tensors.is_tensor(each) and each.is_floating_point()
+            if tensors.is_floats(each)
         ]
         names = [str(each.dtype).removeprefix("torch.") for each in own]
         if any(name not in FLOATS for _, name in floats):
@@ -306,7 +306,7 @@ class Reference:
 
 
 def _wide(value: Any) -> Any:
-    if tensors.is_tensor(value) and value.is_floating_point():
+    if tensors.is_floats(value):
         return value.double()
     return value.clone() if tensors.is_tensor(value) else value
 

@@ -109,6 +109,11 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
 
 
+def is_floats(value: Any) -> bool:
+    """Whether it is a tensor of torch that holds floats."""
+    return is_tensor(value) and bool(value.is_floating_point())
+
+
 def input_of(value: Any, name: str) -> Input:
     """Return what an input is that a function of a file made, without its contents.
 

@@ -1,5 +1,7 @@
 """Cases that follow from a given one: what they hold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -50,18 +52,10 @@ def test_weights_differ_in_a_later_case(tmp_path):
     (tmp_path / "w.bin").write_bytes(np.ones(4, np.float32).tobytes())
     (weight,) = parsed_shapes("w=f32[4]", [])
     case = Case("given", "given", parsed_shapes("x=f32[8]", []))
-    first = Maker(tmp_path, (weight_of(weight),), 3, named_extents=False)
+    first = Maker(tmp_path, (replace(weight, file="w.bin"),), 3, named_extents=False)
     found = first.further(first.filled(case, None), False, [], [])
     later = next(each for each in found if each.label == "weights loaded after calls")
     assert not (tensors.tensor_from(later.weights[0], tmp_path) == 1).any()
-
-
-def weight_of(given):
-    return type(given)(**{**vars_of(given), "file": "w.bin"})
-
-
-def vars_of(given):
-    return {name: getattr(given, name) for name in given.__slots__}
 
 
 def test_labels_become_what_the_reference_ignores(maker, tmp_path):
