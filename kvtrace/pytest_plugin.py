@@ -46,7 +46,7 @@ def pytest_configure(config: "pytest.Config") -> None:
 
 
 def _hand_over(config: "pytest.Config", option: str, what: str) -> None:
-    """Have the entries of an option do what it asks for."""
+    """Call the add-ons that implement a command line option."""
     from kvtrace.registry import loaded
 
     found = [each for _, each in loaded("pytest", option)]

@@ -5,7 +5,7 @@ import time
 
 
 def new_run_id() -> str:
-    """An id that no other process gets and that sorts by time: UTC to the ms, 32 random bits."""
+    """Return a run's id, unique among processes, that sorts by time: UTC in ms, 32 random bits."""
     now = time.time_ns()
     seconds, rest = divmod(now, 1_000_000_000)
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(seconds))

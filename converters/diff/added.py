@@ -22,7 +22,7 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class EarlierStage:
-    """A text of kernels that comes before those of a compiler.
+    """A stage of a kernel's source from before its compiler, of which an add-on writes the text.
 
     Kernels that differ in one are different kernels, whatever else is the same of them. Numbers of
     other facts are not looked for in them.
@@ -96,7 +96,7 @@ ResultSource = Callable[
 
 @dataclass(frozen=True, slots=True)
 class DiffAddition:
-    """What one of them adds; every difference imports its module, which therefore imports little.
+    """All that one add-on adds; each `kvtrace diff` imports its module, which imports little else.
 
     Attributes:
         stages: Texts of kernels, by the names of their stages.
@@ -116,17 +116,17 @@ class DiffAddition:
 
 @cache
 def additions() -> tuple[DiffAddition, ...]:
-    """Return what all of them add."""
+    """Return the additions of all add-ons."""
     return tuple(added for _, added in registry.loaded("diff"))
 
 
 @cache
 def earlier_stages() -> Mapping[str, EarlierStage]:
-    """Return every stage before those of a compiler, by its name."""
+    """Return the stages that add-ons write, from before the compiler's, by their names."""
     return {name: stage for added in additions() for name, stage in added.stages.items()}
 
 
 @cache
 def figure_sources() -> tuple[FigureSource, ...]:
-    """Return every source of figures."""
+    """Return the sources of figures that add-ons add."""
     return tuple(added.figures for added in additions() if added.figures is not None)

@@ -59,11 +59,11 @@ class AccessParts:
         return (len(self.programs), *self.block)
 
     def offsets(self) -> NDArray[np.int64]:
-        """Return the byte offsets, which broadcast to the shape."""
+        """Return the byte offset of each lane, from `origin_bytes`; broadcasts to `shape`."""
         return sum(self.terms, np.full((1,) * len(self.shape), self.constant, np.int64))
 
     def active_of(self, lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which of some lanes, which broadcast to the shape, are active."""
+        """Return the active ones of a mask of lanes; the mask broadcasts to the shape."""
         for factor in self.factors:
             lanes = lanes & factor
         return lanes

@@ -1,4 +1,4 @@
-"""How exact two versions are, by bounds that are derived from their IR."""
+"""The accuracy of two versions of a kernel, by error bounds derived from their IR."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ Accuracy = Literal["as exact", "a number", "lost"]
 """
 
 _TIMES: Final = 4.0
-"""So many times the first version's bound the second's may be."""
+"""The second version's error bound may be this many times the first one's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An output of two versions on the same inputs, with bounds of how far each may be off.
+    """One output of two versions on the same inputs, each element with an error bound.
 
     `unit`: up to so much of the largest element, two values are alike.
     """
@@ -48,7 +48,7 @@ class Bounds:
     unit: float
 
     def accuracy(self, inputs: Inputs) -> Accuracy | None:
-        """Compare how far both may be from what both mean; None: neither is known."""
+        """Return whether the second version is as accurate as the first; None: not known."""
         one, other = self.first, self.second
         is_number, is_still = (np.isfinite(each.evaluated) for each in (one, other))
         says = is_number & (one.near < self._largest())  # elsewhere the first's may be anything
@@ -63,7 +63,7 @@ class Bounds:
 
     @property
     def explains(self) -> bool:
-        """Whether what the first may be off by is a reason for all differences of numbers."""
+        """Whether every difference of the versions is within twice the first one's error bound."""
         one, other = self.first, self.second
         with np.errstate(invalid="ignore"):
             apart = np.abs(one.evaluated - other.evaluated)
@@ -86,7 +86,7 @@ def bounds_of(
     drawn: Drawn,
     ulps: float,
 ) -> Bounds | None:
-    """Evaluate an output of two versions with bounds; None: these are not known.
+    """Evaluate one output of two versions, with error bounds; None: no bound can be derived.
 
     Args:
         inputs: What kind of numbers tensors hold.
@@ -102,7 +102,7 @@ def bounds_of(
     tensor = first.arguments[output]
     if theirs is None or not isinstance(tensor, TensorArgument) or tensor.element.kind != "f":
         return None
-    found: list[ExactValues] = []
+    exact: list[ExactValues] = []
     for call, place, positions in zip(
         (first, second), (output, theirs), zip(*pairs, strict=True), strict=True
     ):
@@ -121,18 +121,18 @@ def bounds_of(
                 deviations.memory.finish()
                 left = arguments[place]
                 assert isinstance(left, TensorArgument)
-                found.append(exact_values(left, deviations.memory, deviations.open))
+                exact.append(exact_values(left, deviations.memory, deviations.open))
         except (KvtraceError, *UNFIT):
             return None
         if deviations.open:
             return None
-    one, other = found
+    one, other = exact
     if one.evaluated.shape != other.evaluated.shape:
         return None
     return Bounds(one, other, ulps * float(ml_dtypes.finfo(tensor.element.memory).eps))
 
 
 def _same(one: ExactValues, other: ExactValues) -> NDArray[np.bool_]:
-    """Return where two numbers are equal, or both none."""
+    """Return where the values of both versions are equal, or both NaN."""
     both_none = np.isnan(one.evaluated) & np.isnan(other.evaluated)
     return np.asarray((one.evaluated == other.evaluated) | both_none)

@@ -1,4 +1,4 @@
-"""Choices between two floats: the larger, the smaller, and one by a comparison, however written."""
+"""Choices between two floats: maxima, minima and selections by a comparison, in one form each."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ GREATER: Final = int(_GREATER)
 _TURNED: Final = {4: 2, 5: 3, 11: 9, 12: 10}
 """`olt`, `ole`, `ult` and `ule` as comparisons of the exchanged operands."""
 ORDERED: Final = frozenset(_TURNED.values())
-"""Those in which the operands may not be exchanged."""
+"""Predicates whose operands may not be exchanged."""
 _STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
 """`oge`, `ole`, `uge` and `ule` without the case that both operands are equal."""
 _NEGATED: Final = {8: 6, 9: 5, 10: 4, 13: 1, 14: 7}
 """The opposites of `ueq`, `ugt`, `uge`, `une` and `uno`."""
 _NUMBERS: Final = {3: 10, 5: 12, 6: 13, 8: 1, 9: 2, 11: 4}
-"""What each is of numbers alone, so that of two opposites one is the other's negation."""
+"""The predicate that gives the same where no operand is a NaN: one of each pair of opposites."""
 _POSITIVE, _NEGATIVE = frozenset({2, 3, 9, 10}), frozenset({4, 5, 11, 12})
 _NAN_IN_NAN_OUT: Final = frozenset({
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.extf", "math.fma",
@@ -31,7 +31,7 @@ _DEEPEST: Final = 8
 
 
 def extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
-    """Whether a choice among two floats is of the smaller, and whether of NaN if one is; or None.
+    """Return whether a node is a minimum, and whether it gives NaN if an operand is; or None.
 
     The sign of a zero is left aside.
     """
@@ -62,7 +62,7 @@ def comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
 
 
 def as_written_once(predicate: int) -> tuple[int, bool, bool]:
-    """Return a predicate that others are written by, whether of exchanged operands, and negated."""
+    """Return a predicate's basic form, whether its operands are exchanged, and it is negated."""
     number, is_turned = _TURNED.get(predicate, predicate), predicate in _TURNED
     is_negated = number in _NEGATED
     number = _NEGATED.get(number, number)
@@ -72,7 +72,7 @@ def as_written_once(predicate: int) -> tuple[int, bool, bool]:
 
 
 def predicate_of_choice(node: Tree, by: tuple[str, Tree, Tree], *, ordered: bool) -> str:
-    """Return what decides a choice, without the cases in which both ways are the same.
+    """Return a choice's predicate, simplified where both of its values are the same.
 
     Args:
         node: The choice.
@@ -120,7 +120,7 @@ def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
 
 
 def _factor(node: Tree, number: Tree) -> float | None:
-    """Return by which constant a number is multiplied; None: it is something else."""
+    """Return the constant that a node multiplies `number` with; None: it is another node."""
     if node is number:
         return 1.0
     if node.what != "op" or node.detail[0] != "arith.mulf" or number not in node.parts:
@@ -136,7 +136,7 @@ def _constant(node: Tree) -> float | None:
 
 
 def _is_nan_where(node: Tree, number: Tree, depth: int = _DEEPEST) -> bool:
-    """Whether a value is a NaN where a number is one."""
+    """Whether a node is a NaN wherever `number` is one."""
     if node is number:
         return True
     if node.what != "op" or not depth:

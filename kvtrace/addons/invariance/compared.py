@@ -44,7 +44,7 @@ _FIRST: Final = 6
 """So many elements are compared before all, at three sets of numbers in memory."""
 _SEEDS: Final = 3
 _SEEDS_OF_ROOTS: Final = 40
-"""So many of them where roots are taken: `sqrt(x * x)` is x for half of the numbers."""
+"""Sets of numbers in memory where roots are taken: `sqrt(x * x)` is x for half of the numbers."""
 _MOST_WORK: Final = 1 << 27
 """So many numbers are computed for the elements of an output, in each version; of larger ones some
 elements are left out."""
@@ -189,7 +189,7 @@ def _agreeing(
 
 
 def _unlike(pair: Pair, places: NDArray[np.int64], points: Points) -> NDArray[np.bool_] | None:
-    """Return for which of some elements two versions have no values in a finite field to compare.
+    """Return at which elements a root has no value in the field, so that nothing is compared.
 
     None: they have other values at one.
     """

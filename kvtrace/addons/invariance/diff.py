@@ -1,4 +1,4 @@
-"""What this add-on adds to `kvtrace diff`, without the evaluator until kernels are compared."""
+"""The add-on's part of `kvtrace diff`; the evaluator is imported once kernels are compared."""
 
 from __future__ import annotations
 

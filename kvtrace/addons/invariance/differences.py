@@ -116,7 +116,7 @@ def _answer(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
 
 
 def _untried(each: OutputMeaning) -> list[Inputs]:
-    """Return on which numbers formulas of equal polynomials were not evaluated, as they have to be.
+    """Return on which kinds of inputs versions with equal formulas were not evaluated.
 
     One of them may overflow there. The order of sums alone needs no such check.
     """

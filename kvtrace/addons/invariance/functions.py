@@ -64,17 +64,17 @@ _MOST_POWER: Final = 8
 _KEEPING: Final = frozenset({
     "arith.divf", "arith.extf", "arith.truncf", "arith.maxnumf", "arith.minnumf", "arith.minimumf",
 })  # fmt: skip
-"""Ops that give no negative number where none is given to them."""
+"""Ops whose result is not negative where no operand is."""
 _ZERO: Final = np.uint64(0)
 
 _Factors = tuple[Tree, ...]
 _Summand = tuple[int, _Factors]
-"""A number of the field, and trees that it is multiplied with."""
+"""A product: its constant factor in the field, and its other factors."""
 
 
 @lru_cache(maxsize=1024)
 def written_constant(kind: str, bits: int) -> int | None:
-    """Return the number that the author of a constant wrote, who had it rounded to its type.
+    """Return the exact number that a constant of the source was rounded from, in the field.
 
     A decimal of few digits, log2(e) or its inverse. None: it is as it is.
     """
@@ -98,7 +98,7 @@ def written_constant(kind: str, bits: int) -> int | None:
 
 
 def function_of(node: Tree) -> str:
-    """Return which function an op computes; empty: none of those here."""
+    """Return the name of the exponential, logarithm or root that a node is; empty: none."""
     if node.what != "op" or len(node.parts) != 1:
         return ""
     name, attributes = node.detail[:2]
@@ -110,7 +110,7 @@ def function_of(node: Tree) -> str:
 
 
 class Functions:
-    """Evaluates functions of one set of numbers in memory."""
+    """Evaluates exponentials, logarithms and roots in the field, for one set of memory contents."""
 
     def __init__(self, of: Callable[[Tree], Numbers], seed: int) -> None:
         self._of = of
@@ -118,7 +118,7 @@ class Functions:
         self.undefined: NDArray[np.bool_] | None = None
 
     def value(self, node: Tree) -> Numbers | None:
-        """Return what a function gives; None: the laws say nothing about it."""
+        """Return a node's value by the laws of its function; None: no law applies to the node."""
         function = function_of(node)
         if function in ("sqrt", "rsqrt"):
             return self._root(node.parts[0], is_inverse=function == "rsqrt")
@@ -148,7 +148,7 @@ class Functions:
         return np.where(is_special, mixed(self._seed, 23, total), found)
 
     def _of_summand(self, times: int, factors: _Factors) -> Numbers:
-        """Return the exponential of a product."""
+        """Return the exponential of one summand: a constant times a product of nodes."""
         if len(factors) == 1:
             (only,) = factors
             function = function_of(only)
@@ -166,14 +166,14 @@ class Functions:
         return self._single(product_of(np.uint64(times), value))
 
     def _single(self, value: Numbers) -> Numbers:
-        """Return the exponential of a number: of its negative the inverse."""
+        """Return the exponential of a number, by a random function with `exp(-x) = 1 / exp(x)`."""
         negative = np.asarray((np.uint64(PRIME) - value) % np.uint64(PRIME), np.uint64)
         found = mixed(self._seed, 21, np.minimum(value, negative))
         found = np.where(value == 0, np.uint64(1), found)
         return np.where(value > negative, inverse(found), found)
 
     def _logarithm(self, argument: Tree) -> Numbers:
-        """Return a logarithm, of a product with exponentials and constants the sum of several.
+        """Return a logarithm; that of a product of exponentials and constants is a sum.
 
         Not of a product of other numbers, which may vanish before they do.
         """
@@ -233,7 +233,7 @@ def _is_choice(node: Tree) -> bool:
 
 
 def _number(node: Tree) -> int | None:
-    """Return the number of a constant that is finite; None: it is none."""
+    """Return a finite constant as a number of the field; None: the node is another."""
     value = constant_of(node)
     if value is None or not np.isfinite(value):
         return None
@@ -243,7 +243,7 @@ def _number(node: Tree) -> int | None:
 
 
 def _scaled(node: Tree) -> tuple[int, Tree]:
-    """Return the positive constants that a number is multiplied with, and what is without them."""
+    """Split a product: return its positive constant factor, and the product of the others."""
     factor = 1
     while _operator(node) == "*" and len(node.parts) == 2:
         one, other = node.parts
@@ -291,7 +291,7 @@ def _times(one: list[_Summand] | None, other: list[_Summand] | None) -> list[_Su
 
 
 def _factors(node: Tree) -> Iterable[tuple[Tree, int]]:
-    """Yield what is multiplied (1) and what is divided by (-1)."""
+    """Yield the factors of a product (with 1) and its divisors (with -1)."""
     if _operator(node) == "*" and len(node.parts) == 2:
         for part in node.parts:
             yield from _factors(part)
@@ -304,7 +304,7 @@ def _factors(node: Tree) -> Iterable[tuple[Tree, int]]:
 
 
 def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> bool:
-    """Tell whether a value is a NaN or not below zero by how it is made, whatever is in memory."""
+    """Whether a node is NaN or at least 0, by its ops alone, for all contents of memory."""
     if node in assumed:
         return True
     parts = node.parts
@@ -330,7 +330,7 @@ def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> boo
 
 
 def _is_loop_never_negative(node: Tree, assumed: frozenset[Tree]) -> bool:
-    """Tell it of what a loop leaves: of the first value, and of the next if of the one before."""
+    """Whether a loop's value is NaN or at least 0: by induction over its trips."""
     _, level, is_while, _ = node.detail
     if is_while or len(node.parts) < 2:
         return False

@@ -1,4 +1,4 @@
-"""Numbers that tensors hold where two versions of a kernel are compared: those that show mistakes.
+"""Inputs on which two versions of a kernel are compared: kinds of numbers that show mistakes.
 
 Each kind is a range in which some formulas overflow, vanish, cancel or divide by zero.
 """
@@ -33,7 +33,7 @@ Inputs = Literal["random numbers", "small numbers", "negative numbers",
 """
 
 EXPONENTS: Final[Inputs] = "numbers up to the limit of exp"
-"""On these, roundings of exponents are larger, too: only what overflows counts."""
+"""Inputs on which only overflow counts as a difference: roundings of exponents grow with them."""
 
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
 
@@ -43,7 +43,7 @@ WITH_INTEGERS: Final[frozenset[Inputs]] = frozenset({"other integers", "integers
 OPTIONAL: Final[frozenset[Inputs]] = frozenset({
     "infinities among numbers", "constants of the kernels", *WITH_INTEGERS,
 })  # fmt: skip
-"""Kinds that not all kernels are compared on."""
+"""Kinds that some kernels are not compared on."""
 
 PLAIN: Final[frozenset[Inputs]] = frozenset({
     "random numbers", "small numbers", "negative numbers", EXPONENTS, "numbers around 10,000",
@@ -62,18 +62,18 @@ SINGULAR: Final[frozenset[Inputs]] = frozenset({
 
 _SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 _SMALL: Final = 2.0**-10
-"""So large are numbers whose squares are about what is added to them before a root (eps)."""
+"""The size of small numbers: their squares are about the eps that kernels add before a root."""
 _LOG_OF_FLOAT32: Final = 88.0
-"""In float32 exponentials are computed, of narrower types, too."""
+"""The largest exponent of exp in float32, in which narrower types are computed, too."""
 _SOME_INFINITE: Final = (1.0, 1.0, 1.0, np.inf)
 _ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
 _CONSTANTS: Final = (2.0**-10, 2.0**10)
-"""Constants beyond these say what is an eps, or as good as infinite."""
+"""The sizes of constants that numbers are compared with; others are eps, or as good as infinite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What formulas of two versions compare numbers with, or may: so tensors hold that, too."""
+    """Integers and constants from the formulas of both versions, for tensors to hold."""
 
     integers: tuple[int, ...] = ()
     constants: tuple[float, ...] = ()
@@ -84,12 +84,12 @@ NOTHING: Final = Drawn()
 
 def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
     """Return the constants of trees that numbers may be compared with, and their negatives."""
-    found = set()
+    constants = set()
     for node in (node for tree in trees for node in tree.walk()):
         value = constant_of(node) or 0.0
         if isfinite(value) and _CONSTANTS[0] <= abs(value) <= _CONSTANTS[1] and abs(value) != 1:
-            found |= {value, -value}
-    return tuple(sorted(found))
+            constants |= {value, -value}
+    return tuple(sorted(constants))
 
 
 def numbers_of(
@@ -102,42 +102,42 @@ def numbers_of(
     plain = random.standard_normal(shape)
     match inputs:
         case "small numbers":
-            found = np.asarray(plain * _SMALL)
+            numbers = np.asarray(plain * _SMALL)
         case "negative numbers":
-            found = np.asarray(-np.abs(plain) - 0.5)
+            numbers = np.asarray(-np.abs(plain) - 0.5)
         case "numbers up to the limit of exp":
-            found = np.asarray(plain * max(log(largest), _LOG_OF_FLOAT32) * 0.4)
+            numbers = np.asarray(plain * max(log(largest), _LOG_OF_FLOAT32) * 0.4)
         case "numbers around 10,000":
-            found = np.asarray(min(1e4, largest / 8) + plain)
+            numbers = np.asarray(min(1e4, largest / 8) + plain)
         case "large numbers":
-            found = np.asarray(plain * largest**0.4)
+            numbers = np.asarray(plain * largest**0.4)
         case "huge numbers":
-            found = np.asarray(plain * largest**0.8)
+            numbers = np.asarray(plain * largest**0.8)
         case "minute numbers":
-            found = np.asarray(plain * least**0.4)
+            numbers = np.asarray(plain * least**0.4)
         case "tiny numbers":
-            found = np.asarray(plain * least * 4)
+            numbers = np.asarray(plain * least * 4)
         case "numbers with NaNs, infinities and zeros":
-            found = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
+            numbers = _with_specials(np.array(plain, ndmin=1), seed).reshape(plain.shape)
         case "infinities among numbers":
-            found = plain * _picked(_SOME_INFINITE, shape, seed)
+            numbers = plain * _picked(_SOME_INFINITE, shape, seed)
         case "zeros and ones":
-            found = _picked(_ZEROS_AND_ONES, shape, seed)
+            numbers = _picked(_ZEROS_AND_ONES, shape, seed)
         case "nothing but zeros":
-            found = np.zeros(shape)
+            numbers = np.zeros(shape)
         case "constants of the kernels":
-            found = _picked(constants, shape, seed)
+            numbers = _picked(constants, shape, seed)
         case "nothing but NaNs":
-            found = np.full(shape, np.nan)
+            numbers = np.full(shape, np.nan)
         case "NaNs among numbers":
             specials = _with_specials(np.array(plain, ndmin=1), seed, (np.nan,))
-            found = specials.reshape(plain.shape)
+            numbers = specials.reshape(plain.shape)
         case "nothing but -infinities":
-            found = np.full(shape, -np.inf)
+            numbers = np.full(shape, -np.inf)
         case "random numbers" | "other integers" | "integers that are 0":
-            found = plain
+            numbers = plain
     return np.asarray(
-        np.clip(found, -largest, largest) if np.isfinite(found).all() else found
+        np.clip(numbers, -largest, largest) if np.isfinite(numbers).all() else numbers
     ).astype(tensor.element.memory)
 
 

@@ -79,7 +79,7 @@ differ by more than random sums in another order explain, where not all elements
 ROUNDINGS: Final = 32.0
 """Up to so many units in the last place two values may be roundings of one."""
 _MOST_CANCELED: Final = float(1 << 20)
-"""From so many units in the last place on, nothing but a formula of another meaning is sought."""
+"""Units in the last place beyond which cancellation explains no difference of two versions."""
 _SECONDS_OF_TREES: Final = 2.5
 """So long the trees of a version are built."""
 _SECONDS: Final = 6.0
@@ -90,7 +90,7 @@ _MOST_ELEMENTS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """How far two versions part on inputs of a kind; `witness` None: they leave the same bits.
+    """The difference of two versions on inputs of a kind; `witness` None: the bits are equal.
 
     `accuracy`: why values may be farther apart than `ROUNDINGS`, or that they may not be.
     """
@@ -259,7 +259,7 @@ def _compared(
 
 
 def _is_explained(witness: Witness, inputs: Inputs, versions: _Versions) -> bool:
-    """Whether the first version may be as far off itself, by bounds that its IR has.
+    """Whether a difference is within the first version's error bound, derived from its IR.
 
     An `expm1` for `exp(x) - 1` gives another number where that has lost its digits.
     """
@@ -305,7 +305,7 @@ def _is_no_rounding(more: Witness, inputs: Inputs, on_numbers: Witness | None) -
 
 
 def _drawn(first: Call, second: Call, mine: Sequence[Tree], theirs: Sequence[Tree]) -> Drawn:
-    """Return what numbers in memory may be besides, for an evaluation."""
+    """Return the integers and constants of both versions, for tensors to hold."""
     return Drawn(_integers(first, second, mine, theirs), constants_of((*mine, *theirs)))
 
 

@@ -366,7 +366,7 @@ def filled_with(
     pairs: Sequence[tuple[int, int]],
     drawn: Drawn,
 ) -> Fill | None:
-    """Return what fills a version's tensors with numbers of a kind; None: it may not be.
+    """Return a function that fills a version's tensors with a kind of inputs; None: not possible.
 
     Args:
         inputs: The kind.
@@ -596,7 +596,7 @@ def _left_by(
 def filled_arguments(
     call: Call, fill: Fill, *, any_integers: bool = False, filled_integers: bool = False
 ) -> list[Argument] | None:
-    """Return a call's arguments with new contents, as `_left_by` says; None: not of this call."""
+    """Return a call's arguments with new contents, as for `_left_by`; None: the call has none."""
     if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
         return None
     leading = _leading(call)

@@ -150,7 +150,7 @@ def _awkward(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
     constants: Sequence[float], untried: list[str], *, huge: bool,
 ) -> Iterator[Fresh]:  # fmt: skip
-    """Give a case with awkward floats, as far as the reference takes them; say which not.
+    """Yield the case with each kind of awkward floats that the reference takes.
 
     `huge`: whether those are tried whose squares overflow.
     """
@@ -180,7 +180,7 @@ def _awkward(
 
 
 def _overflows(expected: Expected, folder: Path) -> bool:
-    """Whether something overflows on the reference's way, or may do so on an equally good one.
+    """Whether the reference overflows in the inputs' types, or an equally good algorithm may.
 
     That is where results are lost to it, or are large themselves: a mean may add before it divides.
     """

@@ -116,14 +116,14 @@ class Case:
         return tuple(each for each in self.inputs if isinstance(each, TensorInput))
 
     def shared_with(self, number: int) -> int | None:
-        """Return which input before another one is the same tensor: what has the same file."""
+        """Return the first input that is the same tensor (has the same file); None: no other is."""
         files = [each.file if isinstance(each, TensorInput) else "" for each in self.inputs]
         first = files.index(files[number])
         return first if files[number] and first < number else None
 
     @property
     def shares(self) -> bool:
-        """Whether one tensor is several inputs."""
+        """Whether two inputs are one tensor."""
         return any(self.shared_with(number) is not None for number in range(len(self.inputs)))
 
 
@@ -286,7 +286,7 @@ def _named(
 
 
 def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
-    """Return the change of sizes by which rows of bytes grow wide, if there are such rows."""
+    """Return the change of extents that makes rows of bytes wide; empty: no input has such rows."""
     for each in inputs:
         if isinstance(each, TensorInput) and each.dtype in BYTES and each.shape:
             old = each.shape[-1]
@@ -299,7 +299,7 @@ def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
 def extreme_sizes(
     inputs: Sequence[Input], fixed: Sequence[int]
 ) -> Iterator[tuple[str, str, dict[int, int]]]:  # fmt: skip
-    """Yield sizes at which launches end: none at all, and more rows than a grid's second axis.
+    """Yield extreme sizes: no elements, and more rows than a grid's second axis has programs.
 
     Each comes as a label, the case's kind and the change.
     """

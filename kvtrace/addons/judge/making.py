@@ -51,7 +51,7 @@ _SHARE: Final = 1 / 4
 
 
 class Maker:
-    """Makes cases with contents.
+    """Makes the cases of a judgment, and writes the contents of their tensors.
 
     Args:
         folder: Where contents are left.
@@ -90,30 +90,30 @@ class Maker:
         """Return cases that follow from a given one: other values, views, other sizes."""
         fixed = [size for weight in self._weights for size in weight.shape]
         plain = resized(base.inputs, {})  # contiguous, without contents
-        found = [self._other(base, OTHER_VALUES, floats=True)]
+        cases = [self._other(base, OTHER_VALUES, floats=True)]
         if any(map(is_integers, base.inputs)):
-            found.append(self._other(base, OTHER_INTEGERS, floats=False))
+            cases.append(self._other(base, OTHER_INTEGERS, floats=False))
         scalars = [each.value for each in base.inputs if isinstance(each, ScalarInput)]
         if any(type(each) is float for each in scalars):
-            found.append(self._with_other_scalars(base))
+            cases.append(self._with_other_scalars(base))
         if views:
-            found += [
+            cases += [
                 self._like(base, as_views(plain, kind), f"{kind} views", "view")
                 for kind in views_of(plain)
             ]
         for label, change in other_sizes(plain, fixed, blocks, numbers):
-            found.append(self._like(base, resized(plain, change), label, "sizes"))
-        small = min(found, key=lambda case: (case.kind != "sizes", _elements(case)))
+            cases.append(self._like(base, resized(plain, change), label, "sizes"))
+        small = min(cases, key=lambda case: (case.kind != "sizes", _elements(case)))
         if small.kind == "sizes" and any(map(is_floats, small.inputs)):
-            found.append(self._other(small, f"{small.label}, {OTHER_VALUES}", floats=True))
+            cases.append(self._other(small, f"{small.label}, {OTHER_VALUES}", floats=True))
         for inputs in () if self._named_extents else unequal_extents(plain, fixed):
-            found.append(self._like(base, inputs, f"unequal: {label_of(inputs)}", BEYOND))
+            cases.append(self._like(base, inputs, f"unequal: {label_of(inputs)}", BEYOND))
         numbers_changed = (other_whole_numbers, other_fractions, exchanged_numbers)
         for label, inputs in chain.from_iterable(each(base.inputs) for each in numbers_changed):
-            found.append(Case(label, BEYOND, inputs, base.weights))
+            cases.append(Case(label, BEYOND, inputs, base.weights))
         for label, kind, change in extreme_sizes(plain, fixed):
-            found.append(self._like(base, resized(plain, change), label, kind))
-        return [*found, *self._largest_bytes(base, plain, fixed), *self._beyond(base)]
+            cases.append(self._like(base, resized(plain, change), label, kind))
+        return [*cases, *self._largest_bytes(base, plain, fixed), *self._beyond(base)]
 
     def _largest_bytes(
         self, base: Case, plain: Sequence[Input], fixed: Sequence[int]
@@ -132,7 +132,7 @@ class Maker:
         yield replace(made, inputs=tuple(inputs))
 
     def _beyond(self, base: Case) -> Iterator[Case]:
-        """Yield what callers may do and the given case does not show: see each label."""
+        """Yield one tensor as several inputs, and weights that are loaded after the first call."""
         shared: dict[tuple[Any, ...], TensorInput] = {}
         inputs = tuple(
             replace(shared.setdefault((e.dtype, e.shape, e.strides, e.offset, e.storage), e),
@@ -148,7 +148,7 @@ class Maker:
             yield Case("weights loaded after calls", BEYOND, base.inputs, weights)
 
     def ignoring(self, base: Case, values: Sequence[int]) -> Iterator[Case]:
-        """Yield the given case with integers that the reference's operators ignore."""
+        """Yield the given case with some integers replaced by those that the reference ignores."""
         for value in values:
             inputs: list[Input] = []
             for each in base.inputs:
@@ -209,7 +209,7 @@ class Maker:
         return Case(OTHER_SCALARS, "values", tuple(inputs), base.weights)
 
     def _like(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
-        """Fill inputs with values that the given case's tensors have."""
+        """Return a case of these inputs, with values drawn from the given case's tensors."""
         filled: list[Input] = []
         sizes = [s for each in inputs if isinstance(each, TensorInput) for s in each.shape]
         for each, like in zip(inputs, base.inputs, strict=True):
@@ -265,7 +265,7 @@ class Maker:
 
 
 def _elements(case: Case) -> tuple[bool, int]:
-    """Return what cases are sorted by, as where calls are repeated (`calling.py`)."""
+    """Return a key that sorts cases by size, tiny ones last, as `calling.py` repeats them."""
     sizes = [math.prod(each.shape) for each in case.tensors]
     return max(sizes, default=0) < FEW, sum(each.storage for each in case.tensors)
 

@@ -117,7 +117,7 @@ class Narrowing(_Watching):
 
 
 class Ignored(_Watching):
-    """Gathers the numbers that operators ignore among indices, as losses do some labels."""
+    """Collects the `ignore_index` of operators that run while it is active, as of losses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class Ignored(_Watching):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run an operator, and see what it ignores."""
+        """Run an operator, and note its `ignore_index`."""
         named = kwargs or {}
         for at, each in enumerate(function._schema.arguments):
             if each.name == "ignore_index":

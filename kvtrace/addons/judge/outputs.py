@@ -155,7 +155,7 @@ class Outputs:
                 )  # fmt: skip
 
     def state(self, case: Case, log: Mapping[int, Log], answered: Answered) -> None:
-        """Report results of the first case that follow from what earlier calls have left."""
+        """Report results of the first case that depend on memory left by earlier calls."""
         calls = [call for call, number in enumerate(answered.order) if number == 0]
         ends = [log.get(call, ()) for call in (calls[0], calls[-1])] if calls else []
         folders = self._folders
@@ -269,7 +269,7 @@ class Outputs:
             self._made_for_values(given, outcome.memory, fresh, wrong)
 
     def _grids(self, launches: Log, case: Case) -> bool:
-        """Report grids that no device takes: there the launch raises an error."""
+        """Report grids too large for any device, where a launch fails; return if there are any."""
         if not self._request.target.startswith("cuda"):
             return False
         grids = [(each["launch"], [int(n) for n in each["grid"]]) for each in launches]
@@ -583,7 +583,7 @@ def _told(number: int, log: Mapping[int, Log], answered: Answered) -> Log:
 
 
 def _is_asked(case: Case) -> bool:
-    """Whether a case is one that was asked for, which must not be refused."""
+    """Whether a case was asked for, so that the candidate must not refuse it."""
     return case.kind in ("given", "values") and case.label not in REFUSABLE
 
 

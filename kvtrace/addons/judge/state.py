@@ -23,7 +23,7 @@ Log = Sequence[Mapping[str, Any]]
 def depends_on_state(
     case: Case, calls: Sequence[Log], inputs: Path, child: Path, target: str
 ) -> bool:  # fmt: skip
-    """Return whether results of a case follow from what earlier calls have left in memory.
+    """Whether results of a case depend on memory that earlier calls have left.
 
     Args:
         case: The inputs.

@@ -110,7 +110,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def is_floats(value: Any) -> bool:
-    """Whether it is a tensor of torch that holds floats."""
+    """Whether a value is a tensor of torch that holds floats."""
     return is_tensor(value) and bool(value.is_floating_point())
 
 

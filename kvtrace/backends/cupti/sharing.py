@@ -127,7 +127,7 @@ class Sharing:
 
 
 class Silence:
-    """Since when launches wait for the first record of a kernel."""
+    """The time since which launches wait for the first record of a kernel."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -142,7 +142,7 @@ class Silence:
         self._since = None
 
     def lasts(self) -> bool:
-        """Return whether it has lasted too long; once each time."""
+        """Return whether the silence has lasted too long; True once, until the next launch."""
         if self._since is None or time.monotonic() - self._since < PATIENCE:
             return False
         self._since = None

@@ -1,4 +1,4 @@
-"""Passes over a plan's instructions, which make fewer of them that compute the same."""
+"""Passes that replace a plan's instructions by fewer ones with the same results."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def nothing(symbol: Symbol) -> bool:  # noqa: ARG001
 
 
 When = Callable[[Substitution], Condition]
-"""Given what renames the symbols of the second side, returns what else is to hold of both."""
+"""A function of the second side's renaming of symbols; returns a further condition on both."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Open | None:
-    """Say what data decides where accesses go, None if none does."""
+    """Return as `Open` that data decides where accesses go; None: no data does."""
     found: dict[str, None] = {}
     missing: dict[str, None] = {}
     in_address = False
@@ -52,7 +52,7 @@ def unrecorded(names: Iterable[str]) -> str:
 
 
 def is_loaded(atoms: Iterable[Atom]) -> bool:
-    """Tell whether some of the atoms comes from memory, or is not followed."""
+    """Whether any of the atoms was loaded from memory, or is not followed."""
     return next(_loaded(atoms), None) is not None
 
 

@@ -162,7 +162,7 @@ class Common:
 
     @property
     def are_apart(self) -> bool:
-        """Whether no byte is touched by both, whatever differs: less what is equal, as ids are."""
+        """Whether the two touch no common byte, judged without the digits that both share."""
         one, other = (side.form for side in (self._one, self._other))
         equal = [v for v, k in one.coefficients.items() if other.coefficients.get(v) == k]
         equal = [variable for variable in equal if self.determines(variable)]

@@ -98,7 +98,7 @@ def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | Op
 def _are_settled(
     bound: BoundCall, store: Sharer, doubts: Sequence[Doubt], actors: Actors
 ) -> Proven | None:
-    """Prove what has to hold for two lanes of a store that meet to store the same; None: not so."""
+    """Prove that two lanes of a store that meet store the same value; None: not proven."""
     assert store.storage is not None
     copies, nbytes = (copy_of(bound, store), copy_of(bound, store)), store.storage.nbytes
     about = [each for doubt in doubts for each in (doubt.what, *doubt.path) if each is not None]
@@ -132,7 +132,7 @@ def _shown(bound: BoundCall, op: Op, meeting: Meeting, taken: int) -> Verdict:
 def _violation(
     bound: BoundCall, op: Op, programs: Sequence[int], method: str, solver_ns: int = 0
 ) -> Verdict | str:
-    """Run programs until lanes of a store conflict in one; else say why they do not."""
+    """Run programs until two lanes of a store conflict; otherwise return why none do."""
     load = _updated(bound, op)
     found = conflict_of(bound, op, load, programs)
     if isinstance(found, str):

@@ -55,13 +55,13 @@ class Visit:
 
 @dataclass(frozen=True)
 class LaneVisit:
-    """An execution, by one of its lanes that touch the byte."""
+    """One execution of an op, with one of its lanes that touch the byte."""
 
     visit: Visit
     lane: Lane
 
     def of(self, call: Call, program: int) -> Touch:
-        """Return the same as a part of a witness."""
+        """Return the execution as one side of a witness."""
         visit, argument = self.visit, call.arguments[self.visit.argument]
         assert isinstance(argument, TensorArgument)
         return Touch(

@@ -116,7 +116,7 @@ class LanePairs:
             yield (one, other) if one.access.op.index <= other.access.op.index else (other, one)
 
     def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
-        """Tell whether lanes of a program race that do these; those that seem to are run."""
+        """Return whether two lanes race by these accesses; a race that formulas show is run."""
         doing = self._threads.doing(one.access), self._threads.doing(other.access)
         lanes = self._apart(one, other, doing)
         if isinstance(lanes, Free):

@@ -66,7 +66,7 @@ def proven(
 
 
 def _scope(call: Call, op: Op, why: Iterable[str]) -> str:
-    """Say behind a proof why lanes or programs may meet, and for which contents it holds."""
+    """Return the notes of a proof: why actors may meet, and for which contents it holds."""
     notes = list(dict.fromkeys(each for each in why if each))
     if call.recorded and op.index in depending_on_data(call.module):
         notes.append(f"for the recorded contents of {', '.join(call.recorded)}")
@@ -92,7 +92,7 @@ def unknown(
     assumption: str | None = None,
     unless: Op | None = None,
 ) -> Verdict:
-    """Return the verdict that it is not known whether an op conflicts.
+    """Return the verdict `unknown` of an op.
 
     Args:
         rule: id of the rule.
@@ -244,14 +244,14 @@ def _does(touch: Touch) -> str:
 
 
 def _lane(touch: Touch) -> str:
-    """Say who does it: all threads load a scalar, and one stores it."""
+    """Return the name of a touch's lane; a scalar is loaded by all threads, and stored by one."""
     if touch.lane:
         return f"lane {touch.lane}"
     return "every thread" if kind_of(touch.op) == "load" else "one thread"
 
 
 def _where(mine: Touch, other: Touch) -> str:
-    """Say at which line the other lane does it, and in which trip if that is what differs."""
+    """Return the line of the other lane's access, and its trip if that differs."""
     frames = source_stack(other.op)
     line = f"in line {frames[0].line}" if frames else "elsewhere"
     if mine.iteration == other.iteration:
@@ -260,7 +260,7 @@ def _where(mine: Touch, other: Touch) -> str:
 
 
 def _elsewhere(call: Call, first: Touch, second: Touch) -> str:
-    """Say at which line, and through which argument, the second program does it."""
+    """Return the line of the second program's access, and its argument if that differs."""
     frames = source_stack(second.op)
     line = f" in line {frames[0].line}" if frames else ""
     if first.argument == second.argument:

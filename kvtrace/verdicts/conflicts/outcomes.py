@@ -1,4 +1,4 @@
-"""What becomes of pairs of accesses by two actors (programs, or lanes of one), and of their ops."""
+"""Outcomes of pairs of accesses by two actors (programs, or lanes of one), and of their ops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STRENGTH: Final = ("interval", "affine", "solver")
 
 @dataclass(frozen=True)
 class Free:
-    """The two do not race; `why` is the reason if they may touch one byte all the same.
+    """The two actors do not race; `why` is the reason if they may touch one byte all the same.
 
     It holds under an `assumption`. `settled`: what one loads is the same in whatever order
     programs run.
@@ -47,7 +47,7 @@ class Meeting:
 
 @dataclass(frozen=True)
 class Open:
-    """It is not known; `reason` says why, and `evaluating` the grid may tell.
+    """It is not known whether they race; `reason` says why; `evaluating`: a whole run may tell.
 
     `assumption` would make it safe.
     """
@@ -82,7 +82,7 @@ class Witness:
     byte: int
 
     def seen_from(self, op: Op) -> Witness:
-        """Return the same with the side of an op first."""
+        """Return the witness with the side of an op first."""
         if self.first.op is op:
             return self
         return Witness(self.second, self.first, self.byte)
@@ -90,7 +90,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Shown:
-    """They race: `witness` was seen when it was run, of lanes of one program in the kernel's order.
+    """They race: `witness` was seen in a run; lanes of one program are in the kernel's order.
 
     `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: they are lanes
     of different CTAs of a program.
@@ -104,18 +104,18 @@ class Shown:
 
 
 class Pairs(Protocol):
-    """Pairs of accesses of one call, and what becomes of each."""
+    """The pairs of accesses of one call, and the outcome of each."""
 
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
         """Return each two sharers (or one) that race where they meet in no order."""
 
     def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
-        """Tell whether two actors race that do these; what seems to is run."""
+        """Return whether two actors race by these accesses; a race that formulas show is run."""
 
 
 @dataclass
 class Finding:
-    """What is known of one op that writes: what became of each pair that it is in."""
+    """An op that writes, with the outcomes of all pairs that it is in."""
 
     op: Op
     free: list[Free] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Finding:
     shown: list[Shown] = field(default_factory=list)
 
     def note(self, outcome: Free | Shown | Open) -> None:
-        """Add what became of a pair."""
+        """Add the outcome of a pair."""
         if isinstance(outcome, Free):
             self.free.append(outcome)
         elif isinstance(outcome, Open):
@@ -133,25 +133,25 @@ class Finding:
 
     @property
     def solver_ns(self) -> int:
-        """What a solver took for it."""
+        """The time that a solver took for the op's pairs, ns."""
         taken = [each.solver_ns for each in self.free] + [each.solver_ns for each in self.open]
         return sum(taken) + sum(each.solver_ns for each in self.shown)
 
     @property
     def why(self) -> tuple[str, ...]:
-        """The reasons why it may meet others and does not race."""
+        """The reasons why the op may meet others and does not race."""
         return tuple(each.why for each in self.free)
 
     @property
     def method(self) -> str:
-        """The method of the proof that no pair races: that of the part that took most."""
+        """The method of the proof that no pair races: the strongest that any pair took."""
         methods = (each.method for each in self.free)
         return max(methods, key=_STRENGTH.index, default=_STRENGTH[0])
 
 
 @dataclass(frozen=True)
 class UndecidedPairs:
-    """What formulas leave of a call: pairs that are open, by the indices of both ops, ascending.
+    """The pairs of a call that formulas leave open, by the indices of both ops, ascending.
 
     `meeting` are all ops that others may meet, racing or not; `why` says of writing ops, by index,
     why they may and do not race, in the pairs that are not open.

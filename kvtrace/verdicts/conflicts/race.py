@@ -80,7 +80,7 @@ def _verdict(bound: BoundCall, finding: Finding) -> Verdict:
 
 
 class ProgramPairs:
-    """The accesses of one call that may race, and what becomes of each two of them."""
+    """The pairs of accesses by two programs of one call, and the outcome of each."""
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
@@ -97,7 +97,7 @@ class ProgramPairs:
                 yield (one, other) if one.part.writes else (other, one)
 
     def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
-        """Tell whether two programs race that do these; two that seem to are run."""
+        """Return whether two programs race by these accesses; a race that formulas show is run."""
         found = self.judged(one, other)
         if not isinstance(found, Meeting):
             return found
@@ -115,7 +115,7 @@ class ProgramPairs:
         return Shown(witness, found.method, solver_ns)
 
     def judged(self, one: Sharer, other: Sharer) -> Free | Meeting | Open:
-        """Tell by formulas whether two programs race that do these."""
+        """Return by formulas alone whether two programs race by these accesses."""
         found = by_digits(self._bound, one, other, self._actors)
         if not isinstance(found, Common):
             return found
@@ -131,7 +131,7 @@ class ProgramPairs:
         return searched(self._bound, one, other, self._actors, found)
 
     def _loads_its_own(self, one: Sharer, other: Sharer) -> bool:
-        """Whether one stores what all programs store, and the other loads it in each of them."""
+        """Whether `one` stores the same in all programs, and each `other` loads its own store."""
         if other.part.writes or one.side is None:
             return False
         bound, common = self._bound, Common(one.side, one.side)
@@ -152,7 +152,7 @@ class ProgramPairs:
 def _loads_what_it_stored(
     bound: BoundCall, store: Sharer, load: Sharer, sharers: Sequence[Sharer]
 ) -> bool:
-    """Tell whether each program has stored to all places that it loads from, and first.
+    """Whether each program has itself stored to all places that it loads from, before the load.
 
     Nobody writes the storage but the one store. If all programs store the same wherever two of them
     meet, which is for the caller to tell, the load then finds that value in every order of
@@ -178,7 +178,7 @@ def _comes_first(bound: BoundCall, store: Sharer, load: Sharer) -> bool:
 
 
 def _covered(bound: BoundCall, store: Sharer, load: Sharer) -> Condition | None:
-    """Return what has to hold so that a lane of the store is where the load is; None: not known.
+    """Return the condition that a lane of the store covers the load's place; None: not known.
 
     The store's lanes are elements in a row: the lane is how many the load is from the first.
     """

@@ -89,7 +89,7 @@ class ReadIndices:
         self._contents = bound.by_contents
 
     def judged(self, one: Copy, other: Copy, nbytes: int) -> Meeting | bool:
-        """Return two actors that meet, or whether none do; False: that is not seen either.
+        """Return two actors that meet; True: none do, False: it is not known.
 
         Only what lies inside the storage, of `nbytes`, is shared: the rest is out of bounds.
         """
@@ -198,7 +198,7 @@ class ReadIndices:
     def _met(
         self, part: _Part, column: _Column, unit: int, places: tuple[int, int]
     ) -> Meeting | bool:
-        """Return two actors that do the same with one number, if all that is given lets them."""
+        """Return two actors that use the same loaded number, if all conditions allow it."""
         if not column.certain[list(places)].all():
             return False
         rows = [column.row(place) for place in places]

@@ -75,7 +75,7 @@ def meeting(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> Fre
 
 
 def by_digits(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> Free | Open | Common:
-    """Decide by ranges and digits alone; else give what two actors have in common that meet."""
+    """Decide by ranges and digits alone; otherwise return the digits that both actors share."""
     is_one = one is other
     if not actors.are_programs:
         one = as_in_one_program(bound, one, actors.shared)
@@ -100,7 +100,7 @@ def by_digits(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> F
 
 
 def _is_near(one: Sharer, other: Sharer, common: Common) -> bool:
-    """Whether addresses that are equal except for multiples of a modulus, if any, are equal."""
+    """Whether addresses that are equal modulo their modulus, if any, are equal."""
     moduli = {each.modulus for each in (one, other) if each.modulus is not None}
     return not moduli or (len(moduli) == 1 and common.spread <= min(moduli))
 
@@ -130,7 +130,7 @@ def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
 
 
 def _lost(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> Free | Open:
-    """Say why it is not known where one of two goes."""
+    """Return the outcome where the address of one access is not known."""
     data = data_behind(bound, (one, other))
     if data is None or data.evaluating:
         return Open(one.reason or other.reason or "its address could not be derived")
@@ -148,7 +148,7 @@ def _is_unreached(bound: BoundCall, *pair: Sharer) -> bool:
 def _assumption(
     bound: BoundCall, one: Sharer, other: Sharer, actors: Actors, common: Common | None
 ) -> str | None:
-    """Return what would keep programs from meeting; of lanes it is not asked."""
+    """Return the assumption under which two programs do not meet; None for lanes."""
     if not actors.are_programs:
         return None
     return assumption_of(bound, (one, other), common, actors.differing or ())
@@ -157,7 +157,7 @@ def _assumption(
 def searched(
     bound: BoundCall, one: Sharer, other: Sharer, actors: Actors, common: Common
 ) -> Free | Meeting | Open:
-    """Decide what digits leave, by recorded contents, linear reasoning and a solver.
+    """Decide a pair that digits leave open: by contents, linear reasoning and a solver.
 
     `common` is what `by_digits` found that the two have in common.
     """

@@ -70,7 +70,7 @@ def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
 
 
 def source_of(module: Module, symbol: Symbol) -> Op | None:
-    """Return the op that a number comes from that is loaded, or not followed; None: not known."""
+    """Return the op that a loaded number, or one that is not followed, comes from; or None."""
     key: object = symbol.key
     while isinstance(key, tuple):
         key = key[0]

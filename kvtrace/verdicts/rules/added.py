@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AddedRules:
-    """Some rules, and who judges by them: to be made in a module that imports little.
+    """Rules of one add-on, and the function that judges by them; its module imports little.
 
     Attributes:
         rules: What each rule is about, by its id, as passes write it with their findings.
@@ -36,7 +36,7 @@ class AddedRules:
 
 
 def added_rules() -> Iterator[tuple[str, AddedRules]]:
-    """Return all such rules, by the names of their entries."""
+    """Yield the rules of each add-on, with the name of its entry."""
     return registry.loaded("rules")
 
 
