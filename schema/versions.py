@@ -61,7 +61,8 @@ def version_numbers(version: str) -> tuple[int, int]:
 
 #: The version that is written: the newest that a table or a column came with, as its `since` says.
 FORMAT_VERSION: Final = max(
-    {each.since for table in TABLES.values() for each in (table, *table.columns)},
+    {table.since for table in TABLES.values()}
+    | {column.since for table in TABLES.values() for column in table.columns},
     key=version_numbers,
 )
 
