@@ -16,6 +16,7 @@ import zipfile
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
+from runpy import run_path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -73,13 +74,27 @@ class Sdist(sdist):
         return str(written)
 
 
-def extension(name: str, file: str, *depends: str, flags: tuple[str, ...] = ()) -> Extension:
+def launch_fields() -> tuple[str, str]:
+    """Return the macro that has the fields of a launch, each by its width, for `_hot_state.h`."""
+    kinds = {"q": "wide", "i": "narrow"}
+    fields = run_path("kvtrace/schema/spool.py")["FIELDS"]
+    listed = " ".join(f"{kinds[kind]}({name})" for name, kind in fields.items())
+    return "LAUNCH_FIELDS(wide, narrow)", listed
+
+
+def extension(
+    name: str,
+    file: str,
+    *depends: str,
+    flags: tuple[str, ...] = (),
+    macros: tuple[tuple[str, str], ...] = (),
+) -> Extension:
     """One for every Python from 3.11 on; kvtrace works without it, and says what it then lacks."""
     return Extension(
         name,
         [file],
         depends=list(depends),
-        define_macros=[("Py_LIMITED_API", "0x030B0000")],
+        define_macros=[("Py_LIMITED_API", "0x030B0000"), *macros],
         extra_compile_args=[f"-ffile-prefix-map={Path.cwd()}=.", *flags],
         py_limited_api=True,
         optional=True,
@@ -108,6 +123,8 @@ NATIVE = [
                 "rows",
             )
         ),
+        "kvtrace/schema/spool.py",
+        macros=(launch_fields(),),
         # Fewer cache lines a launch: calls into Python go by their address, not through a stub.
         flags=("-fno-plt",),
     ),

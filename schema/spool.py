@@ -5,20 +5,36 @@ checksum, and a payload that is filled up to 64-bit words. A payload is JSON, `[
 launches: the number of the first, and rows of `ROW`. While the process lives, everything is in the
 journal soon, and the files are emptied in turn; `spooled.py` reads them when the process is dead.
 
-This imports nothing heavy: recorded programs have the layout of launches from here.
+This imports the standard library alone: recorded programs have the layout of launches from here,
+and `setup.py` builds the C hot path with it.
 """
 
 from pathlib import Path
 from struct import Struct
 from typing import Final
 
-#: One launch as bytes: enter, exit, call id, stream, thread, contents, device, phase. Device -1 is
-#: none, contents 0 that none were copied.
-ROW: Final = Struct("=qqqqqqii")
+#: The fields of a launch as the hot path keeps it, in their order: "q" has 64 bits, "i" 32. Each is
+#: the column of `launches` of that name, but for `contents` and `phase`. A new one has 64 bits, and
+#: comes last; `capture/hot.py` and `capture/_hot_tables.h` fill it, and all else goes by this list.
+FIELDS: Final = {
+    "enter": "q",
+    "exit": "q",
+    "call_id": "q",
+    "stream": "q",
+    "thread": "q",
+    "contents": "q",  # number of what was copied for the launch, 0: nothing
+    "device": "i",  # -1: none, and no stream
+    "phase": "i",  # a number of `PHASES`; above its bits the number of the graph
+}
+#: One launch as bytes.
+ROW: Final = Struct("=" + "".join(FIELDS.values()))
+#: The kind of a frame of launches: their first layout, of 56 bytes, is 2; another's is not read.
+LAUNCHES_FRAME: Final = 2 + (ROW.size - 56 << 8)
 #: Launch phases, by the number that the hot path keeps.
 PHASES: Final = ("run", "autotune", "warmup", "graph_capture")
 #: The hot path keeps the number of the graph that a launch is captured into above the phase's bits.
 GRAPH_SHIFT: Final = 8
+PHASE_MASK: Final = (1 << GRAPH_SHIFT) - 1
 
 #: What a call has of each argument, in this order.
 ARGUMENT_FIELDS: Final = (

@@ -2,6 +2,7 @@
 
 import json
 import time
+from array import array
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import pyarrow as pa
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
 from kvtrace.schema.content import artifact_row, stack_row
 from kvtrace.schema.errors import SchemaMismatch
+from kvtrace.schema.hot_rows import columns_in_python, integers
 from kvtrace.schema.journal import SegmentWriter
 from kvtrace.schema.layout import (
     journal_folder,
@@ -26,20 +28,28 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.parts import read_part
 from kvtrace.schema.reading import captured_rows, quietly, segment_rows
-from kvtrace.schema.spool import ARGUMENT_FIELDS, GRAPH_SHIFT, PHASES, ROW, spool_folder
+from kvtrace.schema.spool import (
+    ARGUMENT_FIELDS,
+    FIELDS,
+    LAUNCHES_FRAME,
+    PHASE_MASK,
+    PHASES,
+    ROW,
+    spool_folder,
+)
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import captured_facts
 
 _FRAME: Final = Struct("=IIQQ")
 _MAGIC: Final = 0x70534B8B
-_JSON, _LAUNCHES = 1, 2
+_JSON: Final = 1
 #: A file has fewer bytes than this, and so has each frame.
 _MOST_BYTES: Final = 512 << 20
 _NUMBER: Final = Struct("=q")
 #: Launches that are turned into columns at once.
 _PIECE: Final = 100_000
-#: 64-bit fields in a row, 32-bit fields in a row, and where the last two are.
-_WIDE, _NARROW, _DEVICE, _PHASE = 7, 14, 12, 13
+#: Where these are in a row.
+_CALL, _PHASE = map(tuple(FIELDS).index, ("call_id", "phase"))
 _MIXER: Final = 0x9E3779B97F4A7C15
 _WORD: Final = (1 << 64) - 1
 
@@ -70,7 +80,7 @@ def read_spool(out: Path, run_id: str) -> Spooled:
     found = Spooled()
     for number in (0, 1):
         for kind, content in _frames(spool_folder(out, run_id) / str(number)):
-            if kind == _LAUNCHES and len(content) % ROW.size == _NUMBER.size:
+            if kind == LAUNCHES_FRAME and len(content) % ROW.size == _NUMBER.size:
                 (first,) = _NUMBER.unpack_from(content)
                 found.launches.append((first, content[_NUMBER.size :]))
             elif kind == _JSON:
@@ -268,27 +278,16 @@ def _artifacts_of(kernel: dict[str, Any]) -> set[Any]:
 
 def _launch_batch(content: bytes, first: int, calls: set[int]) -> pa.RecordBatch:
     """Rows of `ROW` as a batch of the table `launches`; those of unknown calls are left out."""
-    wide, narrow = memoryview(content).cast("q"), memoryview(content).cast("i")
-    fields = [wide[place::_WIDE].tolist() for place in range(5)]
-    numbered = enumerate(
-        zip(*fields, narrow[_DEVICE::_NARROW], narrow[_PHASE::_NARROW], strict=True)
-    )
-    mask = (1 << GRAPH_SHIFT) - 1
-    names = ["seq", "enter", "exit", "call_id", "thread", "device", "stream", "phase", "graph_id"]
-    rows = [
-        (
-            first + number,
-            enter,
-            max(enter, leave),
-            call,
-            thread,
-            None if device < 0 else device,
-            None if device < 0 else stream,
-            PHASES[phase & mask],
-            phase >> GRAPH_SHIFT or None,
-        )
-        for number, (enter, leave, call, stream, thread, device, phase) in numbered
-        if call in calls and 0 <= phase & mask < len(PHASES)
+    kept = [
+        (seq, content[at : at + ROW.size])
+        for seq, at in enumerate(range(0, len(content), ROW.size), first)
+        if _is_of(ROW.unpack_from(content, at), calls)
     ]
-    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
-    return batch_of_columns(TABLES["launches"], dict(zip(names, map(list, columns), strict=True)))
+    columns = columns_in_python(b"".join(row for _, row in kept), first, 0).columns
+    columns["seq"] = integers(array("q", (seq for seq, _ in kept)))
+    return batch_of_columns(TABLES["launches"], columns)
+
+
+def _is_of(launch: tuple[int, ...], calls: set[int]) -> bool:
+    """Return whether a launch is of one of the calls, in a phase that there is."""
+    return launch[_CALL] in calls and launch[_PHASE] & PHASE_MASK < len(PHASES)

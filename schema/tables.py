@@ -5,8 +5,8 @@ launches in `checked_tables.py`, tables of passes in `derived_tables.py`. A colu
 names the private things that the column may hold (`private.py`).
 
 `docs/format.md`, `schema.json`, the writer, the reader and the validator are all made from
-`TABLES`. A change here needs a new minor version in `versions.py` (new nullable columns or tables
-only) and an updated golden trace; a test fails otherwise.
+`TABLES`. Changes are new nullable columns and tables, whose `since` is the minor version behind
+that of the newest trace in `golden/`; a test fails otherwise.
 
 Conventions: points in time are `timestamp[ns, UTC]`; durations are int64 nanoseconds and end in
 `_ns`; sizes are int64 bytes and end in `_bytes` (or are called `bytes`). Ids are unique inside a

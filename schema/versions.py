@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvtrace.schema.errors import DamagedFile, NewerFormat, OlderFormat, SchemaMismatch
-
-FORMAT_VERSION: Final = "1.10"
+from kvtrace.schema.tables import TABLES
 
 _VERSION_KEY = b"kvtrace.format_version"
 TABLE_KEY = b"kvtrace.table"
@@ -52,6 +51,22 @@ class FileFacts:
         }
 
 
+def version_numbers(version: str) -> tuple[int, int]:
+    """Major and minor of "MAJOR.MINOR"; ValueError for anything else."""
+    match = re.fullmatch(r"(\d{1,6})\.(\d{1,6})", version)
+    if match is None:
+        raise ValueError(f"{version!r} is not MAJOR.MINOR")
+    return int(match[1]), int(match[2])
+
+
+#: The version that is written: the newest that a table or a column came with, as its `since` says.
+FORMAT_VERSION: Final = max(
+    {table.since for table in TABLES.values()}
+    | {column.since for table in TABLES.values() for column in table.columns},
+    key=version_numbers,
+)
+
+
 def captured_facts(table: str, run_id: str) -> FileFacts:
     """The facts of a captured part that is written now."""
     return FileFacts(FORMAT_VERSION, table, run_id)
@@ -68,14 +83,6 @@ def derived_facts(
             f"the settings of the pass {pass_name} cannot be written as JSON: {error}"
         ) from error
     return FileFacts(FORMAT_VERSION, table, run_id, pass_name, dict(settings), writer_version)
-
-
-def version_numbers(version: str) -> tuple[int, int]:
-    """Major and minor of "MAJOR.MINOR"; ValueError for anything else."""
-    match = re.fullmatch(r"(\d{1,6})\.(\d{1,6})", version)
-    if match is None:
-        raise ValueError(f"{version!r} is not MAJOR.MINOR")
-    return int(match[1]), int(match[2])
 
 
 def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts:

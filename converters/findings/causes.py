@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kvtrace.converters.findings.model import Finding, Findings, Operator
+from kvtrace.converters.findings.model import Finding, Findings, Operator, RuleText
 from kvtrace.converters.profile.call_paths import fused_operators
 
-#: Rules whose violation changes no result. Generated code has reasons for what they find: Inductor
-#: writes one kernel for several cases, and masks off those that a call is not.
-LINTS: Final = frozenset({"mask-always-false", "mask-always-true"})
+#: Lints of traces that were judged before passes said which rules are lints. Generated code has
+#: reasons for what they find: Inductor writes one kernel for several cases, and masks off those
+#: that a call is not.
+_LINTS_BEFORE: Final = frozenset({"mask-always-false", "mask-always-true"})
 
 #: Inductor's own names, of which each kernel counts its arguments, sizes and values.
 _NUMBERED: Final = re.compile(r"\b(in_out_ptr|in_ptr|out_ptr|tmp|ks|[xyzr])\d+\b")
@@ -137,13 +138,18 @@ def by_cause(findings: Findings) -> ByCause:
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     lints = []
     for found in findings.listed:
-        if is_lint(found) and found.rule not in findings.named:
+        if is_lint(found, findings.rules) and found.rule not in findings.named:
             lints.append(found)
         else:
             groups.setdefault((found.cause or found.finding_id, found.suppressed), []).append(found)
     return ByCause(tuple(map(tuple, groups.values())), tuple(lints))
 
 
-def is_lint(found: Finding) -> bool:
-    """Whether it is a violation that says nothing of results, in code that Inductor generated."""
-    return found.verdict == "violation" and found.generated and found.rule in LINTS
+def is_lint(found: Finding, rules: Mapping[str, RuleText]) -> bool:
+    """Return whether a finding is a lint's violation, in code that Inductor generated."""
+    return found.verdict == "violation" and found.generated and is_lint_rule(found.rule, rules)
+
+
+def is_lint_rule(rule: str, rules: Mapping[str, RuleText]) -> bool:
+    """Return whether a rule is a lint, by what passes have said of rules."""
+    return rule in _LINTS_BEFORE or (rule in rules and rules[rule].lint != "")

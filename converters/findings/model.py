@@ -111,6 +111,8 @@ class RuleText:
     hint: str = ""
     #: Where the documentation has it; empty for a separate page among the rules.
     page: str = ""
+    #: In what code a violation is nothing that anybody can act on; empty: in none.
+    lint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.findings.causes import (
-    LINTS,
     cause_of,
     is_generated,
+    is_lint_rule,
     is_of_inductor,
     operators_of,
 )
@@ -172,7 +172,7 @@ def finding_of(
         finding_id=row["finding_id"],
         rule=row["rule"] or "unnamed",
         verdict=row["verdict"] or "unknown",
-        severity=_severity(row, call),
+        severity=_severity(row, call, rules),
         kernel=call.kernel,
         file=file,
         line=line,
@@ -209,9 +209,9 @@ def finding_of(
     return replace(found, cause=cause_of(found, call.line if call.copied else None))
 
 
-def _severity(row: Mapping[str, Any], call: CallFacts) -> str:
+def _severity(row: Mapping[str, Any], call: CallFacts, rules: Mapping[str, RuleText]) -> str:
     """Return how grave it is; a lint of generated code is a note: nobody can act on it."""
-    if call.generated and row["rule"] in LINTS:
+    if call.generated and is_lint_rule(row["rule"], rules):
         return "note"
     return row["severity"] or "note"
 
@@ -251,7 +251,7 @@ def _rule_texts(facts: Iterable[Mapping[str, Any] | None]) -> dict[str, RuleText
         for name, texts in said.items():
             known = {
                 key: str(texts[key])
-                for key in ("severity", "summary", "hint", "page")
+                for key in ("severity", "summary", "hint", "page", "lint")
                 if key in texts
             }
             found.setdefault(name, RuleText(**known))

@@ -4,8 +4,8 @@
 with pyarrow alone; `kernel_overviews.py` has what kernels and devices took, which needs DuckDB.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -88,7 +88,8 @@ class KernelOverview:
     Launches of autotuners and warm-ups are `tuning_launches`, and in no other figure. `device_ns`
     is None without a device timeline. `host_ns` is without the launches in which the kernel was
     compiled or loaded, whose time is `compiling_ns`; None where no launch is timed. `variants` and
-    `calls` are those of the run that has most of them: ranks compile the same.
+    `calls` are those of the run that has most of them: ranks compile the same. `further` are
+    figures that nothing asks for by name (`figures/kernels.py`).
     """
 
     name: str
@@ -104,6 +105,7 @@ class KernelOverview:
     host_ns: int | None
     compiling_ns: int | None
     source: str | None = None
+    further: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +191,11 @@ def _notes(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
 
 
 def overview_object(overview: Overview) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Overview`."""
-    return asdict(overview)
+    """Return the JSON form: the fields of `Overview`, further figures among their kernel's."""
+    whole = asdict(overview)
+    for kernel in whole["kernels"]:
+        kernel |= kernel.pop("further")
+    return whole
 
 
 def _run(trace: "Trace", run: "Run") -> RunOverview:

@@ -10,6 +10,7 @@ from kvtrace.converters.info.info import KernelOverview, Message, Overview, RunO
 from kvtrace.converters.info.overhead import overhead_text
 from kvtrace.converters.profile.device_text import device_text
 from kvtrace.figures.identity import names_apart
+from kvtrace.figures.kernels import FURTHER
 from kvtrace.text import (
     broken,
     columns,
@@ -17,6 +18,7 @@ from kvtrace.text import (
     duration,
     plural,
     printable,
+    quantity,
     wrapped,
 )
 
@@ -198,11 +200,12 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
             *([duration(k.device_ns)] if on_device else []),
             duration(k.host_ns),
             duration(k.compiling_ns),
+            *(quantity(k.further[each.name], each.unit) for each in FURTHER),
         )
         for k, name in zip(shown, names_apart(kernels), strict=False)
     ]
     times = (*(["GPU time"] if on_device else []), "host time", "first launch")
-    header = ("kernel", "variants", "calls", "launches", *times)
+    header = ("kernel", "variants", "calls", "launches", *times, *(f.label for f in FURTHER))
     lines = columns(header, rows, width, optional=(2, 1))
     left = len(kernels) - len(shown)
     return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines

@@ -1,7 +1,7 @@
 """Kernels of an overview, and what they and devices took in the part of the runs it is of."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
 from kvtrace.figures.asked import Asked
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, LAUNCHED
 from kvtrace.figures.makers import OWN
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, host_times
@@ -19,8 +20,19 @@ from kvtrace.figures.window import windowed
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
+#: Figures of launches that an overview has.
+_FIGURES: Final = ("launches", "tuning_launches", "host_ns", "compiling_ns")
+_SUMS: Final = tuple(figure for figure in LAUNCHED if figure.name in {*_FIGURES, *FURTHER_SUMS})
+_ADDED_UP: Final = ", ".join(f"sum({each.name}) AS {each.name}" for each in _SUMS)
+_OF_KERNEL: Final = ", ".join(
+    f"coalesce(any_value(c.{each.name}), 0)::BIGINT AS {each.name}"
+    if each.unit == "count"
+    else f"any_value(c.{each.name})::BIGINT AS {each.name}"
+    for each in _SUMS
+)
+_FIELDS: Final = frozenset(each.name for each in fields(KernelOverview))
 #: Variants and calls are those of the run that has most of them.
-_KERNELS: Final = """
+_KERNELS: Final = f"""
     WITH named AS (
         SELECT *, dense_rank() OVER (
             ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel
@@ -31,13 +43,9 @@ _KERNELS: Final = """
             FROM named GROUP BY ALL
         ) GROUP BY ALL
     ), called AS (
-        SELECT kernel, max(number) AS calls, sum(launches) AS launches,
-            sum(tuning_launches) AS tuning_launches, sum(host_ns) AS host_ns,
-            sum(compiling_ns) AS compiling_ns
+        SELECT kernel, max(number) AS calls, {_ADDED_UP}
         FROM (
-            SELECT n.kernel, c.run, count(*) AS number,
-                sum(t.launches) AS launches, sum(t.tuning_launches) AS tuning_launches,
-                sum(t.host_ns) AS host_ns, sum(t.compiling_ns) AS compiling_ns
+            SELECT n.kernel, c.run, count(*) AS number, {_ADDED_UP}
             FROM calls c JOIN named n ON n.run = c.run AND n.kernel_id = c.kernel_id
             LEFT JOIN times t ON t.run = c.run AND t.call_id = c.call_id
             GROUP BY ALL
@@ -47,13 +55,10 @@ _KERNELS: Final = """
         any_value(source) AS source, arg_min_null(file, place) AS file,
         arg_min_null(line, place) AS line,
         arg_min_null(origin, place) AS origin, any_value(v.variants) AS variants,
-        coalesce(any_value(c.calls), 0) AS calls,
-        coalesce(any_value(c.launches), 0)::BIGINT AS launches,
-        coalesce(any_value(c.tuning_launches), 0)::BIGINT AS tuning_launches,
-        any_value(c.host_ns)::BIGINT AS host_ns, any_value(c.compiling_ns)::BIGINT AS compiling_ns
+        coalesce(any_value(c.calls), 0) AS calls, {_OF_KERNEL}
     FROM named JOIN variants v USING (kernel) LEFT JOIN called c USING (kernel)
     GROUP BY kernel ORDER BY min(place)
-"""
+"""  # noqa: S608
 
 
 def with_kernels(
@@ -94,7 +99,8 @@ def _kernels(
             device_ns=executed.get(
                 KernelKey(row["module"] or "", row["name"], row["source"] or "")
             ),
-            **row,
+            further={each.name: each.shown(row) for each in FURTHER},
+            **{name: value for name, value in row.items() if name in _FIELDS},
         )
         for row in rows
     ]

@@ -459,6 +459,11 @@ PyMODINIT_FUNC PyInit__hot(void) {
     Py_XDECREF(module);
     return NULL;
   }
+#define FIELD_NAME(name) #name " "
+  if (PyModule_AddStringConstant(module, "FIELDS", LAUNCH_FIELDS(FIELD_NAME, FIELD_NAME))) {
+    Py_DECREF(module);
+    return NULL;
+  }
   name_grid = PyUnicode_InternFromString("grid");
   name_warmup = PyUnicode_InternFromString("warmup");
   name_new_kernel = PyUnicode_InternFromString("new_kernel");

@@ -1,5 +1,5 @@
-/* Launch rows as columns, and which of them are sampled: what launch_rows.py and sampling.py do in
- * Python. Included by _hot.c alone. */
+/* Launch rows as columns, and which of them are sampled: what schema/hot_rows.py and sampling.py do
+ * in Python. Included by _hot.c alone. */
 #ifndef KVTRACE_HOT_ROWS_H
 #define KVTRACE_HOT_ROWS_H
 
@@ -11,9 +11,6 @@ enum { GRAPH_SHIFT = 8, PHASE_MASK = (1 << GRAPH_SHIFT) - 1, PHASES = 4 };
 /* Threads may note the ends of their launches in another order than they read the clock, so close. */
 #define UNEVEN_NS 10000000
 
-enum { ENTER, EXIT, CALL, STREAM, THREAD, SEQ, GRAPH, WIDE_COLUMNS };
-enum { DEVICE, PHASE, NARROW_COLUMNS };
-
 /* New bytes, of which `*content` is the memory; NULL without memory. */
 static PyObject *new_bytes(size_t size, void *content) {
   PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
@@ -21,12 +18,9 @@ static PyObject *new_bytes(size_t size, void *content) {
   return bytes;
 }
 
-/* The flags as bits, the first one lowest; None where all are set. */
-static PyObject *bits_of(const struct row *rows, size_t count, int of_graph) {
-  size_t absent = 0;
-  for (size_t i = 0; i < count; i++)
-    absent += of_graph ? !(rows[i].phase >> GRAPH_SHIFT) : rows[i].device < 0;
-  if (!absent) Py_RETURN_NONE;
+/* The flags as bits, the first one lowest; None where all `set` are. */
+static PyObject *bits_of(const struct row *rows, size_t count, size_t set, int of_graph) {
+  if (set == count) Py_RETURN_NONE;
   unsigned char *content;
   PyObject *bits = new_bytes((count + 7) / 8, &content);
   if (!bits) return NULL;
@@ -60,7 +54,7 @@ static PyObject *copied_for(const struct row *rows, size_t count, int64_t first)
   for (size_t i = 0; i < count; i++) {
     if (!rows[i].contents) continue;
     PyObject *one = Py_BuildValue("(LLL)", (long long)rows[i].contents, (long long)(first + i),
-                                  (long long)rows[i].call);
+                                  (long long)rows[i].call_id);
     int failed = !one || PyList_Append(found, one);
     Py_XDECREF(one);
     if (failed) {
@@ -71,48 +65,56 @@ static PyObject *copied_for(const struct row *rows, size_t count, int64_t first)
   return found;
 }
 
-static PyObject *launch_columns(PyObject *module, PyObject *args) {
+/* Each field of rows as a column; the phase without the graph's number, and no end before its begin. */
+JOURNALS static PyObject *launch_columns(PyObject *module, PyObject *args) {
   (void)module;
   Py_buffer given;
   long long first, last;
   if (!PyArg_ParseTuple(args, "y*LL:launch_columns", &given, &first, &last)) return NULL;
   const struct row *rows = given.buf;
-  size_t count = (size_t)given.len / sizeof(struct row);
-  int64_t *wide[WIDE_COLUMNS];
-  int32_t *narrow[NARROW_COLUMNS];
-  PyObject *columns[WIDE_COLUMNS + NARROW_COLUMNS] = {NULL};
+  size_t count = (size_t)given.len / sizeof(struct row), made = 0;
+#define WIDE_COLUMN(name) int64_t *name;
+#define NARROW_COLUMN(name) int32_t *name;
+#define ONE(name) +1
+  struct {
+    LAUNCH_FIELDS(WIDE_COLUMN, NARROW_COLUMN)
+  } column;
+  int64_t *seqs = NULL, *graphs = NULL;
+  PyObject *columns = PyTuple_New(0 LAUNCH_FIELDS(ONE, ONE));
+  PyObject *seq = new_bytes(count * 8, &seqs), *graph = new_bytes(count * 8, &graphs);
   PyObject *on_device = NULL, *in_graph = NULL, *threads = NULL, *copied = NULL, *result = NULL;
-  for (size_t c = 0; c < WIDE_COLUMNS; c++)
-    if (!(columns[c] = new_bytes(count * 8, &wide[c]))) goto end;
-  for (size_t c = 0; c < NARROW_COLUMNS; c++)
-    if (!(columns[WIDE_COLUMNS + c] = new_bytes(count * 4, &narrow[c]))) goto end;
+  if (!columns || !seq || !graph) goto end;
+#define MAKE(name)                                                                 \
+  PyObject *bytes_of_##name = new_bytes(count * sizeof *column.name, &column.name); \
+  if (!bytes_of_##name || PyTuple_SetItem(columns, (Py_ssize_t)made++, bytes_of_##name)) goto end;
+  LAUNCH_FIELDS(MAKE, MAKE)
   int captured = 0, stepped_back = 0;
+  size_t on_devices = 0, in_graphs = 0;
   for (size_t i = 0; i < count; i++) {
     const struct row *row = rows + i;
-    stepped_back |= row->leave < last - UNEVEN_NS || row->leave < row->enter - UNEVEN_NS;
-    last = row->leave;
-    wide[ENTER][i] = row->enter;
-    wide[EXIT][i] = row->leave < row->enter ? row->enter : row->leave;
-    wide[CALL][i] = row->call;
-    wide[STREAM][i] = row->stream;
-    wide[THREAD][i] = row->thread;
-    wide[SEQ][i] = first + (int64_t)i;
-    wide[GRAPH][i] = row->phase >> GRAPH_SHIFT;
-    narrow[DEVICE][i] = row->device;
-    narrow[PHASE][i] = row->phase & PHASE_MASK;
-    captured |= narrow[PHASE][i] == GRAPH_CAPTURE;
+    stepped_back |= row->exit < last - UNEVEN_NS || row->exit < row->enter - UNEVEN_NS;
+    last = row->exit;
+#define COPY(name) column.name[i] = row->name;
+    LAUNCH_FIELDS(COPY, COPY)
+    if (row->exit < row->enter) column.exit[i] = row->enter;
+    column.phase[i] = row->phase & PHASE_MASK;
+    captured |= column.phase[i] == GRAPH_CAPTURE;
+    seqs[i] = first + (int64_t)i;
+    graphs[i] = row->phase >> GRAPH_SHIFT;
+    on_devices += row->device >= 0;
+    in_graphs += graphs[i] != 0;
   }
-  on_device = bits_of(rows, count, 0);
-  in_graph = bits_of(rows, count, 1);
+  on_device = bits_of(rows, count, on_devices, 0);
+  in_graph = bits_of(rows, count, in_graphs, 1);
   threads = distinct_threads(rows, count);
   copied = copied_for(rows, count, first);
   if (on_device && in_graph && threads && copied)
-    result = Py_BuildValue("(OOOOOOOOOOOOONN)", columns[0], columns[1], columns[2], columns[3],
-                           columns[4], columns[5], columns[6], columns[7], columns[8], on_device,
-                           in_graph, threads, copied, PyBool_FromLong(captured),
-                           PyBool_FromLong(stepped_back));
+    result = Py_BuildValue("(OOOOOOONN)", columns, seq, graph, on_device, in_graph, threads, copied,
+                           PyBool_FromLong(captured), PyBool_FromLong(stepped_back));
 end:
-  for (size_t c = 0; c < WIDE_COLUMNS + NARROW_COLUMNS; c++) Py_XDECREF(columns[c]);
+  Py_XDECREF(columns);
+  Py_XDECREF(seq);
+  Py_XDECREF(graph);
   Py_XDECREF(on_device);
   Py_XDECREF(in_graph);
   Py_XDECREF(threads);
@@ -153,7 +155,7 @@ static PyObject *sampled_launches(PyObject *module, PyObject *args) {
   struct row *row_kept = NULL;
   int64_t *seq_kept = NULL, *weight = NULL;
   for (size_t i = 0; i < count; i++) {
-    int64_t key = rows[i].call * PHASES + (rows[i].phase & PHASE_MASK);
+    int64_t key = rows[i].call_id * PHASES + (rows[i].phase & PHASE_MASK);
     if (key > largest) largest = key;
     if (key < least) least = key;
   }
@@ -176,7 +178,7 @@ static PyObject *sampled_launches(PyObject *module, PyObject *args) {
   for (size_t i = 0; i < count; i++) {
     const struct row *row = rows + i;
     int32_t phase = row->phase & PHASE_MASK;
-    struct sampled *one = known + row->call * PHASES + phase;
+    struct sampled *one = known + row->call_id * PHASES + phase;
     int64_t seq = first + (int64_t)i;
     if (seq / one_in != block) place = place_in(block = seq / one_in, one_in);
     int is_first = one->waiting < 0;
@@ -202,7 +204,7 @@ end:
 }
 
 static PyMethodDef row_functions[] = {
-    {"launch_columns", launch_columns, METH_VARARGS, "Columns of rows; see launch_rows.py."},
+    {"launch_columns", launch_columns, METH_VARARGS, "Columns of rows; see hot_rows.py."},
     {"sampled_launches", sampled_launches, METH_VARARGS, "Rows to keep; see sampling.py."},
     {NULL, NULL, 0, NULL}};
 

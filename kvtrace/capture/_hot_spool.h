@@ -19,7 +19,8 @@
 #include <sys/stat.h>
 
 enum { TICK_NS = 20000000, SPOOL_WAITS = 250, SPOOL_MOST = 256 << 20 };
-enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 };
+/* Launches of another layout are another kind, as LAUNCHES_FRAME of schema/spool.py says. */
+enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 + ((sizeof(struct row) - 56) << 8) };
 
 struct frame {
   uint32_t magic, kind;

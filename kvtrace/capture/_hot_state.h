@@ -7,12 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is seldom run lies apart, so that a launch brings less code into the caches. */
+/* What is seldom run lies apart, so that a launch brings less code into the caches; so does what the
+ * journal's thread runs, which is optimized as a launch is. */
 #if defined(__GNUC__)
 #define SELDOM __attribute__((cold, noinline))
+#define JOURNALS __attribute__((noinline, section(".text.journal")))
 #define PREFETCH(address) __builtin_prefetch(address)
 #else
 #define SELDOM
+#define JOURNALS
 #define PREFETCH(address) (void)(address)
 #endif
 
@@ -48,11 +51,13 @@ typedef struct dl_exchange {
   int (*current_stream)(int32_t device_type, int32_t device, void **out);
 } dl_exchange;
 
-/* ---- one launch, as hot.ROW and launch_rows.LAYOUT have it ------------------------------------ */
+/* ---- one launch, of the fields that schema/spool.py lists ------------------------------------- */
 
+/* setup.py defines LAUNCH_FIELDS(wide, narrow): wide(enter) wide(exit) … narrow(phase). */
+#define WIDE_FIELD(name) int64_t name;
+#define NARROW_FIELD(name) int32_t name;
 struct row {
-  int64_t enter, leave, call, stream, thread, contents;
-  int32_t device, phase;
+  LAUNCH_FIELDS(WIDE_FIELD, NARROW_FIELD)
 };
 
 enum { GRAPH_CAPTURE = 3 };

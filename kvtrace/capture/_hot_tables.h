@@ -224,14 +224,14 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   if (stream && self->capture_info &&
       self->capture_info(stream, &capturing, &graph, NULL, NULL, NULL) == 0 && capturing)
     phase = GRAPH_CAPTURE | (int32_t)((graph & 0x7fffff) << 8);
-  row->enter = enter;
-  row->leave = leave;
-  row->call = call;
-  row->stream = (int64_t)(intptr_t)stream;
-  row->thread = thread_facts.id;
-  row->contents = contents;
-  row->device = device;
-  row->phase = phase;
+  *row = (struct row){.enter = enter,
+                      .exit = leave,
+                      .call_id = call,
+                      .stream = (int64_t)(intptr_t)stream,
+                      .thread = thread_facts.id,
+                      .contents = contents,
+                      .device = device,
+                      .phase = phase};
   __atomic_store_n(&self->row, row + 1, __ATOMIC_RELEASE); /* for the spool's thread */
   thread_facts.theirs = leave - enter;
 }

@@ -1,8 +1,8 @@
 """The launch hot path in Python: the same as `_hot.c`, for where that is not built or cannot work.
 
 A recorder wraps a launching function. Each launch costs two clock reads, a look-up from the exact
-metadata of its arguments to a call id, and an append of seven integers. What is new (a kernel, a
-call) goes to an adapter, which is a backend's.
+metadata of its arguments to a call id, and an append of its row. What is new (a kernel, a call)
+goes to an adapter, which is a backend's.
 
 The identity of a call is a tuple that holds values and their types, never an `id` of something
 that may die: kernels are numbered, and a number is forgotten when its kernel dies.
@@ -17,9 +17,7 @@ from typing import Any, Final
 
 from kvtrace.capture.adapters import Adapter, Describe, Problem
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, RUN
-from kvtrace.schema.spool import GRAPH_SHIFT, ROW
-
-_FIELDS: Final = 8
+from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW
 
 #: Launches that wait for the background thread at most; what comes beyond is counted as dropped.
 ROWS_LIMIT: Final = 1 << 22
@@ -324,7 +322,7 @@ class Recorder:
         contents: int = 0,
     ) -> None:
         """Append a launch of a known call; its phase and thread are the running thread's."""
-        if len(self._rows) >= ROWS_LIMIT * _FIELDS:
+        if len(self._rows) >= ROWS_LIMIT * len(FIELDS):
             self.dropped += 1
             return
         thread = self._thread
@@ -334,6 +332,7 @@ class Recorder:
             if graph is not None:
                 phase = GRAPH_CAPTURE | (graph & GRAPH_NUMBERS) << GRAPH_SHIFT
         thread.theirs = leave - enter
+        # In the order of `FIELDS`.
         self._rows += (enter, leave, call_id, stream, thread.id, contents, device, phase)
 
     def tag(self, contents: int) -> int:
@@ -367,8 +366,8 @@ class Recorder:
         count = len(self._rows)
         values = self._rows[:count]
         del self._rows[:count]
-        pack = ROW.pack
-        return b"".join(pack(*values[at : at + _FIELDS]) for at in range(0, count, _FIELDS))
+        pack, size = ROW.pack, len(FIELDS)
+        return b"".join(pack(*values[at : at + size]) for at in range(0, count, size))
 
     @property
     def known_calls(self) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kvtrace.capture.adapters import Describe, Problem
 from kvtrace.capture.hot import CUDA, ROCM, Recorder
+from kvtrace.schema.spool import FIELDS
 
 
 def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple[Recorder, str]:
@@ -43,19 +44,29 @@ def tensor_types(torch: Any) -> tuple[type, ...]:
     return (torch.Tensor, parameter)
 
 
-def _native(torch: Any) -> tuple[Any, str]:
+def compiled_part() -> tuple[Any, str]:
+    """Return the module that is compiled from `_hot.c`; None and the reason where none is used."""
     if os.environ.get("KVTRACE_NATIVE", "") == "0":
         return None, "KVTRACE_NATIVE=0 asks for it"
+    try:
+        from kvtrace.capture import _hot  # type: ignore[attr-defined]
+    except ImportError as error:
+        return None, f"the extension is not built here ({error})"
+    if getattr(_hot, "FIELDS", "").split() != list(FIELDS):
+        return None, "the extension was built for another kvtrace, and is to be built again"
+    return _hot, ""
+
+
+def _native(torch: Any) -> tuple[Any, str]:
+    compiled, reason = compiled_part()
+    if compiled is None:
+        return None, reason
     if hasattr(sys, "_is_gil_enabled") and not sys._is_gil_enabled():
         return None, "this Python runs without the global interpreter lock"
     types = tensor_types(torch)
     if types and not hasattr(types[0], "__dlpack_c_exchange_api__"):
         return None, f"torch {torch.__version__} is too old for the native one, 2.10 is needed"
-    try:
-        from kvtrace.capture import _hot  # type: ignore[attr-defined]
-    except ImportError as error:
-        return None, f"the extension is not built here ({error})"
-    return _hot.Recorder, ""
+    return compiled.Recorder, ""
 
 
 def _capture_query(torch: Any) -> int:

@@ -55,7 +55,7 @@ class Keeping:
         return None if end is None else max(0, end - launches)
 
     def launches(self, columns: Mapping[str, Any], content: bytes, first: int) -> Mapping[str, Any]:
-        """Return the launches that are recorded in detail; `content` has them as `hot.ROW`."""
+        """Return the launches that are recorded in detail; `content` has them as rows of `ROW`."""
         if self._one_in == 1:
             return columns
         from kvtrace.capture.sampling import sampled_launches
@@ -158,7 +158,8 @@ class Keeping:
 
 def _sampled(sample: "Sample") -> Mapping[str, Any]:
     """Return columns of `launches` that represent others, too."""
-    from kvtrace.capture.launch_rows import integers, launch_rows
+    from kvtrace.capture.launch_rows import launch_rows
+    from kvtrace.schema.hot_rows import integers
 
     columns = launch_rows(sample.rows, 0, 0).columns
     return columns | {"seq": integers(sample.seq), "weight": integers(sample.weights)}

@@ -19,10 +19,11 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from kvtrace.capture.launch_rows import PHASE_MASK, integers, native
+from kvtrace.capture.hot_choice import compiled_part
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.schema.arrays import array_of
-from kvtrace.schema.spool import PHASES, ROW
+from kvtrace.schema.hot_rows import integers
+from kvtrace.schema.spool import FIELDS, PHASE_MASK, PHASES, ROW
 
 _KINDS: Final = len(PHASES)
 #: Multipliers of the finalizer of splitmix64, which mixes all bits of a number.
@@ -69,7 +70,7 @@ class Weights:
 
 
 class Sample(NamedTuple):
-    """Launches that are recorded: rows of `hot.ROW`, their numbers and weights as 64 bits."""
+    """Launches that are recorded: rows of `ROW`, their numbers and weights as 64 bits."""
 
     rows: bytes
     seq: bytes
@@ -89,10 +90,10 @@ class SampledLaunches:
         kept, numbers, weights = [], array("q"), array("q")
         for seq, at in enumerate(range(0, len(rows), ROW.size), first):
             row = rows[at : at + ROW.size]
-            _, _, call, _, _, contents, _, tagged = ROW.unpack(row)
-            phase = tagged & PHASE_MASK
-            key = call * _KINDS + phase
-            always = contents != 0 or phase == GRAPH_CAPTURE
+            launch = dict(zip(FIELDS, ROW.unpack(row), strict=True))
+            phase = launch["phase"] & PHASE_MASK
+            key = launch["call_id"] * _KINDS + phase
+            always = launch["contents"] != 0 or phase == GRAPH_CAPTURE
             weight = self._weights.of(key, seq, always=always)
             self._last[key] = seq, row
             if weight:
@@ -137,7 +138,7 @@ class NativeSampledLaunches:
 
 def sampled_launches(one_in: int) -> SampledLaunches | NativeSampledLaunches:
     """Return what chooses among a run's launches."""
-    compiled = native()
+    compiled, _ = compiled_part()
     return SampledLaunches(one_in) if compiled is None else NativeSampledLaunches(one_in, compiled)
 
 

@@ -23,7 +23,8 @@ class KernelFigure:
         label: its name for people.
         certainty: how sure it is.
         text: the sum in SQL, null where nothing is summed; None of a median, which is not a sum.
-        further: whether the profile, the report and a diff show it without asking for its name.
+        further: whether `info`, the profile, the report, a diff and the view `call_sums` show it
+            without asking for its name.
         per: of those, the count that the sum is divided by where it is shown: it is a mean.
         column: a column of `launches` that is summed, which is not there for anything else.
 
@@ -93,14 +94,17 @@ KERNEL_FIGURES: Final[Mapping[str, KernelFigure]] = {
 LAUNCH_COLUMNS: Final = tuple(dict.fromkeys(f.column for f in LAUNCHED if f.column is not None))
 #: Figures that no code asks for by name.
 FURTHER: Final = tuple(each for each in KERNEL_FIGURES.values() if each.further)
+#: The names of what these are made of: sums, and the counts that they are divided by.
+FURTHER_SUMS: Final = tuple(
+    dict.fromkeys(name for f in FURTHER for name in (f.name, f.per) if name is not None)
+)
 
 
 def further_sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Add up what further figures, and the counts that they are divided by, are of some calls."""
-    names = {name for each in FURTHER for name in (each.name, each.per) if name is not None}
     total: dict[str, float] = {}
-    for row in rows if names else ():
-        for name in names:
+    for row in rows if FURTHER_SUMS else ():
+        for name in FURTHER_SUMS:
             if row.get(name) is not None:
                 total[name] = total.get(name, 0) + row[name]
     return total

@@ -24,7 +24,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from kvtrace.figures.identity import SOURCE
-from kvtrace.figures.kernels import EXECUTED, LAUNCH_COLUMNS, LAUNCHED, sums
+from kvtrace.figures.kernels import (
+    EXECUTED,
+    FURTHER_SUMS,
+    KERNEL_FIGURES,
+    LAUNCH_COLUMNS,
+    LAUNCHED,
+    sums,
+)
 from kvtrace.figures.trials import TUNING
 
 _SOURCE: Final = re.compile(r"(?<!DISTINCT )\b(FROM|JOIN) (\w+)")
@@ -49,6 +56,9 @@ _LAUNCH_TIMES: Final = f"""
         FROM launches l {{compilers}}
 """  # noqa: S608
 _SUMMED: Final = "".join(f", CAST(sum({c}) AS BIGINT) AS {c}" for c in LAUNCH_COLUMNS)
+_LAUNCHED: Final = ", ".join(
+    f"l.{c}" for c in dict.fromkeys(("thread", "device", "stream", *LAUNCH_COLUMNS))
+)
 _COMPILERS: Final = "LEFT JOIN compiling s ON s.run = l.run AND s.seq = l.seq"
 _EXECUTION_TIMES: Final = """
         SELECT p.run, p.record, p.call_id, p."start", p."end",
@@ -63,6 +73,21 @@ _EXECUTION_TIMES: Final = """
 """
 _JOINED_TRIALS: Final = """LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
         LEFT JOIN between_trials b ON b.run = p.run AND b.record = p.record"""
+
+#: Figures of a call, each from the sums of its launches or of its executions: no count is 0.
+_OF_CALL: Final = ", ".join(
+    f"coalesce({of}.{name}, 0) AS {name}"
+    if KERNEL_FIGURES[name].unit == "count"
+    else f"{of}.{name}"
+    for name in dict.fromkeys(
+        (
+            *("launches", "tuning_launches", "host_ns", "compiling_launches", "compiling_ns"),
+            *("device_executions", "device_ns"),
+            *FURTHER_SUMS,
+        )
+    )
+    for of in ("h" if KERNEL_FIGURES[name] in LAUNCHED else "d",)
+)
 
 #: By name, in an order in which each uses tables and those before it.
 VIEWS: Final = {
@@ -80,7 +105,7 @@ VIEWS: Final = {
         SELECT l.run, l.seq, k.name AS kernel, k.module, {SOURCE} AS source, l.call_id,
             c.kernel_id, l.phase, l."enter", l."exit",
             epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
-            c.grid_x, c.grid_y, c.grid_z, l.thread, l.device, l.stream,
+            c.grid_x, c.grid_y, c.grid_z, {_LAUNCHED},
             greatest(l.weight, 1) AS weight, epoch_ns(l."enter") AS enter_ns,
             epoch_ns(l."exit") AS exit_ns
         FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
@@ -226,14 +251,11 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
         SELECT run, call_id, {sums(EXECUTED)} FROM execution_groups WHERE call_id IS NOT NULL
         GROUP BY run, call_id HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
     """,  # noqa: S608
-    "call_sums": """
-        SELECT c.run, c.call_id, c.kernel_id, coalesce(h.launches, 0) AS launches,
-            coalesce(h.tuning_launches, 0) AS tuning_launches, h.host_ns,
-            coalesce(h.compiling_launches, 0) AS compiling_launches, h.compiling_ns,
-            coalesce(d.device_executions, 0) AS device_executions, d.device_ns
+    "call_sums": f"""
+        SELECT c.run, c.call_id, c.kernel_id, {_OF_CALL}
         FROM calls c LEFT JOIN host_sums h ON h.run = c.run AND h.call_id = c.call_id
         LEFT JOIN device_sums d ON d.run = c.run AND d.call_id = c.call_id
-    """,
+    """,  # noqa: S608
 }
 #: The view `placed` where each execution says its call itself, as nearly all do: to look for others
 #: takes half of the view's time.

@@ -10,20 +10,15 @@ import pytest
 from kvtrace.capture import hot
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot_choice import tensor_types
+from kvtrace.schema.spool import FIELDS
 
 try:
     from kvtrace.capture import _hot
 except ImportError:
     _hot = None
 
-#: `hot.ROW` as NumPy's.
-LAYOUT = np.dtype(
-    [
-        *((name, "<i8") for name in ("enter", "exit", "call_id", "stream", "thread", "contents")),
-        ("device", "<i4"),
-        ("phase", "<i4"),
-    ]
-)
+#: `ROW` as NumPy's.
+LAYOUT = np.dtype([(name, f"={kind}") for name, kind in FIELDS.items()])
 KINDS = [hot.Recorder] if _hot is None else [hot.Recorder, _hot.Recorder]
 
 

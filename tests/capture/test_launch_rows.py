@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.hot import ROW
-from kvtrace.capture.launch_rows import LaunchRows, columns_in_python, launch_rows, native
+from kvtrace.capture.hot_choice import compiled_part
+from kvtrace.capture.launch_rows import launch_rows
 from kvtrace.capture.records import GRAPH_CAPTURE
-from kvtrace.schema.spool import GRAPH_SHIFT
+from kvtrace.schema.hot_rows import LaunchRows, columns_in_python
+from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW
 
 SECOND = 1_000_000_000
 TIMES = st.integers(0, 3 * SECOND)
@@ -16,51 +17,63 @@ PHASES = st.builds(
     st.integers(0, 3),
     st.sampled_from([0, 0, 5, 0x7FFFFF]),
 )
+WIDE, NARROW = st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1)
+#: What fields have; the others have any number.
+VALUES = {
+    "enter": TIMES,
+    "exit": TIMES,
+    "call_id": st.integers(0, 9),
+    "thread": st.integers(1, 3),
+    "contents": st.sampled_from([0, 0, 4]),
+    "device": st.integers(-1, 2),
+    "phase": PHASES,
+}
 ROWS = st.lists(
-    st.tuples(
-        TIMES, TIMES, st.integers(0, 9), st.integers(-(2**63), 2**63 - 1), st.integers(1, 3),
-        st.sampled_from([0, 0, 4]), st.integers(-1, 2), PHASES,
-    ),
+    st.tuples(*(VALUES.get(n, WIDE if kind == "q" else NARROW) for n, kind in FIELDS.items())),
     max_size=30,
-)  # fmt: skip
+)
+COMPILED, _ = compiled_part()
 
 
 def packed(rows):
     return b"".join(ROW.pack(*row) for row in rows)
 
 
-@pytest.mark.skipif(native() is None, reason="there is no compiled part here")
+@pytest.mark.skipif(COMPILED is None, reason="there is no compiled part here")
 @given(ROWS, st.integers(0, 2**50), TIMES)
 def test_the_compiled_part_makes_the_same_columns(rows, first, last_exit):
-    compiled = LaunchRows(*native().launch_columns(packed(rows), first, last_exit))
+    compiled = LaunchRows(*COMPILED.launch_columns(packed(rows), first, last_exit))
     assert compiled == columns_in_python(packed(rows), first, last_exit)
 
 
-@given(ROWS)
-def test_columns_are_what_the_rows_say(rows):
-    found = launch_rows(packed(rows), 7, 0)
+@pytest.mark.parametrize("make", [columns_in_python, launch_rows])
+@given(rows=ROWS)
+def test_columns_are_what_the_rows_say(make, rows):
+    found = make(packed(rows), 7, 0)
     columns = found.columns
     for column in columns.values():
         column.validate(full=True)
     listed = {name: column.to_pylist() for name, column in columns.items()}
-    enter, leave, call, stream, thread, contents, device, phase = (
-        zip(*rows, strict=True) if rows else ((),) * 8
-    )
-    on_device = [each >= 0 for each in device]
-    assert listed["enter"] == list(enter)
-    assert listed["exit"] == list(map(max, enter, leave))
-    assert listed["seq"] == list(range(7, 7 + len(rows)))
-    assert listed["call_id"] == list(call)
-    assert listed["thread"] == list(thread)
-    assert listed["device"] == [d if on else None for d, on in zip(device, on_device, strict=True)]
-    assert listed["stream"] == [s if on else None for s, on in zip(stream, on_device, strict=True)]
+    given_rows = [dict(zip(FIELDS, row, strict=True)) for row in rows]
+    expected = {name: [row[name] for row in given_rows] for name in FIELDS}
+    enter, phase, contents = (expected[name] for name in ("enter", "phase", "contents"))
+    on_device = [each >= 0 for each in expected["device"]]
+    for name in ("device", "stream"):
+        pairs = zip(expected[name], on_device, strict=True)
+        expected[name] = [value if on else None for value, on in pairs]
+    expected["exit"] = list(map(max, enter, expected["exit"]))
+    expected["seq"] = list(range(7, 7 + len(rows)))
     names = ["run", "autotune", "warmup", "graph_capture"]
-    assert listed["phase"] == [names[each & 0xFF] for each in phase]
-    assert listed["graph_id"] == [each >> GRAPH_SHIFT or None for each in phase]
-    assert found.threads == set(thread)
+    expected["phase"] = [names[each & 0xFF] for each in phase]
+    expected["graph_id"] = [each >> GRAPH_SHIFT or None for each in phase]
+    del expected["contents"]
+    assert listed == expected
+    assert found.threads == set(expected["thread"])
     assert found.saw_graph_capture == (GRAPH_CAPTURE in [each & 0xFF for each in phase])
     assert found.copied == [
-        (number, 7 + place, call[place]) for place, number in enumerate(contents) if number
+        (number, 7 + place, expected["call_id"][place])
+        for place, number in enumerate(contents)
+        if number
     ]
 
 
@@ -76,5 +89,6 @@ def test_columns_are_what_the_rows_say(rows):
 )
 @pytest.mark.parametrize("make", [columns_in_python, launch_rows])
 def test_a_clock_that_was_set_back_is_noticed(times, last_exit, back, make):
-    rows = packed([(*each, 0, 0, 1, 0, -1, 0) for each in times])
+    known = [{"enter": enter, "exit": leave, "device": -1} for enter, leave in times]
+    rows = packed([[row.get(name, 0) for name in FIELDS] for row in known])
     assert make(rows, 0, last_exit).stepped_back is back

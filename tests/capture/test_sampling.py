@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.launch_rows import native
+from kvtrace.capture.hot_choice import compiled_part
 from kvtrace.capture.records import AUTOTUNE, GRAPH_CAPTURE, RUN
 from kvtrace.capture.sampling import (
     NativeSampledLaunches,
@@ -14,16 +14,17 @@ from kvtrace.capture.sampling import (
     Weights,
     is_chosen,
 )
-from kvtrace.schema.spool import ROW
+from kvtrace.schema.spool import FIELDS, ROW
 from kvtrace.schema.table_types import NAME
 
-KINDS = ["python"] if native() is None else ["python", "native"]
+COMPILED, _ = compiled_part()
+KINDS = ["python"] if COMPILED is None else ["python", "native"]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 LAUNCHES = st.tuples(st.integers(0, 4), st.sampled_from([RUN, AUTOTUNE, GRAPH_CAPTURE]))
 
 
 def sampled_by(kind, one_in):
-    return SampledLaunches(one_in) if kind == "python" else NativeSampledLaunches(one_in, native())
+    return SampledLaunches(one_in) if kind == "python" else NativeSampledLaunches(one_in, COMPILED)
 
 
 @given(st.integers(1, 1000), st.integers(0, 2**40))
@@ -59,13 +60,15 @@ def test_weights_are_the_rows_of_a_key_since_the_last_that_was_kept(given_rows):
 def rows(launches, contents=()):
     copied = dict(contents)
     return b"".join(
-        ROW.pack(place, place + 1, call, 0, 1, copied.get(place, 0), 0, phase)
+        ROW.pack(*(known.get(name, 0) for name in FIELDS))
         for place, (call, phase) in enumerate(launches)
+        for known in [{"call_id": call, "contents": copied.get(place, 0), "phase": phase}]
     )
 
 
 def told(sample):
-    calls = [(row[2], row[7]) for row in ROW.iter_unpack(sample.rows)]
+    launches = [dict(zip(FIELDS, row, strict=True)) for row in ROW.iter_unpack(sample.rows)]
+    calls = [(launch["call_id"], launch["phase"]) for launch in launches]
     numbers = (memoryview(part).cast("q").tolist() for part in (sample.seq, sample.weights))
     return list(zip(calls, *numbers, strict=True))
 
@@ -93,7 +96,7 @@ def test_the_weights_of_each_call_and_phase_add_up_to_its_launches(kind, batches
     assert found == made
 
 
-@pytest.mark.skipif(native() is None, reason="there is no compiled part here")
+@pytest.mark.skipif(COMPILED is None, reason="there is no compiled part here")
 @given(batches=st.lists(st.lists(LAUNCHES, max_size=40)), one_in=st.integers(1, 20))
 def test_the_compiled_part_chooses_the_same(batches, one_in):
     both = [sampled_by(kind, one_in) for kind in KINDS]
@@ -107,7 +110,7 @@ def test_the_compiled_part_chooses_the_same(batches, one_in):
     assert both[1].rest().rows == b""
 
 
-@pytest.mark.skipif(native() is None, reason="there is no compiled part here")
+@pytest.mark.skipif(COMPILED is None, reason="there is no compiled part here")
 def test_the_compiled_part_refuses_calls_without_a_number():
     with pytest.raises(ValueError, match="numbered from 0"):
         sampled_by("native", 2).chosen(rows([(-1, RUN)]), 0)

@@ -14,18 +14,25 @@ from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
-from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.writer import RunWriter, new_run_id
 from kvtrace.text import printable
 from tests.cli.reading_commands import READING, asked
-from tests.schema.make_golden import GOLDEN
+from tests.schema.make_golden import write_golden
 from tests.support.thorough import THOROUGH, usually
 from tests.support.tiers import some
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-EVERY_TABLE = GOLDEN / f"v{FORMAT_VERSION}" / "trace"
+
 BEGAN = 1_767_323_045_000_000_000
 SECOND = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def every_table(tmp_path_factory):
+    """A trace with every table and column."""
+    folder = tmp_path_factory.mktemp("golden")
+    write_golden(folder)
+    return folder / "trace"
 
 
 def test_what_ends_before_it_begins_took_no_time_and_is_said(kvtrace, tmp_path):
@@ -173,10 +180,10 @@ ASKED = (
 @pytest.mark.sweep
 @pytest.mark.parametrize(("table", "place", "change", "command"), ASKED)
 def test_a_column_that_is_gone_or_twice_or_says_impossible_times(
-    table, place, change, command, kvtrace, tmp_path
+    table, place, change, command, every_table, kvtrace, tmp_path
 ):
     out = tmp_path / "trace"
-    shutil.copytree(EVERY_TABLE, out)
+    shutil.copytree(every_table, out)
     part = next((out / table).rglob("*.parquet"))
     rows = pq.ParquetFile(part).read()
     metadata = {k: v for k, v in rows.schema.metadata.items() if k != b"kvtrace.sha256"}
@@ -288,10 +295,8 @@ def test_a_page_is_made_without_a_layout_that_is_none(layout, kvtrace, tmp_path)
 
 
 @pytest.mark.sweep
-def test_a_page_of_a_golden_trace_says_which_graphs_are_damaged(kvtrace, tmp_path):
-    golden = GOLDEN / f"v{FORMAT_VERSION}" / "trace"
-
-    code, said, err = kvtrace("report", golden, "--no-replay", "-o", tmp_path / "r.html")
+def test_a_page_of_a_golden_trace_says_which_graphs_are_damaged(every_table, kvtrace, tmp_path):
+    code, said, err = kvtrace("report", every_table, "--no-replay", "-o", tmp_path / "r.html")
 
     assert code == 0, err
     assert "the graph 0 in the trace is damaged" in said

@@ -17,17 +17,19 @@ from kvtrace.figures.asked import WHOLE
 from kvtrace.figures.database import database
 from kvtrace.figures.following import launch_sums
 from kvtrace.figures.identity import SOURCE, KernelKey, key_of
-from kvtrace.figures.kernels import EXECUTED, KERNEL_FIGURES, LAUNCHED
+from kvtrace.figures.kernels import EXECUTED, FURTHER, KERNEL_FIGURES, LAUNCHED
 from kvtrace.figures.makers import TRITON
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import TOP_KERNELS
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Selection, open_trace
-from kvtrace.text import count, duration
+from kvtrace.text import count, duration, quantity
 from tests.support.report_trace import build_report_trace
 from tests.support.tiers import some
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures").glob("**/runs"))
+#: Figures that code asks for by name: further ones are means, and `test_kernels_further.py`'s.
+ASKED = KERNEL_FIGURES.keys() - {each.name for each in FURTHER}
 #: Figures that are made of those of the table and of others, or read off the compiler.
 MORE = {"runs", "compilations", "compile_ns", "bytes", "flops", "calls_median"}
 SUMS = ", ".join(
@@ -43,7 +45,7 @@ VIEWS = f"""
 
 def known(figures):
     """Figures by their names; what is nothing is zero, whether nothing or nobody was asked."""
-    return {n: value or 0 for n, value in figures.items() if n in KERNEL_FIGURES or n in MORE}
+    return {n: value or 0 for n, value in figures.items() if n in ASKED or n in MORE}
 
 
 def keyed(row, name):
@@ -99,7 +101,7 @@ def of_diff(read):
     side = take_snapshot(Selection(read.trace, tuple(read.trace.runs)), "side")
     for key in side.kernels:
         totals = side.kernel_totals(key)
-        names = ({*KERNEL_FIGURES} | MORE) - {"bytes", "flops"}  # of launches, if all are known
+        names = (ASKED | MORE) - {"bytes", "flops"}  # of launches, if all are known
         yield key, known({n: getattr(totals, n) for n in names if hasattr(totals, n)})
 
 
@@ -107,7 +109,7 @@ def of_report(read):
     report = read.report
     for number, kernel in enumerate(report.kernels):
         into = defaultdict(int)
-        for figure in {*KERNEL_FIGURES} | MORE:
+        for figure in ASKED | MORE:
             if hasattr(kernel, figure) and getattr(kernel, figure) is not None:
                 into[figure] += getattr(kernel, figure)
         own = [c for c in report.calls if report.variants[c.variant].kernel == number]
@@ -182,10 +184,10 @@ def assert_texts(read, values):
     for lines, first, kernels, cells in (
         (profile_text(read.profile, full=True, width=4000), "measured", read.profile.kernels,
          ("launches", *on_device(read.profile.device_time is None, values),
-          "host_ns", "host_median_ns", "compile_ns")),
+          "host_ns", "host_median_ns", *FURTHER, "compile_ns")),
         (overview_text(read.overview, full=True, width=4000), "kernel ", read.overview.kernels,
          ("launches", *(("device_ns",) if read.overview.device_time else ()),
-          "host_ns", "compiling_ns")),
+          "host_ns", "compiling_ns", *FURTHER)),
     ):  # fmt: skip
         if first == "measured":
             kernels = [k for k in kernels if k.launches or k.tuning_launches]
@@ -194,7 +196,12 @@ def assert_texts(read, values):
         at = next(n for n, line in enumerate(lines) if line.startswith(first))
         for kernel, line in zip(kernels, lines[at + 1 :], strict=False):
             own = values[kernel.module or "", kernel.name, kernel.source or ""]
-            tail = [count(own[c][1]) if c == "launches" else time(own[c][1]) for c in cells]
+            further = kernel.measured.further if first == "measured" else kernel.further
+            tail = [
+                quantity(further[c.name], c.unit) if c in FURTHER
+                else count(own[c][1]) if c == "launches" else time(own[c][1])
+                for c in cells
+            ]  # fmt: skip
             words = " ".join(tail).split()
             assert line.replace("- ", "0 ns ").split()[-len(words) :] == words or (
                 line.split()[-len(words) :] == words
@@ -254,5 +261,5 @@ def test_figures_of_a_trace_with_all_phases_are_the_same_in_all_outputs(tmp_path
     shown = assert_same(open_trace(build_report_trace(tmp_path).path))
 
     several = {name for name, outputs in shown.items() if len(outputs) > 1}
-    assert several == {*KERNEL_FIGURES} - {"replays", "tuning_executions", "tuning_ns"} | MORE
+    assert several == ASKED - {"replays", "tuning_executions", "tuning_ns"} | MORE
     assert len(several) >= 15

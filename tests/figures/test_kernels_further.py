@@ -26,12 +26,15 @@ table = sys.modules["kvtrace.figures.kernels"] = ModuleType("kvtrace.figures.ker
 exec(compile(source, "kernels.py", "exec"), vars(table))
 
 from dataclasses import asdict
+from kvtrace.converters.info.info import overview_object, read_overview
+from kvtrace.converters.info.info_text import overview_text
 from kvtrace.converters.diff.compare import compare
 from kvtrace.converters.diff.page import comparison_object
 from kvtrace.converters.diff.render import difference_text
 from kvtrace.converters.info.live import Live, COLUMNS
 from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
+from kvtrace.converters.query.query import connect, query_arrow
 from kvtrace.converters.report import report_data
 from kvtrace.schema.trace import resolve
 
@@ -41,6 +44,10 @@ profile = read_profile(trace, runs, calls=True)
 (kernel,) = profile_object(profile)["kernels"]
 report = report_data(trace, runs, "t", "t")
 difference = compare(*sides)
+overview = read_overview(trace, runs)
+database = connect(trace, runs)
+def of(column, view):
+    return query_arrow(database, f"SELECT {column} FROM {view}").column(column).to_pylist()
 print(json.dumps({
     "kernel": kernel["measured"]["stream_mean"],
     "call": [call["measured"]["stream_mean"] for call in kernel["calls"]],
@@ -49,6 +56,10 @@ print(json.dumps({
     "diff": comparison_object(difference)["metrics"],
     "diff_text": difference_text(difference),
     "top": COLUMNS["launches"],
+    "info": overview_object(overview)["kernels"],
+    "info_text": overview_text(overview),
+    "call_sums": of("stream_mean", "call_sums"),
+    "launched": of("stream", "launched"),
 }))
 """
 
@@ -69,7 +80,7 @@ def write(out, name, streams, weight=None):
 
 
 @pytest.mark.process
-def test_a_row_of_the_table_is_enough_for_the_profile_the_report_and_a_diff(tmp_path):
+def test_a_row_of_the_table_is_enough_for_all_outputs(tmp_path):
     text = Path(kernels.__file__).read_text()
     last = '    KernelFigure("compiling_ns"'
     assert text.count(last) == 1
@@ -92,3 +103,7 @@ def test_a_row_of_the_table_is_enough_for_the_profile_the_report_and_a_diff(tmp_
     assert (metric["before"], metric["after"], metric["measured"]) == (4.0, 8.0, True)
     assert any("stream_mean (measured)" in line for line in found["diff_text"])
     assert "stream" in found["top"]
+    assert [each["stream_mean"] for each in found["info"]] == [4.0]
+    assert any("mean stream" in line for line in found["info_text"])
+    assert sorted(found["call_sums"]) == [8, 16]
+    assert sorted(found["launched"]) == [1, 4, 7, 100]

@@ -1,8 +1,9 @@
 """Write the golden trace of the current format version: `python tests/schema/make_golden.py`.
 
-To be run once for each version, before it is released. A released golden trace is never written
-again: tests read it for ever. It has every table, in a sealed run with the parts of a pass and in
-a run that only has a journal; `columns.json` and `rows.json` beside it say what is in it.
+To be run once for each version, when it is released; until then tests make it from the tables. A
+released golden trace is never written again: tests read it for ever. It has every table, in a
+sealed run with the parts of a pass and in a run that only has a journal; `columns.json` and
+`rows.json` beside it say what is in it.
 """
 
 import json
@@ -22,11 +23,13 @@ from kvtrace.schema.journal import SegmentWriter  # noqa: E402
 from kvtrace.schema.layout import journal_folder, segment_path  # noqa: E402
 from kvtrace.schema.tables import TABLES  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
-from kvtrace.schema.versions import FORMAT_VERSION, captured_facts  # noqa: E402
+from kvtrace.schema.versions import FORMAT_VERSION, captured_facts, version_numbers  # noqa: E402
 from kvtrace.schema.writer import RunWriter  # noqa: E402
 from tests.schema.rows import all_fixed_rows  # noqa: E402
 
 GOLDEN = ROOT / "kvtrace" / "schema" / "golden"
+#: The golden traces of versions, oldest first.
+VERSIONS = sorted(GOLDEN.iterdir(), key=lambda folder: version_numbers(folder.name[1:]))
 SEALED = "20260102-030405-000-00000001"
 JOURNALLED = "20260102-030405-000-00000002"
 

@@ -56,7 +56,9 @@ def rule_texts(ids: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return what rules are about, as the pass that judges by them writes it with its findings."""
     from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
 
-    return {
-        rule.id: {"severity": rule.severity, "summary": rule.summary, "hint": rule.hint}
-        for rule in ((RULES.get(each) or KERNEL_RULES[each]) for each in ids)
-    }
+    texts = {}
+    for rule in ((RULES.get(each) or KERNEL_RULES[each]) for each in ids):
+        texts[rule.id] = {"severity": rule.severity, "summary": rule.summary, "hint": rule.hint}
+        if rule.lint:
+            texts[rule.id]["lint"] = "in generated code"
+    return texts

@@ -30,7 +30,8 @@ class Rule:
 
     `summary` says what a violation is, `hint` how to fix it. Rules that are not `default` are
     judged only on request. Rules may share a `judge`, which then returns the verdicts of all of
-    them.
+    them. A violation of a `lint` says nothing of results: nobody can act on it in code that
+    Inductor generated. A rule's page is docs/rules/<id>.md.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Rule:
     judge: Judge
     default: bool = True
     concrete: MakeConcrete | None = None
+    lint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class KernelRule:
     summary: str
     hint: str
     default: bool = True
+    lint: bool = False
 
 
 @cache
@@ -206,6 +209,7 @@ RULES: Final = _by_id(
         "a mask is false in every lane of every program of the call: the access never happens",
         "look for a reversed comparison, or conditions that exclude each other",
         _judge("rules.masks"),
+        lint=True,
     ),
     Rule(
         "mask-always-true",
@@ -214,6 +218,7 @@ RULES: Final = _by_id(
         "omit it in a variant of the kernel for shapes like these",
         _judge("rules.masks"),
         default=False,
+        lint=True,
     ),
     Rule(
         "non-finite",

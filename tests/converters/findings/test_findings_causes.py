@@ -16,7 +16,7 @@ from kvtrace.cli import main
 from kvtrace.converters.findings import Findings, finding_objects, findings_text, sarif
 from kvtrace.converters.findings.causes import by_cause, cause_of, is_generated, operators_of
 from kvtrace.converters.findings.findings_text import findings_lines
-from kvtrace.converters.findings.model import Finding, Operator, StackFrame, Tally
+from kvtrace.converters.findings.model import Finding, Operator, RuleText, StackFrame, Tally
 from kvtrace.schema.trace import select_runs
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "h200" / "llama_liger"
@@ -339,6 +339,13 @@ def test_lints_are_only_those_of_generated_code() -> None:
     assert list(by_cause(findings).lint_lines()) == [
         "3 mask-always-false in generated code (Inductor); --rule mask-always-false lists them"
     ]
+
+
+def test_a_rule_is_a_lint_where_the_pass_that_judged_by_it_says_so() -> None:
+    new = replace(finding(rule="new-rule", severity="note"), cause="c")
+    for lint, expected in (("in generated code", (new,)), ("", ())):
+        findings = Findings((new,), rules={"new-rule": RuleText(lint=lint)})
+        assert by_cause(findings).lints == expected
 
 
 @pytest.mark.parametrize(
