@@ -8,6 +8,7 @@ import numpy as np
 from kvtrace.converters.importers.host_stacks import HostRanges
 from kvtrace.converters.importers.kernel_rows import add_calls
 from kvtrace.converters.importers.rows import NONE, Integers, Names, Packed, RunRows
+from kvtrace.figures.causes import RequestRows
 
 _COLUMNS: Final = (
     "start", "end", "device", "stream", "correlation_id", "graph_id", "graph_node_id", "name",
@@ -133,17 +134,12 @@ class Executions:
     def _asked(self, correlation: Integers) -> tuple[Integers, Integers, Integers]:
         """Return for each execution when its request began and ended, and the thread."""
         requests = self._requests.arrays()
-        if not len(self._requests):
-            unknown = np.full(correlation.size, NONE)
-            return unknown, unknown.copy(), unknown.copy()
-        order = np.lexsort((requests["begin"], requests["correlation"]))
-        known = requests["correlation"][order]
-        place = np.minimum(np.searchsorted(known, correlation), known.size - 1)
-        fits = (known[place] == correlation) & (correlation != NONE)
-        begin, end, thread = (
-            np.where(fits, requests[name][order][place], NONE)
-            for name in ("begin", "end", "thread")
-        )
+        order = np.argsort(requests["begin"], kind="stable")
+        row = RequestRows(requests["correlation"][order]).of(correlation)
+        known = row >= 0
+        begin, end, thread = (np.full(correlation.size, NONE) for _ in range(3))
+        for name, column in (("begin", begin), ("end", end), ("thread", thread)):
+            column[known] = requests[name][order[row[known]]]
         return begin, end, thread
 
     def _stacks(self, rows: RunRows, threads: Integers, moments: Integers) -> Integers:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from kvtrace.converters.importers.rows import NONE, Integers, RunRows
+from kvtrace.figures.causes import share_request
 from kvtrace.figures.makers import kind_of
 from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.symbols import titled
@@ -76,9 +77,7 @@ def _add_launches(
     rows: RunRows, columns: dict[str, Integers], where: Integers, spans: Integers
 ) -> None:
     """Write a launch for each request of one of these kernels alone: a graph's has several."""
-    correlation = columns["correlation_id"]
-    _, place, often = np.unique(correlation, return_inverse=True, return_counts=True)
-    alone = (often[place] == 1) & (columns["requested"] != NONE)
+    alone = ~share_request(columns["correlation_id"]) & (columns["requested"] != NONE)
     alone &= (columns["graph_id"] == NONE) & (columns["graph_node_id"] == NONE)
     launched = where[alone[where]]
     launched = launched[np.argsort(columns["requested"][launched], kind="stable")]

@@ -6,14 +6,15 @@ out and counted.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.metrics.patterns import Patterns, Repeated
+from kvtrace.metrics.patterns import Patterns
 from kvtrace.metrics.progressions import (
     leading_progression,
     nested_progression,
@@ -23,6 +24,7 @@ from kvtrace.metrics.progressions import (
 
 Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, ...], ...]
+T = TypeVar("T")
 
 MOST_SINGLE_ROWS = 32
 """Executions (programs times trips) of an op up to which each has a separate row."""
@@ -35,6 +37,82 @@ _MOST_KEPT = 4096
 
 MOST_RUNS = 64
 """Runs in one layout."""
+
+OPEN = 16
+"""Accesses that are kept open at once, in case that they come again in other trips."""
+
+LARGE = 1 << 18
+"""Elements from which on an access is kept open alone."""
+
+
+class OpenAccesses(Generic[T]):
+    """Accesses that may come again in other trips, by what tells them apart; the oldest are closed.
+
+    Accesses that are kept hold their arrays, so few are.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[Hashable, T] = {}
+
+    def find(self, key: Hashable) -> T | None:
+        """Return the access with a key, if it is open."""
+        return self._open.get(key)
+
+    def keep(self, key: Hashable, access: T, elements: int) -> list[T]:
+        """Keep an access of so many elements open; return those that are closed for its sake."""
+        closed = []
+        while self._open and (elements > LARGE or len(self._open) >= OPEN):
+            closed.append(self._open.pop(next(iter(self._open))))
+        self._open[key] = access
+        return closed
+
+    def close(self) -> list[T]:
+        """Close all; return them, the oldest first."""
+        closed = list(self._open.values())
+        self._open = {}
+        return closed
+
+
+class Progression(NamedTuple):
+    """Pairs of a number and a place as nested progressions: programs with bases, or trips.
+
+    `number` and `place` are those of the first pair; `levels` are (how many, step of the number,
+    step of the place), the fastest first; `size` is how many pairs there are.
+    """
+
+    number: int
+    place: int
+    levels: Levels
+    size: int
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """List the pairs in their order."""
+        pairs = [(self.number, self.place)]
+        for count, by, step in self.levels:
+            pairs = [
+                (number + turn * by, place + turn * step)
+                for turn in range(count)
+                for number, place in pairs
+            ]
+        return pairs
+
+    def span(self) -> tuple[int, int]:
+        """Return the lowest and the highest place."""
+        moves = [(count - 1) * step for count, _, step in self.levels]
+        low = sum(move for move in moves if move < 0)
+        return self.place + low, self.place + sum(moves) - low
+
+
+class Lanes(NamedTuple):
+    """The lanes of a program that are active: JSON that describes them, where they lie, how many.
+
+    `low` and `high` are the lowest and the highest offset from the program's base.
+    """
+
+    layout: str
+    low: int
+    high: int
+    active: int
 
 
 class Joint(NamedTuple):
@@ -77,29 +155,77 @@ class AccessRecords:
         self._single: list[dict[str, Any]] = []
         self._joint: list[Joint] = []
 
-    def add(self, repeated: Repeated) -> None:
-        """Describe accesses that will not come again."""
-        patterns = repeated.patterns
-        self._executions += len(patterns.programs) * len(repeated.constants)
+    def add(
+        self,
+        executions: int,
+        programs: Sequence[tuple[Progression, Lanes]],
+        moments: Sequence[Progression],
+    ) -> None:
+        """Describe an access that will not come again.
+
+        Args:
+            executions: Programs times trips.
+            programs: Programs with their bases, and the lanes that each of them touches.
+            moments: Trips in which they do, and the constant of each; a trip below 0 is not one of
+                all programs.
+
+        """
+        self._executions += executions
         if self._executions <= MOST_SINGLE_ROWS:
-            self._single += _single_rows(repeated)
-        self._joint += islice(_joint(repeated), _MOST_KEPT - len(self._joint))
+            self._single += _single_rows(programs, moments)
+        self._joint += islice(_joint(programs, moments), _MOST_KEPT - len(self._joint))
 
     def rows(self) -> tuple[list[dict[str, Any]], str | None]:
         """Return the rows, and a text of what they leave out (None: nothing)."""
         if self._executions <= MOST_SINGLE_ROWS:
             return self._single, None
-        return joint_rows(self._executions, self._joint)
+        shown = _joined(self._joint)[:MOST_JOINT_ROWS]
+        rows = [each.row() for each in shown]
+        described = sum(each.executions for each in shown)
+        if described == self._executions:
+            return rows, None
+        return rows, f"{described:,} of {self._executions:,} executions are described"
 
 
-def joint_rows(executions: int, joint: list[Joint]) -> tuple[list[dict[str, Any]], str | None]:
-    """Return the rows of so many executions, and a text of what they leave out (None: nothing)."""
-    shown = _joined(joint[:_MOST_KEPT])[:MOST_JOINT_ROWS]
-    rows = [each.row() for each in shown]
-    described = sum(each.executions for each in shown)
-    if described == executions:
-        return rows, None
-    return rows, f"{described:,} of {executions:,} executions are described"
+def pieces(rows: Integers) -> list[Progression]:
+    """Cut rows of (number, place) into progressions: one, else the longest from the start."""
+    levels = nested_progression(rows)
+    if levels is not None:
+        return [Progression(int(rows[0, 0]), int(rows[0, 1]), tuple(levels), len(rows))]
+    found = []
+    while len(rows):
+        count = leading_progression(rows)
+        step = rows[1] - rows[0] if count > 1 else rows[0]
+        steps = ((count, int(step[0]), int(step[1])),) if count > 1 else ()
+        found.append(Progression(int(rows[0, 0]), int(rows[0, 1]), steps, count))
+        rows = rows[count:]
+    return found
+
+
+def lanes_of_box(
+    shape: tuple[int, ...], steps: Sequence[int], box: Sequence[tuple[int, int]]
+) -> Lanes:
+    """Describe lanes in equal steps along each axis, from the first to the last of a box."""
+    axes = list(zip(steps, box, strict=True))
+    low = sum(step * (first if step > 0 else last) for step, (first, last) in axes)
+    high = sum(step * (last if step > 0 else first) for step, (first, last) in axes)
+    layout: dict[str, Any] = {
+        "lanes": [
+            [extent, step if extent > 1 else 0] for extent, step in zip(shape, steps, strict=True)
+        ]
+    }
+    if any(ends != (0, extent - 1) for extent, ends in zip(shape, box, strict=True)):
+        layout["box"] = [[first, last + 1] for first, last in box]
+    return Lanes(_text(layout), low, high, prod(last - first + 1 for first, last in box))
+
+
+def lanes_of_pattern(patterns: Patterns, number: int) -> Lanes | None:
+    """Describe the lanes of a pattern; None if none is active."""
+    lanes = patterns.active_lanes(number)
+    if not len(lanes):
+        return None
+    layout = _text(_lane_layout(patterns, number))
+    return Lanes(layout, int(lanes.min()), int(lanes.max()), len(lanes))
 
 
 def _joined(rows: list[Joint]) -> list[Joint]:
@@ -133,62 +259,39 @@ def _one_or_all(group: list[Joint], vary: str) -> list[Joint]:
     return [head._replace(**changes)]
 
 
-def _single_rows(repeated: Repeated) -> Iterator[dict[str, Any]]:
-    patterns = repeated.patterns
-    touching = [n for n in range(patterns.size) if len(patterns.active_lanes(n))]
-    layouts = {number: _lane_layout(patterns, number) for number in touching}
-    for constant, iteration in zip(repeated.constants, repeated.iterations, strict=True):
-        for position, program in enumerate(patterns.programs.tolist()):
-            number = int(patterns.which[position])
-            if number not in layouts:
-                continue
-            lanes = patterns.active_lanes(number)
-            base = int(patterns.bases[position]) + constant
+def _single_rows(
+    programs: Sequence[tuple[Progression, Lanes]], moments: Sequence[Progression]
+) -> Iterator[dict[str, Any]]:
+    listed = [(pair, lanes) for several, lanes in programs for pair in several.pairs()]
+    if len(programs) > 1:
+        listed.sort(key=lambda each: each[0])  # programs of two patterns take turns
+    for trip, constant in (pair for moment in moments for pair in moment.pairs()):
+        for (program, place), lanes in listed:
+            base = place + constant
             yield {
                 "program": program,
-                "iteration": iteration,
-                "first": base + int(lanes.min()),
-                "last": base + int(lanes.max()),
-                "active": len(lanes),
-                "layout": _text({"base": base, **layouts[number]}),
+                "iteration": None if trip < 0 else trip,
+                "first": base + lanes.low,
+                "last": base + lanes.high,
+                "active": lanes.active,
+                "layout": f'{{"base":{base},{lanes.layout[1:]}',
             }
 
 
-def _joint(repeated: Repeated) -> Iterator[Joint]:
-    patterns = repeated.patterns
-    trips = [-1 if trip is None else trip for trip in repeated.iterations]
-    moments = list(pieces(np.array([trips, repeated.constants], np.int64).T))
-    for number in range(patterns.size):
-        chosen = np.flatnonzero(patterns.which == number)
-        lanes = patterns.active_lanes(number)
-        if not len(lanes):
-            continue
-        low, high = int(lanes.min()), int(lanes.max())
-        layout = _text(_lane_layout(patterns, number))
-        bases = np.stack([patterns.programs[chosen], patterns.bases[chosen]], axis=1)
-        for programs, program_levels in pieces(bases):
-            for times, trip_levels in moments:
-                executions = len(programs) * len(times)
-                yield Joint(
-                    int(programs[0, 0]), program_levels, int(times[0, 0]), trip_levels,
-                    int(programs[0, 1] + times[0, 1]), layout,
-                    int(programs[:, 1].min() + times[:, 1].min()) + low,
-                    int(programs[:, 1].max() + times[:, 1].max()) + high,
-                    len(lanes) * executions, executions,
-                )  # fmt: skip
-
-
-def pieces(rows: Integers) -> Iterator[tuple[Integers, Levels]]:
-    """Cut rows into nested progressions: one if they are one, else the longest from the start."""
-    levels = nested_progression(rows)
-    if levels is not None:
-        yield rows, tuple(levels)
-        return
-    while len(rows):
-        count = leading_progression(rows)
-        step = rows[1] - rows[0] if count > 1 else rows[0]
-        yield rows[:count], ((count, int(step[0]), int(step[1])),) if count > 1 else ()
-        rows = rows[count:]
+def _joint(
+    programs: Sequence[tuple[Progression, Lanes]], moments: Sequence[Progression]
+) -> Iterator[Joint]:
+    times = [(moment, *moment.span()) for moment in moments]
+    for several, lanes in programs:
+        low, high = several.span()
+        for moment, lowest, highest in times:
+            executions = several.size * moment.size
+            yield Joint(
+                several.number, several.levels, moment.number, moment.levels,
+                several.place + moment.place, lanes.layout,
+                low + lowest + lanes.low, high + highest + lanes.high,
+                lanes.active * executions, executions,
+            )  # fmt: skip
 
 
 def _lane_layout(patterns: Patterns, number: int) -> dict[str, Any]:

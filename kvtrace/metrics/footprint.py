@@ -1,300 +1,92 @@
 """What one memory op touches in one argument over the whole launch: sectors, distinct bytes, where.
 
-Accesses without other conditions than a box of lanes are worked out from their formulas
-(affine_footprint.py), all others on arrays. Of these, accesses that come again, as in a loop, with
-only their constant changed are worked out once.
+Accesses without other conditions than a box of lanes are counted from their formulas, whatever the
+size of the grid (formula_counts.py); the others, and formulas among them, on arrays of programs and
+lanes (array_counts.py). In the launches of a Llama's training on an H200 half of the memory ops
+were of either kind. Sectors, sets of bytes and rows of `accesses` are those of the same modules.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kvtrace.evaluate.observe import Access, AccessParts
-from kvtrace.metrics.access_records import AccessRecords
-from kvtrace.metrics.affine_footprint import AffineFigures, LaunchFigures, touched_by
-from kvtrace.metrics.distinct import distinct
+from kvtrace.evaluate.observe import Access
+from kvtrace.metrics.array_counts import ArrayCount
+from kvtrace.metrics.formula_counts import FormulaCounts
 from kvtrace.metrics.fresh_bytes import Touched
-from kvtrace.metrics.patterns import Patterns, Repeated, patterns_of
-from kvtrace.metrics.sectors import GROUP_LANES, SECTOR_BYTES, sector_counts
-from kvtrace.metrics.unique_bytes import (
-    Repetition,
-    TooManyRanges,
-    joined,
-    size_of_union,
-    touched,
-)
-from kvtrace.recorded_calls.thread_layouts import BlockedLayout, lane_order
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
-if TYPE_CHECKING:
-    from kvtrace.evaluate.observe import AffineFormula
 
-Integers = NDArray[np.int64]
+class Count(Protocol):
+    """What an op touches in an argument; None where that is not known.
 
-MOST_LANES = 1 << 24
-"""Lanes of distinct patterns that one access may materialise."""
+    `limit` says which figures are None because of a limit of kvtrace's. `records` are the rows of
+    `accesses`, and a text of what they leave out (None: nothing).
+    """
 
-MOST_WORK = 1 << 26
-"""Lanes that one op of one call may materialise in all."""
+    @property
+    def sectors(self) -> int | None:
+        """Sectors touched by each group of lanes, over all groups."""
 
-MOST_RANGES = 1 << 22
-"""Ranges of bytes that one op's distinct bytes may fall into."""
+    @property
+    def records(self) -> tuple[list[dict[str, Any]], str | None]:
+        """The rows of `accesses`, and what they leave out."""
 
-_SCATTERED = "the bytes that it touches lie too scattered to count each"
+    @property
+    def limit(self) -> str | None:
+        """Which figures are None because of a limit."""
 
-_OPEN = 16
-"""Repeating accesses that are kept open at once."""
+    def unique_bytes(self) -> int | None:
+        """Return the distinct bytes of all accesses."""
 
-_LARGE = 1 << 18
-"""Elements from which on a repeating access is kept open alone."""
-
-_PENDING = 256
-"""Sets of distinct bytes that wait to be joined."""
+    def touched(self, origin_bytes: int) -> Touched | None:
+        """Return the bytes in the storage, where the data begin at `origin_bytes`."""
 
 
 class Footprint:
     """Collects the accesses of one op to one argument.
 
-    `layout`: how the op's lanes were given to threads, None if that is not known; `launch`: what is
-    known of the launch's other ops.
-    `unknown` says why the figures cannot be given exactly, `limit` if kvtrace's limit is why.
+    `layout`: how the op's lanes were given to threads, None if that is not known; `formula_counts`:
+    those of the launch's other ops.
     """
 
     def __init__(
         self,
         element_bytes: int,
         layout: BlockedLayout | None = None,
-        launch: LaunchFigures | None = None,
+        formula_counts: FormulaCounts | None = None,
     ) -> None:
-        self.element_bytes = element_bytes
+        self._element_bytes = element_bytes
         self._layout = layout
-        self._launch = launch or LaunchFigures()
-        self.unknown: str | None = None
-        self.limit: str | None = None
-        self._records = AccessRecords()
-        self._sectors = 0
-        self._open: dict[Any, Repeated] = {}
-        self._latest: Repeated | None = None
-        self._sets: list[Repetition] = []
-        self._work = 0
-        self._waiting: list[Access] | None = []
-        self._affine: AffineFigures | None = None
-        self._rows: tuple[list[dict[str, Any]], str | None] | None = None
+        self._formula_counts = formula_counts or FormulaCounts()
+        self._formulas: list[Access] = []
+        self._arrays: ArrayCount | None = None
+        self._count: Count | None = None
 
     def add(self, access: Access) -> None:
         """Take in a batch of programs, in one trip or in all that a formula is over."""
-        if self.unknown is not None or access.executions == 0 or access.active == 0:
+        if access.executions == 0 or access.active == 0:
             return
-        self._rows = None
+        self._count = None
         formula = access.formula
-        if formula is not None and not formula.conditions and self._waiting is not None:
-            self._waiting.append(access)
-            self._affine = None
+        if formula is not None and not formula.conditions and self._arrays is None:
+            self._formulas.append(access)
             return
-        self._take_waiting()
-        if not access.certain or access.active is None:
-            self._give_up(access.reason or "its address could not be derived")
-        elif access.parts is not None:
-            self._take(access.parts, [access.parts.constant], [_uniform(access.parts.iteration)])
-        elif access.formula is not None and access.each_trip is not None:
-            self._add_formula(access.formula, access.each_trip)
-        else:
-            self._give_up(access.reason or "its address could not be derived")
+        self._on_arrays().add(access)
 
-    def _take_waiting(self) -> None:
-        """Take in what seemed to have a closed form: it has not, or not with what follows."""
-        waiting, self._waiting, self._affine = self._waiting, None, None
-        for access in waiting or ():
-            self.add(access)
+    def count(self) -> Count:
+        """Return what all accesses so far touch."""
+        if self._count is None and self._formulas:
+            formulas = [each.formula for each in self._formulas if each.formula is not None]
+            self._count = self._formula_counts.of(formulas, self._element_bytes, self._layout)
+        if self._count is None:
+            self._count = arrays = self._on_arrays()
+            arrays.close()
+        return self._count
 
-    def _add_formula(
-        self, formula: "AffineFormula", each_trip: Callable[[], Iterable[Access]]
-    ) -> None:
-        """Take in all trips at once where they differ in nothing but the constant."""
-        trips = [axis for axis in formula.axes if axis.kind == "trip"]
-        if {axis.number for axis in trips} & _decisive(formula):
-            for access in each_trip():
-                self.add(access)
-            return
-        parts = next(iter(each_trip())).parts
-        if parts is None:
-            self._give_up("its address could not be derived")
-            return
-        moves: Integers = np.zeros(1, np.int64)
-        for axis in trips:
-            steps = np.arange(axis.last - axis.first + 1, dtype=np.int64) * axis.step
-            moves = (moves[:, None] + steps).reshape(-1)
-        innermost = np.arange(trips[-1].first, trips[-1].last + 1) if trips else np.zeros(1)
-        iterations = np.tile(innermost.astype(np.int64), len(moves) // len(innermost))
-        self._take(parts, (moves + parts.constant).tolist(), iterations.tolist())
-
-    def _take(
-        self, parts: AccessParts, constants: list[int], iterations: Sequence[int | None]
-    ) -> None:
-        """Take in accesses that differ only in their constant."""
-        repeated = self._repeated(parts)
-        if repeated is None:
-            self._exceed("it touches too many different lanes to count each")
-            return
-        repeated.constants += constants
-        repeated.iterations += iterations
-        shifts = (np.array(constants, np.int64) + parts.origin_bytes) % SECTOR_BYTES
-        for shift, count in zip(*np.unique(shifts, return_counts=True), strict=True):
-            if int(shift) not in repeated.sectors:
-                repeated.sectors[int(shift)] = self._sectors_of(repeated.patterns, int(shift))
-            self._sectors += repeated.sectors[int(shift)] * int(count)
-
-    def _sectors_of(self, patterns: Patterns, shift: int) -> int:
-        """Sum over programs: those of one pattern and one position in a sector count the same."""
-        lanes, active, width = patterns.lanes, patterns.active, GROUP_LANES
-        order = None
-        if self._layout is not None:
-            order = lane_order(self._layout, patterns.block, self.element_bytes)
-        if order is not None:
-            lanes, width = lanes[:, order.lanes], order.width
-            active = None if active is None else active[:, order.lanes]
-        phases = (patterns.bases + shift) % SECTOR_BYTES
-        total = 0
-        for phase in distinct(phases).tolist():
-            programs = np.bincount(patterns.which[phases == phase], minlength=patterns.size)
-            present = np.flatnonzero(programs)
-            chosen = None if active is None else active[present]
-            counts = sector_counts(lanes[present], chosen, phase, self.element_bytes, width)
-            total += int((counts * programs[present]).sum())
-        return total
-
-    def finish(self) -> None:
-        """Close what is open; figures are whole from then on."""
-        if self._affine is not None:
-            return
-        if self._waiting:
-            formulas = [access.formula for access in self._waiting if access.formula is not None]
-            self._affine = self._launch.of(formulas, self.element_bytes, self._layout)
-            if self._affine is not None:
-                return
-            self._take_waiting()
-        for repeated in self._open.values():
-            self._close(repeated)
-        self._open = {}
-        self._latest = None
-
-    @property
-    def sectors(self) -> int | None:
-        """Sectors touched by each group of lanes, over all groups; None if not known."""
-        if self._affine is not None:
-            return self._affine.sectors
-        return None if self.unknown is not None else self._sectors
-
-    def record_rows(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the rows of `accesses`, and a text of what they leave out (None: nothing)."""
-        if self._affine is not None:
-            return self._affine.rows, self._affine.left_out
-        if self._rows is None:
-            self._rows = self._records.rows()
-        return self._rows
-
-    def unique_bytes(self) -> int | None:
-        """Return the distinct bytes of all accesses; None if not known."""
-        if self._affine is not None:
-            return self._affine.unique_bytes
-        if self.unknown is not None:
-            return None
-        try:
-            return size_of_union(self._sets, MOST_RANGES)
-        except TooManyRanges:
-            self._exceed(_SCATTERED)
-            return None
-
-    def touched(self, origin_bytes: int) -> Touched | None:
-        """Return the bytes of all accesses in the storage, where the data begin at `origin_bytes`.
-
-        None if they are not known.
-        """
-        size = self.unique_bytes()
-        if size is None:
-            return None
-        if self._affine is None:
-            return Touched(size, tuple(each.shifted(origin_bytes) for each in self._sets))
-        formulas = [a.formula for a in self._waiting or () if a.formula is not None]
-        return touched_by(formulas, self.element_bytes, origin_bytes, size)
-
-    def _repeated(self, parts: AccessParts) -> Repeated | None:
-        latest = self._latest
-        if latest is not None and _are_the_same(latest.parts, parts):
-            return latest
-        key = _content(parts)
-        found = self._open.get(key)
-        if found is None:
-            patterns = patterns_of(parts, MOST_LANES)
-            if patterns is None:
-                return None
-            self._work += patterns.lanes.size
-            if self._work > MOST_WORK:
-                return None
-            self._make_room(parts, patterns)
-            found = self._open[key] = Repeated(parts, patterns)
-        self._latest = found
-        return found
-
-    def _make_room(self, parts: AccessParts, patterns: Patterns) -> None:
-        """Close the oldest, or all where the new one is large: open ones hold their arrays."""
-        large = patterns.lanes.size + sum(term.size for term in parts.terms) > _LARGE
-        while self._open and (large or len(self._open) >= _OPEN):
-            self._close(self._open.pop(next(iter(self._open))))
-
-    def _close(self, repeated: Repeated) -> None:
-        if self.unknown is not None:
-            return
-        self._records.add(repeated)
-        constants = np.array(repeated.constants, np.int64)
-        try:
-            self._sets += touched(repeated.patterns, constants, self.element_bytes, MOST_RANGES)
-            if len(self._sets) >= _PENDING:
-                self._sets = [Repetition(joined([s.listed(MOST_RANGES) for s in self._sets]))]
-        except TooManyRanges:
-            self._exceed(_SCATTERED)
-
-    def _exceed(self, limit: str) -> None:
-        self.limit = f"sectors and unique bytes are null: {limit}"
-        self._give_up(limit)
-
-    def _give_up(self, reason: str) -> None:
-        self.unknown = reason
-        self._sets = []
-
-
-def _decisive(formula: "AffineFormula") -> set[int]:
-    """Numbers of the axes that say which lanes are active."""
-    return {number for _, factors in formula.conditions for number, _ in factors}
-
-
-def _are_the_same(first: AccessParts, second: AccessParts) -> bool:
-    """Whether all but the constant is the very same objects."""
-    return (
-        first.block == second.block
-        and first.terms is second.terms
-        and first.programs is second.programs
-        and len(first.factors) == len(second.factors)
-        and all(a is b for a, b in zip(first.factors, second.factors, strict=True))
-    )
-
-
-def _content(parts: AccessParts) -> Any:
-    return (
-        parts.block,
-        _array_content(parts.programs),
-        tuple(_array_content(term) for term in parts.terms),
-        tuple(_array_content(factor) for factor in parts.factors),
-    )
-
-
-def _array_content(array: NDArray[Any]) -> tuple[tuple[int, ...], bytes]:
-    return array.shape, array.tobytes()
-
-
-def _uniform(iteration: int | NDArray[np.int64]) -> int | None:
-    """Return the trip that all programs are in, None if they are in different ones."""
-    if not isinstance(iteration, np.ndarray):
-        return int(iteration)
-    return int(iteration.flat[0]) if (iteration == iteration.flat[0]).all() else None
+    def _on_arrays(self) -> ArrayCount:
+        """Return the count on arrays, of formulas too that came before what is none."""
+        if self._arrays is None:
+            self._arrays = ArrayCount(self._element_bytes, self._layout)
+            formulas, self._formulas = self._formulas, []
+            for access in formulas:
+                self._arrays.add(access)
+        return self._arrays

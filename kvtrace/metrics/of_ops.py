@@ -16,10 +16,10 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import KINDS, LOOPS, Kind, effect_of
 from kvtrace.ir.types import TensorType
-from kvtrace.metrics.affine_footprint import LaunchFigures
 from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.factor_types import factor_type
 from kvtrace.metrics.footprint import Footprint
+from kvtrace.metrics.formula_counts import FormulaCounts
 from kvtrace.metrics.fresh_bytes import Touched, fresh_bytes
 from kvtrace.metrics.stacks import OpStacks, Stack, StackRows
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
@@ -102,27 +102,26 @@ class _MemoryCount(_OpCount):
     footprints: dict[int | None, Footprint] = field(default_factory=dict)
 
     def footprint(
-        self, access: Access, layout: BlockedLayout | None, launch: LaunchFigures
+        self, access: Access, layout: BlockedLayout | None, formula_counts: FormulaCounts
     ) -> Footprint:
         """Return what the op touches in one argument."""
         found = self.footprints.get(access.argument)
         if found is None:
-            found = Footprint(access.element_bytes, layout, launch)
+            found = Footprint(access.element_bytes, layout, formula_counts)
             self.footprints[access.argument] = found
         return found
 
     def figures(self, names: list[str]) -> dict[str, Any]:
         """Return the columns of `ops` that only memory ops have."""
-        for footprint in self.footprints.values():
-            footprint.finish()
+        counts = [footprint.count() for footprint in self.footprints.values()]
         active = self.active
         buffers = sorted({names[a] for a in self.footprints if a is not None})
         return {
             "masked_off": None if active is None else self.elements - active,
             "bytes": None if active is None else active * self.element_bytes,
             # Two arguments that share a storage count twice.
-            "unique_bytes": _total([f.unique_bytes() for f in self.footprints.values()]),
-            "sectors": _total([f.sectors for f in self.footprints.values()]),
+            "unique_bytes": _total([count.unique_bytes() for count in counts]),
+            "sectors": _total([count.sectors for count in counts]),
             "buffer": ",".join(buffers) or None,
         }
 
@@ -144,7 +143,7 @@ class Metrics(Observer):
         self._layouts = layouts or {}
         self._facts = facts or ModuleFacts()
         self._arguments = arguments
-        self._launch = LaunchFigures()
+        self._formula_counts = FormulaCounts()
         self._counts: dict[int, _OpCount] = {}
         self._memory: dict[int, _MemoryCount] = {}
         self._trips: dict[int, tuple[Op, dict[int, int]]] = {}
@@ -189,7 +188,7 @@ class Metrics(Observer):
         count.executions += access.executions
         count.elements += access.lanes
         count.element_bytes = access.element_bytes
-        count.footprint(access, self._layouts.get(op.index), self._launch).add(access)
+        count.footprint(access, self._layouts.get(op.index), self._formula_counts).add(access)
         if access.active is None or count.active is None:
             count.active = None
         else:
@@ -243,9 +242,8 @@ class Metrics(Observer):
         for index in sorted(self._memory):
             count = self._memory[index]
             for argument, footprint in count.footprints.items():
-                footprint.finish()
                 storage, origin = self._place_of(argument)
-                touched = footprint.touched(origin)
+                touched = footprint.count().touched(origin)
                 if touched is None:
                     found.setdefault(index, []).append(None)
                     continue
@@ -272,9 +270,8 @@ class Metrics(Observer):
         for index in sorted(self._memory):
             looped = index in around
             for argument, footprint in self._memory[index].footprints.items():
-                footprint.finish()
                 name = None if argument is None else names[argument]
-                for row in footprint.record_rows()[0]:
+                for row in footprint.count().records[0]:
                     place = {"call_id": call_id, "op_index": index, "arg": name}
                     place.update(row)
                     if not looped:
@@ -288,8 +285,8 @@ class Metrics(Observer):
         for index in sorted(self._memory):
             count = self._memory[index]
             for footprint in count.footprints.values():
-                footprint.finish()
-                left_out = (footprint.limit, footprint.record_rows()[1])
+                counted = footprint.count()
+                left_out = (counted.limit, counted.records[1])
                 notes += [
                     f"call {call_id}, op {index} ({count.op.name}): {note}"
                     for note in left_out

@@ -5,7 +5,7 @@ are all on for most programs. So what a launch of millions of lanes touches is w
 block per distinct pattern; where programs truly differ (a gather), each is its own pattern.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -43,21 +43,6 @@ class Patterns:
         """Return the offsets of the active lanes of a pattern, in row-major order."""
         lanes: Integers = self.lanes[number]
         return lanes if self.active is None else lanes[self.active[number]]
-
-
-@dataclass(eq=False)
-class Repeated:
-    """Patterns that came with one or more constants: in trips of loops, mostly.
-
-    `constants` and `iterations` have an entry for each time; an iteration is None where programs
-    were in different ones. `sectors` are those already counted, by the constant modulo a sector.
-    """
-
-    parts: AccessParts
-    patterns: Patterns
-    constants: list[int] = field(default_factory=list)
-    iterations: list[int | None] = field(default_factory=list)
-    sectors: dict[int, int] = field(default_factory=dict)
 
 
 def patterns_of(parts: AccessParts, most_lanes: int) -> Patterns | None:

@@ -12,15 +12,139 @@ one sector for 32 bytes. Which lanes go together, by the better of two models th
 
 The first gives what Nsight Compute counts for kernels tried on an H200. Storages are taken to begin
 on a sector, as allocators for devices see to.
+
+Blocks that hold the same lanes differ only in where they begin within a sector, so one block is
+counted for each such place: lanes that a mask leaves in a box by `sectors_of_boxes`, which counts
+programs and trips without listing them, any others by `sectors_of_patterns`.
 """
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from math import gcd, prod
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kvtrace.metrics.distinct import distinct
+from kvtrace.metrics.patterns import Patterns
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout, LaneOrder, lane_order
 
 SECTOR_BYTES = 32
 GROUP_LANES = 32
 _NOWHERE = 1 << 62
 """Above every sector, and far enough from the end of int64 for differences."""
+
+
+Axis = tuple[int, int, int]
+"""Step in bytes, first value, last value."""
+
+MOST_LANES = 1 << 20
+"""Lanes of a block that are counted one by one; Triton allows no more in one."""
+
+
+def sectors_of_patterns(
+    patterns: Patterns, shift: int, element_bytes: int, layout: BlockedLayout | None
+) -> int:
+    """Count the sectors of all programs, `shift` bytes from where their bases say."""
+    order = _order(layout, patterns.block, element_bytes)
+    phases = (patterns.bases + shift) % SECTOR_BYTES
+    total = 0
+    for phase in distinct(phases).tolist():
+        programs = np.bincount(patterns.which[phases == phase], minlength=patterns.size)
+        present = np.flatnonzero(programs)
+        active = None if patterns.active is None else patterns.active[present]
+        counts = _ordered_counts(patterns.lanes[present], active, phase, element_bytes, order)
+        total += int((counts * programs[present]).sum())
+    return total
+
+
+def sectors_of_boxes(
+    base: int,
+    outer: Sequence[Axis],
+    lanes: Sequence[Axis],
+    block: tuple[int, ...],
+    element_bytes: int,
+    layout: BlockedLayout | None,
+) -> int | None:
+    """Count the sectors of the elements at `base` plus steps; None for too large a block.
+
+    Args:
+        base: byte offset from the start of the storage.
+        outer: axes of programs and trips, steps in bytes.
+        lanes: axes of a block's lanes, as far as the mask leaves them, steps in bytes.
+        block: the block's shape.
+        element_bytes: size of an element.
+        layout: how lanes are distributed to threads; None: in the order of the block.
+
+    """
+    if prod(block) > MOST_LANES:
+        return None
+    order = _order(layout, block, element_bytes)
+    starts, times = starts_in_sectors(base, outer)
+    return times * sum(
+        count * _sectors_of_box(start, tuple(lanes), block, element_bytes, order)
+        for start, count in starts.items()
+    )
+
+
+def starts_in_sectors(base: int, axes: Iterable[Axis]) -> tuple[dict[int, int], int]:
+    """Count how often sums of `base` and steps lie where in a sector, and how often all that is."""
+    starts = {base % SECTOR_BYTES: 1}
+    times = 1
+    for step, first, last in axes:
+        count = last - first + 1
+        if step % SECTOR_BYTES == 0:
+            times *= count
+            continue
+        period = SECTOR_BYTES // gcd(step, SECTOR_BYTES)
+        rounds, rest = divmod(count, period)
+        found: dict[int, int] = {}
+        for start, known in starts.items():
+            place = start + step * first
+            for turn in range(min(period, count)):
+                at = (place + turn * step) % SECTOR_BYTES
+                found[at] = found.get(at, 0) + known * (rounds + (turn < rest))
+        starts = found
+    return starts, times
+
+
+@lru_cache(maxsize=1024)
+def _sectors_of_box(
+    start: int,
+    lanes: tuple[Axis, ...],
+    block: tuple[int, ...],
+    element_bytes: int,
+    order: LaneOrder | None,
+) -> int:
+    places: NDArray[np.int64] = np.zeros((1,) * len(block), np.int64)
+    active: NDArray[np.bool_] = np.ones((1,) * len(block), np.bool_)
+    for axis, (step, first, last) in enumerate(lanes):
+        line = np.arange(block[axis]).reshape([-1 if a == axis else 1 for a in range(len(block))])
+        places = places + line * step
+        active = active & (line >= first) & (line <= last)
+    places = np.broadcast_to(places, block).reshape(1, -1)
+    chosen = None if active.all() else np.broadcast_to(active, block).reshape(1, -1)
+    return int(_ordered_counts(places, chosen, start, element_bytes, order).sum())
+
+
+def _order(
+    layout: BlockedLayout | None, block: tuple[int, ...], element_bytes: int
+) -> LaneOrder | None:
+    return None if layout is None else lane_order(layout, block, element_bytes)
+
+
+def _ordered_counts(
+    lanes: NDArray[np.int64],
+    active: NDArray[np.bool_] | None,
+    shift: int,
+    element_bytes: int,
+    order: LaneOrder | None,
+) -> NDArray[np.int64]:
+    """Count as `sector_counts`, with lanes in the order of a layout, or as they are."""
+    if order is None:
+        return sector_counts(lanes, active, shift, element_bytes)
+    active = None if active is None else active[:, order.lanes]
+    return sector_counts(lanes[:, order.lanes], active, shift, element_bytes, order.width)
 
 
 def sector_counts(

@@ -5,8 +5,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from kvtrace.addons.join.sides import NONE, Executed, Flags
-from kvtrace.figures.columns import Integers
+from kvtrace.addons.join.sides import Executed
+from kvtrace.figures.causes import NONE, Flags, Integers
 
 
 class Grade(IntEnum):

@@ -10,7 +10,8 @@ from kvtrace.addons.join.found import Found, Reason, open_rows
 from kvtrace.addons.join.moments import containing, join_by_time
 from kvtrace.addons.join.orders import join_by_order, join_only_calls
 from kvtrace.addons.join.replays import join_replays, replayed
-from kvtrace.addons.join.sides import NONE, Executed, Flags, Launched, Sides, sides
+from kvtrace.addons.join.sides import Executed, Launched, Sides, sides
+from kvtrace.figures.causes import NONE, Flags
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 
@@ -55,7 +56,7 @@ def join_run(
 
     """
     both = sides(trace, run, executions)
-    launched, executed, _ = both
+    launched, executed = both.launched, both.executed
     found = Found.nothing(executed.look.size)
     of_graph = replayed(executed)
     direct = (executed.look >= 0) & ~of_graph
@@ -69,9 +70,9 @@ def join_run(
     possible = ~np.isin(launched.seq, found.seq)
     if same_clock and ordered.any():
         possible &= _in_time(launched, executed)
-    if launched.sampled or executed.sampled:
-        rest = np.flatnonzero(launched.graph == NONE)
-        join_only_calls(launched, executed, direct & open_rows(executed, found), rest, found)
+    if both.sampled:
+        rest = launched.chosen(launched.graph == NONE)
+        join_only_calls(rest, executed, direct & open_rows(executed, found), found)
         found.refuse(np.flatnonzero(direct), Reason.ORDER)
     elif ordered.any():
         join_by_order(launched, executed, ordered, possible, both.uncertain, found)
@@ -89,7 +90,7 @@ def _clocks_agree(launched: Launched, executed: Executed, direct: Flags) -> bool
 
 def _of_replays(both: Sides, of_graph: Flags, found: Found) -> Flags:
     """Which executions may be of replays: even alone, they look like captured launches."""
-    launched, executed, _ = both
+    launched, executed = both.launched, both.executed
     captured = launched.look[launched.graph != NONE]
     return open_rows(executed, found) & (of_graph | np.isin(executed.look, captured))
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from kvtrace.addons.join.found import Found, Grade, Reason
-from kvtrace.addons.join.sides import NONE, Executed, Flags, Launched
-from kvtrace.figures.columns import Integers
+from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.figures.causes import NONE, Flags, Integers
 
 
 def containing(launched: Launched, executed: Executed, wanted: Flags) -> Integers:

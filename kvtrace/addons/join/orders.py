@@ -6,8 +6,8 @@ import numpy as np
 
 from kvtrace.addons.join.alignment import can_align, certain_partners
 from kvtrace.addons.join.found import Found, Grade, Reason, open_rows
-from kvtrace.addons.join.sides import NONE, Executed, Flags, Launched
-from kvtrace.figures.columns import Integers
+from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.figures.causes import NONE, Flags, Integers, by_place
 
 
 def join_by_order(
@@ -29,42 +29,37 @@ def join_by_order(
         found: What is found is noted here.
 
     """
-    direct = np.flatnonzero(possible & (launched.graph == NONE))
-    direct = direct[np.lexsort((launched.seq[direct], launched.leave[direct]))]
+    direct = launched.chosen(possible & (launched.graph == NONE)).in_order()
     ran = np.flatnonzero(wanted)
     order = (executed.start[ran], executed.correlation[ran], executed.file[ran])
     ran = ran[np.lexsort(order)]
-    for own, theirs in _streams(launched, executed, direct, ran):
-        partner, grade = _partners(launched.look[own], executed.look[theirs])
+    for own, theirs in _streams(direct, executed, ran):
+        partner, grade = _partners(own.look, executed.look[theirs])
         hit = np.flatnonzero(partner >= 0)
-        rows, made = theirs[hit], own[partner[hit]]
+        rows, made = theirs[hit], partner[hit]
         grades = np.full(rows.size, int(grade))
         grades[np.isin(executed.look[rows], sorted(uncertain))] = Grade.INFERRED
-        found.tell(rows, launched.seq[made], launched.call[made], grades)
-    join_only_calls(launched, executed, wanted, direct, found)
+        found.tell(rows, own.seq[made], own.call[made], grades)
+    join_only_calls(direct, executed, wanted, found)
     found.refuse(ran, Reason.ORDER)
 
 
 def _streams(
-    launched: Launched, executed: Executed, direct: Integers, ran: Integers
-) -> Iterator[tuple[Integers, Integers]]:
+    direct: Launched, executed: Executed, ran: Integers
+) -> Iterator[tuple[Launched, Integers]]:
     """Give launches and executions of one stream; a stream's number is not the same in both.
 
     Streams that agree in all looks belong together, if there is one such pair. Of the others those
     belong together that have more in common with each other than with any other one.
     """
-    own = {place: direct[launched.place[direct] == place] for place in _numbers(launched, direct)}
-    theirs = {place: ran[executed.place[ran] == place] for place in _numbers(executed, ran)}
-    looks = [{place: launched.look[rows] for place, rows in own.items()}]
+    own = {place: direct.chosen(rows) for place, rows in by_place(direct.place)}
+    theirs = {place: ran[rows] for place, rows in by_place(executed.place[ran])}
+    looks = [{place: launches.look for place, launches in own.items()}]
     looks.append({place: executed.look[rows] for place, rows in theirs.items()})
     for pairs in (_equal, _nearest):
         for mine, other in pairs(*looks):
             yield own[mine], theirs[other]
             del looks[0][mine], looks[1][other]
-
-
-def _numbers(side: Launched | Executed, rows: Integers) -> list[int]:
-    return [int(place) for place in np.unique(side.place[rows])]
 
 
 def _equal(own: dict[int, Integers], theirs: dict[int, Integers]) -> list[tuple[int, int]]:
@@ -113,14 +108,12 @@ def _partners(own: Integers, theirs: Integers) -> tuple[Integers, Grade]:
     return found, Grade.INFERRED
 
 
-def join_only_calls(
-    launched: Launched, executed: Executed, wanted: Flags, direct: Integers, found: Found
-) -> None:
+def join_only_calls(direct: Launched, executed: Executed, wanted: Flags, found: Found) -> None:
     """Note the call of executions whose launch is not certain, where one call looks like them."""
     left = np.flatnonzero(wanted & open_rows(executed, found))
-    if not left.size or not direct.size:
+    if not left.size or not len(direct):
         return
-    looks, calls = launched.look[direct], launched.call[direct]
+    looks, calls = direct.look, direct.call
     lowest = np.full(int(looks.max()) + 1, np.iinfo(np.int64).max)
     highest = np.full(lowest.size, NONE)
     np.minimum.at(lowest, looks, calls)

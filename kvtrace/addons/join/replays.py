@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kvtrace.addons.join.found import Found, Grade
-from kvtrace.addons.join.sides import NONE, Executed, Flags, Launched
-from kvtrace.figures.columns import Integers
+from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.figures.causes import NONE, Flags, Integers, share_request
 
 _Kernels = frozenset[tuple[int, int]]
 
@@ -31,8 +31,7 @@ class Captured(NamedTuple):
 def replayed(executed: Executed) -> Flags:
     """Which executions share their request with others, or are known to be of a graph."""
     request = executed.file << 33 | (executed.correlation & ((1 << 33) - 1))
-    _, place, times = np.unique(request, return_inverse=True, return_counts=True)
-    shared: Flags = (executed.correlation != NONE) & (times[place] > 1)
+    shared: Flags = (executed.correlation != NONE) & share_request(request)
     known: Flags = executed.graph != NONE
     return shared | known
 
@@ -145,14 +144,13 @@ def _launches_of(
 
 def _captured_graphs(launched: Launched) -> list[Captured]:
     """Return the graphs that launches were captured into, in order of their first."""
-    graphs: dict[int, Captured] = {}
-    rows = np.flatnonzero(launched.graph != NONE)
-    for row in rows[np.argsort(launched.leave[rows], kind="stable")].tolist():
-        number = int(launched.graph[row])
-        graph = graphs.setdefault(number, Captured(number, int(launched.enter[row]), {}))
-        pair = (int(launched.seq[row]), int(launched.call[row]))
-        graph.launches.setdefault(int(launched.look[row]), []).append(pair)
-    return list(graphs.values())
+    graphs = []
+    for number, launches in launched.of_graphs():
+        graphs.append(Captured(number, int(launches.enter[0]), {}))
+        columns = (launches.look.tolist(), launches.seq.tolist(), launches.call.tolist())
+        for look, *pair in zip(*columns, strict=True):
+            graphs[-1].launches.setdefault(look, []).append((pair[0], pair[1]))
+    return graphs
 
 
 def _requests(executed: Executed, wanted: Flags) -> Iterator[Integers]:

@@ -5,13 +5,12 @@ from math import prod
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.addons.join.looks import Look, numbered
+from kvtrace.figures.causes import NONE, Flags, Integers, Launches, device_look
 from kvtrace.figures.columns import (
-    Integers,
     combined_codes,
     dictionary_values,
     integers,
@@ -20,8 +19,6 @@ from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 
-#: Instead of a launch, a call, a thread, a graph or a time: there is none, or it is not known.
-NONE: Final = -1
 #: Columns of an execution that tell what it looks like.
 _LOOK: Final = (
     "kind",
@@ -44,40 +41,17 @@ _KERNEL: Final = (
     "shared_bytes",
 )
 
-Flags = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
-class Launched:
-    """Launches in order of `seq`, one array a column; times in ns since 1970.
+class Launched(Launches):
+    """Launches in order of `seq`, with the thread that called each."""
 
-    Attributes:
-        seq: The launch.
-        call: Its call.
-        enter: When its function was entered.
-        leave: When that returned.
-        thread: The thread that called it.
-        place: A number for its device and stream.
-        graph: The graph that it was captured into; NONE of others.
-        look: What it looks like on the device.
-        sampled: Whether some launches were not recorded.
-
-    """
-
-    seq: Integers
-    call: Integers
-    enter: Integers
-    leave: Integers
     thread: Integers
-    place: Integers
-    graph: Integers
-    look: Integers
-    sampled: bool
 
 
 @dataclass(frozen=True)
 class Executed:
-    """Executions of another tool, in the order of their rows; as `Launched` has them.
+    """Executions of another tool, in the order of their rows, one array a column.
 
     Attributes:
         start: When it began on the device.
@@ -88,7 +62,6 @@ class Executed:
         thread: The thread that did.
         look: What it looks like; `FOREIGN` where no launch looks like that.
         file: The number of the run that it is of, where there are several.
-        sampled: Whether a row may be the sum of several executions.
 
     """
 
@@ -100,15 +73,23 @@ class Executed:
     thread: Integers
     look: Integers
     file: Integers
-    sampled: bool
 
 
 class Sides(NamedTuple):
-    """A recording's launches, and executions; `uncertain` are looks that are known in part."""
+    """A recording's launches, and executions.
+
+    Attributes:
+        launched: The launches.
+        executed: The executions.
+        uncertain: Looks that are known in part.
+        sampled: Whether launches were left out, or a row may be the sum of several executions.
+
+    """
 
     launched: Launched
     executed: Executed
     uncertain: set[int]
+    sampled: bool
 
 
 def sides(trace: Trace, run: Run, executions: pa.Table) -> Sides:
@@ -128,9 +109,9 @@ def sides(trace: Trace, run: Run, executions: pa.Table) -> Sides:
     looks = _looks_of_executions(executions, examples)
     numbers = numbered(calls, looks)
     own = np.asarray(numbers.executions, np.int64)[codes] if looks else codes
-    return Sides(
-        _launched(trace, run, numbers.calls), _executed(executions, own), numbers.uncertain
-    )
+    launched, sampled = _launched(trace, run, numbers.calls)
+    sampled |= _are_sampled(executions)
+    return Sides(launched, _executed(executions, own), numbers.uncertain, sampled)
 
 
 def _looks_of_calls(trace: Trace, run: Run) -> dict[int, Look]:
@@ -139,16 +120,15 @@ def _looks_of_calls(trace: Trace, run: Run) -> dict[int, Look]:
     found = {}
     for call in trace.table("calls", [run], columns).to_pylist():
         kernel = kernels.get(call["kernel_id"])
+        if kernel is None:
+            continue
         grid = [call[f"grid_{axis}"] for axis in "xyz"]
-        if kernel is None or None in grid or 0 in grid:
+        look = device_look(kernel["function"], kernel["name"], kernel["num_ctas"], grid)
+        if look is None:
             continue
         warps, width = kernel["num_warps"], kernel["warp_size"]
-        found[call["call_id"]] = Look(
-            kernel["function"] or kernel["name"] or "",
-            (grid[0] * (kernel["num_ctas"] or 1), grid[1], grid[2]),
-            warps * width if warps and width else None,
-            kernel["shared_bytes"],
-        )
+        block = warps * width if warps and width else None
+        found[call["call_id"]] = Look(*look, block, kernel["shared_bytes"])
     return found
 
 
@@ -167,7 +147,8 @@ def _look(kind: str | None, name: str | None, *sizes: int | None) -> Look:
     return Look(name or "", grid, prod(known) if len(known) == len(block) else None, shared_bytes)
 
 
-def _launched(trace: Trace, run: Run, looks: dict[int, int]) -> Launched:
+def _launched(trace: Trace, run: Run, looks: dict[int, int]) -> tuple[Launched, bool]:
+    """Return the launches that may have executions, and whether others were left out."""
     names = ["seq", "call_id", "enter", "exit", "thread", "device", "stream", "graph_id", "weight"]
     rows = trace.table("launches", [run], [*names, "phase"]).sort_by("seq")
     call = integers(rows["call_id"])
@@ -187,8 +168,8 @@ def _launched(trace: Trace, run: Run, looks: dict[int, int]) -> Launched:
         "graph": np.where(captured, graph, NONE),
         "look": look,
     }
-    sampled = bool((integers(rows["weight"], 1) > 1).any())
-    return Launched(**{key: value[usable] for key, value in columns.items()}, sampled=sampled)
+    launched = Launched(**{key: value[usable] for key, value in columns.items()})
+    return launched, _are_sampled(rows)
 
 
 def _executed(rows: pa.Table, look: Integers) -> Executed:
@@ -201,8 +182,11 @@ def _executed(rows: pa.Table, look: Integers) -> Executed:
         thread=integers(rows["request_thread"], NONE),
         look=look,
         file=combined_codes([rows["run"]])[0],
-        sampled=bool((integers(rows["weight"], 1) > 1).any()),
     )
+
+
+def _are_sampled(rows: pa.Table) -> bool:
+    return bool((integers(rows["weight"], 1) > 1).any())
 
 
 def _places(rows: pa.Table) -> Integers:

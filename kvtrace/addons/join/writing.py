@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from kvtrace.addons.join.found import REASONS, Grade, Reason
 from kvtrace.addons.join.join_text import sentence
 from kvtrace.addons.join.joining import Joined
-from kvtrace.addons.join.sides import NONE
-from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.causes import NONE, Integers
+from kvtrace.figures.columns import integers
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES

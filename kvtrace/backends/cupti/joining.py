@@ -1,4 +1,4 @@
-"""Which launch each kernel execution came from: by order on its stream, never by a guess.
+"""Launches of kernel executions while a program runs: by order on each stream, never by a guess.
 
 A stream runs kernels in the order in which they were launched, and CUPTI's correlation ids count
 launches. So on each (device, stream) the launches, in the order in which they returned (one may try
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.records import Kernels, joined
+from kvtrace.figures.causes import NONE, Launches, by_place, places
 
 #: A stream that ran nothing for this long had nothing to run, in nanoseconds.
 _IDLE: Final = 200_000
@@ -31,33 +32,6 @@ _CERTAIN: Final = 4_096
 _BLOCKED: Final = 2_000_000_000
 #: More kernels of a stream than this do not wait for one that fits.
 _PATIENCE: Final = 200_000
-
-NONE: Final = -1
-
-
-@dataclass(frozen=True)
-class Launches:
-    """Launches, one array a column; `identity` is what their kernel would have.
-
-    `graph` is 0, or the number of the graph that a launch was captured into.
-    """
-
-    seq: NDArray[np.int64]
-    call: NDArray[np.int64]
-    enter: NDArray[np.int64]
-    leave: NDArray[np.int64]
-    device: NDArray[np.int64]
-    stream: NDArray[np.int64]
-    graph: NDArray[np.int64]
-    identity: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        """Count the launches."""
-        return len(self.seq)
-
-    def chosen(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Launches":
-        """Return some of the rows, by index, mask or slice."""
-        return Launches(**{name: column[rows] for name, column in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -114,26 +88,26 @@ class Joiner:
     def __init__(self) -> None:
         """Begin with nothing."""
         self.counts = Counts()
-        self._streams: dict[tuple[int, int], _Stream] = {}
+        #: by the number of device and stream
+        self._streams: dict[int, _Stream] = {}
         self._captured: dict[int, list[Launches]] = {}
         #: executable graph → launch and call by node, or None where no captured graph fits
         self._graphs: dict[int, dict[int, tuple[int, int]] | None] = {}
         self._replays: dict[int, list[Kernels]] = {}
-        #: by identity: whether a launch has it
+        #: by look: whether a launch has it
         self._launched = np.zeros(64, bool)
 
     def add_launches(self, launches: Launches) -> None:
-        """Take launches in order of their `seq`; the stream is in CUPTI's numbers."""
-        missing = int(launches.identity.max(initial=0)) + 1 - len(self._launched)
+        """Take launches in order of their `seq`; streams have CUPTI's numbers, as kernels'."""
+        missing = int(launches.look.max(initial=0)) + 1 - len(self._launched)
         if missing > 0:
             self._launched = np.pad(self._launched, (0, missing + len(self._launched)))
-        self._launched[launches.identity] = True
-        captured = launches.graph != 0
-        for graph in np.unique(launches.graph[captured]).tolist():
-            self._captured.setdefault(graph, []).append(launches.chosen(launches.graph == graph))
-        direct = launches.chosen(~captured)
-        for key, rows in _groups(direct.device, direct.stream):
-            self._streams.setdefault(key, _Stream()).launches.append(direct.chosen(rows))
+        self._launched[launches.look] = True
+        for graph, captured in launches.of_graphs():
+            self._captured.setdefault(graph, []).append(captured)
+        direct = launches.chosen(launches.graph == NONE)
+        for place, rows in by_place(direct.place):
+            self._streams.setdefault(place, _Stream()).launches.append(direct.chosen(rows))
 
     def add_kernels(self, kernels: Kernels) -> None:
         """Take kernels, in any order, after the launches that may have caused them."""
@@ -142,8 +116,8 @@ class Joiner:
             rows = kernels.graph == graph
             self._replays.setdefault(graph, []).append(kernels.chosen(rows))
         direct = kernels.chosen(~in_graph)
-        for key, rows in _groups(direct.device, direct.stream):
-            self._streams.setdefault(key, _Stream()).kernels.append(direct.chosen(rows))
+        for place, rows in by_place(places(direct.device, direct.stream)):
+            self._streams.setdefault(place, _Stream()).kernels.append(direct.chosen(rows))
 
     def lose_order(self) -> None:
         """Note that records were lost: nothing that waits can be joined any more."""
@@ -168,8 +142,8 @@ class Joiner:
 
     def _named(self, kernels: Kernels) -> NDArray[np.bool_]:
         """Which kernels have a name and a grid that were launched."""
-        beyond = kernels.identity >= len(self._launched)
-        return np.asarray(self._launched[np.where(beyond, 0, kernels.identity)] & ~beyond)
+        beyond = kernels.look >= len(self._launched)
+        return np.asarray(self._launched[np.where(beyond, 0, kernels.look)] & ~beyond)
 
     # -- streams ----------------------------------------------------------------------------
 
@@ -179,7 +153,7 @@ class Joiner:
                 stream.launches.clear()
             return []
         kernels = _sorted(joined(stream.kernels))
-        waiting = _Waiting(_in_order(stream.launches))
+        waiting = _Waiting(Launches.joined(stream.launches).in_order())
         named_before = np.concatenate(([0], np.cumsum(self._named(kernels))))
         given = []
         begin = 0
@@ -235,7 +209,7 @@ class Joiner:
             return [], kernels, launches
         end = int(rows[taken])
         own = launches.chosen(slice(taken))
-        if _all_equal(launches.identity[taken:pairs]):
+        if _all_equal(launches.look[taken:pairs]):
             # One launch more or less would fit as well: which call it is may still be certain.
             calls = own.call if _all_equal(launches.call[:pairs]) else np.full(taken, NONE)
             own = replace(own, seq=np.full(taken, NONE, np.int64), call=calls)
@@ -287,8 +261,8 @@ class Joiner:
         nodes = replay.chosen(order[self._named(replay)[order]])
         fitting = [
             launches
-            for number, launches in self._captured_before(graph)
-            if np.array_equal(launches.identity, nodes.identity)
+            for launches in self._captured_before(graph)
+            if np.array_equal(launches.look, nodes.look)
         ]
         if not fitting:
             return None
@@ -301,10 +275,10 @@ class Joiner:
         pairs = zip(seq.tolist(), nearest.call.tolist(), strict=True)
         return dict(zip(nodes.graph_node.tolist(), pairs, strict=True))
 
-    def _captured_before(self, graph: int) -> list[tuple[int, Launches]]:
+    def _captured_before(self, graph: int) -> list[Launches]:
         """Return the captured graphs with smaller numbers, the nearest first."""
         earlier = sorted((number for number in self._captured if number < graph), reverse=True)
-        return [(number, _in_order(self._captured[number])) for number in earlier]
+        return [Launches.joined(self._captured[number]).in_order() for number in earlier]
 
 
 class _Waiting:
@@ -351,20 +325,6 @@ class _Waiting:
         return self._launches.chosen(slice(self._begin, len(self._launches)))
 
 
-def _groups(
-    device: NDArray[np.int64], stream: NDArray[np.int64]
-) -> list[tuple[tuple[int, int], NDArray[np.bool_]]]:
-    places = device << 32 | (stream & 0xFFFFFFFF)
-    found = places[:1] if _all_equal(places) else np.unique(places)
-    pairs = [(place >> 32, _signed(place & 0xFFFFFFFF)) for place in found.tolist()]
-    return [(pair, (device == pair[0]) & (stream == pair[1])) for pair in pairs]
-
-
-def _signed(number: int) -> int:
-    """A stream's number as it was: CUPTI's have 32 bits, and `NONE` is below 0."""
-    return number if number < 1 << 31 else number - (1 << 32)
-
-
 def _sorted(kernels: Kernels) -> Kernels:
     """In order of launch. Correlation ids wrap around after 2^32 launches."""
     ids = kernels.correlation
@@ -373,16 +333,6 @@ def _sorted(kernels: Kernels) -> Kernels:
     if int(ids.max()) - int(ids.min()) > 1 << 31:
         ids = (ids + (1 << 31)) % (1 << 32)
     return kernels.chosen(np.lexsort((kernels.start, ids)))
-
-
-def _in_order(parts: list[Launches]) -> Launches:
-    if not parts:
-        empty = np.empty(0, np.int64)
-        return Launches(*(empty for _ in range(8)))
-    whole = Launches(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
-    )
-    return whole.chosen(np.lexsort((whole.seq, whole.leave)))
 
 
 def _idle_before(kernels: Kernels) -> list[int]:
@@ -406,5 +356,5 @@ def _all_equal(values: NDArray[np.int64]) -> bool:
 
 def _fits(kernels: Kernels, launches: Launches) -> bool:
     """Whether these kernels can be those of these launches, one for one."""
-    same = np.array_equal(kernels.identity, launches.identity)
+    same = np.array_equal(kernels.look, launches.look)
     return bool(same and (kernels.start >= launches.enter - _SLACK).all())

@@ -86,12 +86,12 @@ class Executions:
 
 @dataclass(frozen=True)
 class Kernels(Executions):
-    """Executions of kernels; `identity` numbers distinct (name, grid)."""
+    """Executions of kernels; `look` numbers what `figures/causes.py` calls one: name and grid."""
 
     grid: NDArray[np.int64]
     registers: NDArray[np.int64]
     shared_bytes: NDArray[np.int64]
-    identity: NDArray[np.int64]
+    look: NDArray[np.int64]
 
     def chosen(self, rows: NDArray[Any] | slice) -> "Kernels":
         """Return some of the rows, by index, mask or slice."""
@@ -109,8 +109,8 @@ def joined(parts: "list[Kernels]") -> Kernels:
     )
 
 
-class Identities:
-    """Numbers for what identifies a launched kernel: the device function's name and the grid."""
+class Looks:
+    """Numbers for what executions look like: the device function's name and the grid."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -128,7 +128,7 @@ class Identities:
 
 
 def read_kernels(
-    content: bytes, length: int, name_at: Callable[[int], str], identities: Identities
+    content: bytes, length: int, name_at: Callable[[int], str], looks: Looks
 ) -> Kernels:
     """Read kernel records, each of `length` bytes; `name_at` reads text at an address."""
     records = np.frombuffer(content, layout(length))
@@ -141,7 +141,7 @@ def read_kernels(
         if address not in names:
             names[address] = name_at(address) if address else ""
         x, y, z = grid[row].tolist()
-        numbers.append(identities.number(names[address], (x, y, z)))
+        numbers.append(looks.number(names[address], (x, y, z)))
 
     def column(name: str) -> NDArray[np.int64]:
         return records[name].astype(np.int64)
@@ -157,7 +157,7 @@ def read_kernels(
         grid=grid.astype(np.int64),
         registers=column("registers"),
         shared_bytes=column("static_shared") + column("dynamic_shared"),
-        identity=np.asarray(numbers, np.int64)[place],
+        look=np.asarray(numbers, np.int64)[place],
     )
 
 

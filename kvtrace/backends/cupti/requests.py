@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kvtrace.backends.cupti.frames import ENTRY, FramesUnknown, know_frames
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import is_hidden, line_and_column
+from kvtrace.figures.causes import NONE, RequestRows
 
 _DRIVER: Final = 1  # CUPTI_CB_DOMAIN_DRIVER_API
 _RUNTIME: Final = 2  # CUPTI_CB_DOMAIN_RUNTIME_API
@@ -71,7 +72,7 @@ class Requests:
         self._stacks: list[tuple[tuple[int, int], ...]] = []
         #: by the number of a stack, from 1: its id in the trace, 0 where no frame is the program's
         self._ids: dict[int, int] = {}
-        self._launches: list[NDArray[Any]] = []
+        self._launches: list[tuple[RequestRows, NDArray[Any]]] = []
 
     def take(self) -> NDArray[Any]:
         """Return events since this was last called, and keep launches for `of`."""
@@ -80,11 +81,13 @@ class Requests:
         self._read_news(news)
         rows = np.frombuffer(content, _LAYOUT)
         launches = rows["kind"] == _LAUNCH
-        found = rows[launches]
-        self._launches.append(found[np.argsort(found["correlation"], kind="stable")])
-        del self._launches[:-_ROUNDS]
+        self._add(rows[launches])
         events: NDArray[Any] = rows[~launches]
         return events
+
+    def _add(self, launches: NDArray[Any]) -> None:
+        self._launches.append((RequestRows(launches["correlation"]), launches))
+        del self._launches[:-_ROUNDS]
 
     def of(self, correlation: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return when executions were asked for, in ns since 1970, and the numbers of their stacks.
@@ -92,14 +95,11 @@ class Requests:
         Both are 0 where that is not known.
         """
         begin, stack = (np.zeros(len(correlation), np.int64) for _ in range(2))
-        for launches in self._launches:
-            if not len(launches):
-                continue
-            place = np.searchsorted(launches["correlation"], correlation)
-            place = np.minimum(place, len(launches) - 1)
-            same = launches["correlation"][place] == correlation
-            begin[same] = launches["begin"][place[same]]
-            stack[same] = launches["stack"][place[same]]
+        for rows, launches in self._launches:
+            row = rows.of(correlation)
+            known = row != NONE
+            begin[known] = launches["begin"][row[known]]
+            stack[known] = launches["stack"][row[known]]
         return begin, stack
 
     def stack_ids(

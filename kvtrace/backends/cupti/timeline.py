@@ -13,13 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.host_events import HostEvents
-from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches, put_together
+from kvtrace.backends.cupti.joining import Joined, Joiner, put_together
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.own_cost import CostUnknown
 from kvtrace.backends.cupti.records import (
     Executions,
-    Identities,
     Kernels,
+    Looks,
     Transfers,
     read_kernels,
     read_transfers,
@@ -27,6 +27,7 @@ from kvtrace.backends.cupti.records import (
 from kvtrace.backends.cupti.sharing import PATIENCE, Sharing, Silence
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
+from kvtrace.figures.causes import NONE, Launches, device_look, places
 from kvtrace.forks import Lock
 from kvtrace.schema.arrays import array_of
 from kvtrace.schema.errors import KvtraceError
@@ -70,14 +71,14 @@ class Timeline:
         self._clock_begin: int | None = None
         if not self._sharing.lent:
             self._begin()
-        self._identities = Identities()
+        self._looks = Looks()
         self._joiner = Joiner()
         #: Read in the last round; in this one, all launches that caused them have been reported.
         self._held: list[Kernels] = []
         #: Copies and fills, which no launch of a kernel caused.
         self._transfers: list[Transfers] = []
         self._grids: dict[int, tuple[int, tuple[int, int, int]]] = {}
-        self._functions: dict[int, tuple[str, int]] = {}
+        self._functions: dict[int, tuple[str | None, str | None, int | None]] = {}
         self._names: dict[int, str] = {}
         self._next_record = 0
         #: executions that no launch of Python's Triton caused, by the kernel's name
@@ -94,8 +95,8 @@ class Timeline:
     def row(self, table: str, row: Mapping[str, Any]) -> None:
         """Observe a row of `kernels` or `calls`: what names and grids there will be."""
         if table == "kernels":
-            ctas = row.get("num_ctas") or 1
-            self._functions[row["kernel_id"]] = (row.get("function") or row["name"], int(ctas))
+            facts = (row.get("function"), row["name"], row.get("num_ctas"))
+            self._functions[row["kernel_id"]] = facts
         elif table == "calls":
             grid = (row["grid_x"], row["grid_y"], row["grid_z"])
             self._grids[row["call_id"]] = (row["kernel_id"], grid)
@@ -107,8 +108,8 @@ class Timeline:
         phase = numpy_of(columns["phase"].indices)
         graph = numpy_of(columns["graph_id"], 0).astype(np.int64)
         captured = phase == GRAPH_CAPTURE
-        identity = self._identities_of(call)
-        known = (identity >= 0) & (device >= 0) & (~captured | (graph > 0))
+        look = self._looks_of(call)
+        known = (look >= 0) & (device >= 0) & (~captured | (graph > 0))
         if not known.any():
             return
         stream = self._stream_ids(
@@ -123,10 +124,9 @@ class Timeline:
                 call=call[rows],
                 enter=numpy_of(columns["enter"])[rows],
                 leave=numpy_of(columns["exit"])[rows],
-                device=device[rows],
-                stream=stream[rows],
-                graph=np.where(captured, graph, 0)[rows],
-                identity=identity[rows],
+                place=places(device, stream)[rows],
+                graph=np.where(captured, graph, NONE)[rows],
+                look=look[rows],
             )
         )
 
@@ -201,7 +201,7 @@ class Timeline:
         contents = self._buffers.take(*lengths)
         for kernels, transfers, unread in contents:
             if kernels:
-                self._held.append(read_kernels(kernels, lengths[0], self._name, self._identities))
+                self._held.append(read_kernels(kernels, lengths[0], self._name, self._looks))
             if transfers:
                 self._transfers.append(read_transfers(transfers))
             if unread:
@@ -274,20 +274,18 @@ class Timeline:
         self._ended = True
         self._session.message("warning", "device-timeline-ended", text)
 
-    def _identities_of(self, calls: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _looks_of(self, calls: NDArray[np.int64]) -> NDArray[np.int64]:
         distinct, place = np.unique(calls, return_inverse=True)
-        numbers = np.asarray([self._identity(call) for call in distinct.tolist()], np.int64)
+        numbers = np.asarray([self._look(call) for call in distinct.tolist()], np.int64)
         return numbers[place]
 
-    def _identity(self, call: int) -> int:
+    def _look(self, call: int) -> int:
         """Number what the call's kernel will look like on the device; NONE if it launches none."""
-        if call not in self._grids:
+        kernel, grid = self._grids.get(call, (NONE, None))
+        if grid is None or kernel not in self._functions:
             return NONE
-        kernel, (x, y, z) = self._grids[call]
-        if kernel not in self._functions or x * y * z == 0:
-            return NONE
-        name, ctas = self._functions[kernel]
-        return self._identities.number(name, (x * ctas, y, z))
+        look = device_look(*self._functions[kernel], grid)
+        return NONE if look is None else self._looks.number(*look)
 
     def _stream_ids(
         self, device: NDArray[np.int64], stream: NDArray[np.int64], wanted: NDArray[np.bool_]
@@ -306,7 +304,7 @@ class Timeline:
             whole = put_together(decided)
             asked = self._host.asked(whole.kernels.correlation, whole.by_request, journal)
             journal.append("gpu_kernels", self._columns(whole) | asked)
-            self._count_foreign(whole.kernels.identity[whole.foreign])
+            self._count_foreign(whole.kernels.look[whole.foreign])
             # Of a graph's kernels CUPTI knows before: they are not launched one by one.
             journal.overhead.add_executions(int((whole.kernels.graph == 0).sum()))
         transfers, self._transfers = self._transfers, []
@@ -316,15 +314,15 @@ class Timeline:
             journal.append("gpu_kernels", self._transfer_columns(part) | asked)
         self._host.write(journal)
 
-    def _count_foreign(self, identity: NDArray[np.int64]) -> None:
-        numbers, counts = np.unique(identity, return_counts=True)
+    def _count_foreign(self, looks: NDArray[np.int64]) -> None:
+        numbers, counts = np.unique(looks, return_counts=True)
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            self._foreign[self._identities.known[number][0]] += count
+            self._foreign[self._looks.known[number][0]] += count
 
     def _columns(self, part: Joined) -> dict[str, Any]:
         kernels = part.kernels
-        distinct, place = np.unique(kernels.identity, return_inverse=True)
-        known = self._identities.known
+        distinct, place = np.unique(kernels.look, return_inverse=True)
+        known = self._looks.known
         names = array_of([known[number][0] for number in distinct.tolist()], pa.string())
         return {
             "record": self._records(len(kernels)),

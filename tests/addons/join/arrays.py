@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvtrace.addons.join.sides import NONE, Executed, Launched
+from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.figures.causes import NONE
 
 
 def launched(
@@ -20,10 +21,10 @@ def launched(
     """Return launches; those without a call take the call of their look."""
     one = [0] * len(look)
     columns = (
-        range(len(look)), call or look, enter, leave, thread or one, place or one,
-        graph or [NONE] * len(look), look,
+        range(len(look)), call or look, enter, leave, place or one, graph or [NONE] * len(look),
+        look, thread or one,
     )  # fmt: skip
-    return Launched(*(np.asarray(list(each), np.int64) for each in columns), sampled=False)
+    return Launched(*(np.asarray(list(each), np.int64) for each in columns))
 
 
 def executed(
@@ -42,4 +43,4 @@ def executed(
         start or range(1000, 1000 + len(look)), correlation or range(len(look)), place or one,
         graph or none, requested or none, thread or none, look, one,
     )  # fmt: skip
-    return Executed(*(np.asarray(list(each), np.int64) for each in columns), sampled=False)
+    return Executed(*(np.asarray(list(each), np.int64) for each in columns))

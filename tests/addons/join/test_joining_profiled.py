@@ -7,7 +7,7 @@ import pytest
 
 from kvtrace.addons.join.joining import Joined
 from kvtrace.addons.join.results import join, opened_times
-from kvtrace.addons.join.sides import NONE
+from kvtrace.figures.causes import NONE
 from kvtrace.figures.columns import integers
 from kvtrace.schema.trace import open_trace, select_runs
 from tests.support.tree import ROOT

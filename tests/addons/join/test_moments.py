@@ -4,7 +4,8 @@ import numpy as np
 
 from kvtrace.addons.join.found import Found, Grade, Reason
 from kvtrace.addons.join.moments import containing, join_by_time
-from kvtrace.addons.join.sides import NONE, Executed, Launched
+from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched
 
 

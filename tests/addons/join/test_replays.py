@@ -4,7 +4,8 @@ import numpy as np
 
 from kvtrace.addons.join.found import Found, Grade
 from kvtrace.addons.join.replays import join_replays, replayed
-from kvtrace.addons.join.sides import NONE, Executed, Launched
+from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched
 
 

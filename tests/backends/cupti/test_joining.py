@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches
+from kvtrace.backends.cupti.joining import Joined, Joiner
 from kvtrace.backends.cupti.records import Kernels
+from kvtrace.figures.causes import NONE, Launches, places
 
 MICROSECOND = 1_000
 
@@ -24,7 +25,7 @@ class Device:
 
     def launch(
         self,
-        identity: int,
+        look: int,
         stream: int = 7,
         lasts: int = 3,
         ours: bool = True,
@@ -42,25 +43,25 @@ class Device:
         self.correlation += 1
         seq = len(self.launches) if ours else NONE
         if ours:
-            self.launches.append((seq, identity + 100, enter, self.now, stream, 0, identity))
+            self.launches.append((seq, look + 100, enter, self.now, stream, 0, look))
         start = max(called - 2 * MICROSECOND, self.free.get(stream, 0), after)
         end = start + lasts * MICROSECOND
         self.free[stream] = end
-        self.kernels.append((start, end, stream, self.correlation, 0, 0, identity, seq))
+        self.kernels.append((start, end, stream, self.correlation, 0, 0, look, seq))
 
-    def capture(self, graph: int, identities: list[int]) -> None:
+    def capture(self, graph: int, looks: list[int]) -> None:
         """Launch kernels into a graph: nothing runs."""
-        for identity in identities:
+        for look in looks:
             self.now += 8 * MICROSECOND
             seq = len(self.launches)
-            self.launches.append((seq, identity + 100, self.now, self.now + 1, 7, graph, identity))
+            self.launches.append((seq, look + 100, self.now, self.now + 1, 7, graph, look))
 
-    def replay(self, graph: int, identities: list[int], truth: list[int]) -> None:
+    def replay(self, graph: int, looks: list[int], truth: list[int]) -> None:
         """Run an executable graph."""
         self.now += 20 * MICROSECOND
         self.correlation += 1
         start = max(self.now, self.free.get(7, 0))
-        for node, (identity, seq) in enumerate(zip(identities, truth, strict=True)):
+        for node, (look, seq) in enumerate(zip(looks, truth, strict=True)):
             row = (
                 start,
                 start + 900,
@@ -68,7 +69,7 @@ class Device:
                 self.correlation,
                 graph,
                 graph << 32 | node,
-                identity,
+                look,
                 seq,
             )
             self.kernels.append(row)
@@ -107,22 +108,23 @@ class Device:
 
 
 def _launches(rows: np.ndarray) -> Launches:
-    seq, call, enter, leave, stream, graph, identity = rows.T
-    return Launches(seq, call, enter, leave, np.zeros_like(seq), stream, graph, identity)
+    seq, call, enter, leave, stream, graph, look = rows.T
+    graph = np.where(graph == 0, NONE, graph)
+    return Launches(seq, call, enter, leave, places(np.zeros_like(seq), stream), graph, look)
 
 
 def _kernels(rows: np.ndarray) -> Kernels:
-    start, end, stream, correlation, graph, node, identity, _ = rows.T
+    start, end, stream, correlation, graph, node, look, _ = rows.T
     zero = np.zeros_like(start)
     grid = np.ones((len(start), 3), np.int64)
-    return Kernels(start, end, zero, stream, correlation, graph, node, grid, zero, zero, identity)
+    return Kernels(start, end, zero, stream, correlation, graph, node, grid, zero, zero, look)
 
 
 def test_every_kernel_of_a_quiet_program_is_joined() -> None:
     device = Device()
     for step in range(20):
-        for identity in (1, 2, 1, 3):
-            device.launch(identity, stream=7 + step % 2)
+        for look in (1, 2, 1, 3):
+            device.launch(look, stream=7 + step % 2)
         device.launch(50, ours=False)
         device.now += 500 * MICROSECOND
     joiner = Joiner()
@@ -155,8 +157,8 @@ def test_a_launch_that_returns_long_after_its_kernel_ran_is_joined() -> None:
 def test_a_launch_that_tries_others_out_first_comes_after_them() -> None:
     device = Device()
     enter = device.now
-    for identity in (1, 2, 1, 2):
-        device.launch(identity)
+    for look in (1, 2, 1, 2):
+        device.launch(look)
     device.launch(2)
     seq, call, _, *rest = device.launches[-1]
     device.launches[-1] = (seq, call, enter, *rest)
@@ -169,8 +171,8 @@ def test_a_launch_that_tries_others_out_first_comes_after_them() -> None:
 def test_a_kernel_that_others_launch_under_the_same_name_costs_its_stretch_only() -> None:
     device = Device()
     for step in range(6):
-        for identity in (1, 1, 2):
-            device.launch(identity)
+        for look in (1, 1, 2):
+            device.launch(look)
         if step == 2:
             device.launch(1, ours=False)
         device.now += 1_000 * MICROSECOND
@@ -283,7 +285,7 @@ def test_whatever_others_launch_no_join_is_wrong(
     plan: list[tuple[int, int, bool, int, int, int]], rounds: int
 ) -> None:
     device = Device()
-    for identity, lasts, ours, pause, stream, slow in plan:
-        device.launch(identity, stream, lasts, ours, slow=slow)
+    for look, lasts, ours, pause, stream, slow in plan:
+        device.launch(look, stream, lasts, ours, slow=slow)
         device.now += pause * MICROSECOND
     device.join(Joiner(), rounds)

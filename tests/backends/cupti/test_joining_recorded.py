@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvtrace.backends.cupti.joining import NONE, Joiner, Launches
-from kvtrace.backends.cupti.records import Identities, Kernels
+from kvtrace.backends.cupti.joining import Joiner
+from kvtrace.backends.cupti.records import Kernels, Looks
+from kvtrace.figures.causes import NONE, Launches, device_look, places
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 
@@ -34,7 +35,7 @@ class Recorded:
         self.left_out = len(tables["launches"]) - len(self.rows)
         kernels = {row["kernel_id"]: row for row in tables["kernels"]}
         self._calls = {row["call_id"]: (kernels[row["kernel_id"]], row) for row in tables["calls"]}
-        self._identities = Identities()
+        self._looks = Looks()
         self.streams = self._stream_numbers()
 
     def _stream_numbers(self):
@@ -48,10 +49,10 @@ class Recorded:
         assert len(dict(pairs)) == len(pairs)
         return dict(pairs)
 
-    def _identity(self, call_id):
+    def _look(self, call_id):
         kernel, call = self._calls[call_id]
-        grid = (call["grid_x"] * kernel["num_ctas"], call["grid_y"], call["grid_z"])
-        return self._identities.number(kernel["function"], grid)
+        grid = (call["grid_x"], call["grid_y"], call["grid_z"])
+        return self._looks.number(*device_look(kernel["function"], "", kernel["num_ctas"], grid))
 
     def launches(self):
         columns = [
@@ -61,10 +62,11 @@ class Recorded:
             [row["exit"] for row in self.rows],
             [row["device"] for row in self.rows],
             [self.streams.get(row["stream"], NONE) for row in self.rows],
-            [row["graph_id"] or 0 for row in self.rows],
-            [self._identity(row["call_id"]) for row in self.rows],
+            [row["graph_id"] or NONE for row in self.rows],
+            [self._look(row["call_id"]) for row in self.rows],
         ]
-        return Launches(*(np.asarray(column, np.int64) for column in columns))
+        *times, device, stream, graph, look = (np.asarray(column, np.int64) for column in columns)
+        return Launches(*times, places(device, stream), graph, look)
 
     def kernels(self):
         def column(name):
@@ -72,7 +74,7 @@ class Recorded:
 
         grids = [(row["grid_x"], row["grid_y"], row["grid_z"]) for row in self.executions]
         numbers = [
-            self._identities.number(row["name"], grid)
+            self._looks.number(row["name"], grid)
             for row, grid in zip(self.executions, grids, strict=True)
         ]
         return Kernels(
@@ -86,7 +88,7 @@ class Recorded:
             grid=np.asarray(grids, np.int64),
             registers=column("registers"),
             shared_bytes=column("shared_bytes"),
-            identity=np.asarray(numbers, np.int64),
+            look=np.asarray(numbers, np.int64),
         )
 
     @property

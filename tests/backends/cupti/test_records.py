@@ -9,7 +9,7 @@ import pytest
 
 from kvtrace.backends.cupti.record_kinds import record_lengths
 from kvtrace.backends.cupti.records import (
-    Identities,
+    Looks,
     layout,
     read_kernels,
     read_transfers,
@@ -50,11 +50,11 @@ def test_records_are_read_as_columns(length: int) -> None:
     records["static_shared"], records["dynamic_shared"] = 16, [0, 32, 64]
     records["correlation"] = [1, 2, 3]
     records["graph"], records["graph_node"] = [0, 0, 2], [0, 0, 2 << 32 | 1]
-    identities = Identities()
+    looks = Looks()
     names = {4096: "add", 8192: "mul"}
-    kernels = read_kernels(records.tobytes(), length, names.__getitem__, identities)
-    assert [identities.known[number][0] for number in kernels.identity] == ["add", "mul", "add"]
-    assert kernels.identity[0] == kernels.identity[2]
+    kernels = read_kernels(records.tobytes(), length, names.__getitem__, looks)
+    assert [looks.known[number][0] for number in kernels.look] == ["add", "mul", "add"]
+    assert kernels.look[0] == kernels.look[2]
     assert kernels.end.tolist() == [10, 20, 30]
     assert kernels.shared_bytes.tolist() == [16, 48, 80]
     assert kernels.graph_node.tolist() == [0, 0, (2 << 32) + 1]

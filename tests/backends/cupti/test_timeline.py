@@ -5,10 +5,11 @@ from collections import Counter
 
 import numpy as np
 
-from kvtrace.backends.cupti.joining import NONE, Joined
-from kvtrace.backends.cupti.records import Identities, Kernels, Transfers
+from kvtrace.backends.cupti.joining import Joined
+from kvtrace.backends.cupti.records import Kernels, Looks, Transfers
 from kvtrace.backends.cupti.timeline import Timeline
 from kvtrace.capture.session import Session
+from kvtrace.figures.causes import NONE
 from kvtrace.schema.kept import weights
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -21,19 +22,19 @@ class Rows:
 
     def __init__(self):
         self.timeline = object.__new__(Timeline)
-        self.timeline._identities = Identities()
+        self.timeline._looks = Looks()
         self.timeline._next_record = self.timeline._transferred = 0
 
     def kernels(self, seq, call, name):
         count = len(seq)
-        number = self.timeline._identities.number(name, (4, 1, 1))
+        number = self.timeline._looks.number(name, (4, 1, 1))
         start = np.asarray(seq) * 1000 + 1
         kernels = Kernels(
             start=start, end=start + 100, device=np.zeros(count, np.int64),
             stream=np.full(count, 7), correlation=np.arange(count), graph=np.zeros(count, np.int64),
             graph_node=np.zeros(count, np.int64), grid=np.ones((count, 3), np.int64),
             registers=np.full(count, 32), shared_bytes=np.zeros(count, np.int64),
-            identity=np.full(count, number),
+            look=np.full(count, number),
         )  # fmt: skip
         foreign = np.asarray(seq) == NONE
         return self.timeline._columns(Joined(kernels, np.asarray(seq), np.asarray(call), foreign))

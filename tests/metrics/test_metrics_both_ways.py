@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kvtrace.evaluate import Observer
 from kvtrace.evaluate.observe import Access, AccessParts, AffineAxis, AffineFormula
-from kvtrace.metrics.affine_footprint import affine_figures
 from kvtrace.metrics.combs import Comb, comb_of, size_of_combs, volume
 from kvtrace.metrics.footprint import Footprint
+from kvtrace.metrics.formula_counts import formula_count
 from kvtrace.metrics.of_ops import Metrics, loops_around
 from kvtrace.metrics.progressions import merged_levels, nested_progression, nested_rows
 from kvtrace.metrics.stacks import StackRows
@@ -85,14 +85,17 @@ def trips_of(formula):
         yield Access(LOAD, "load", 0, 4, len(ids), 1, 1, 0, 0, parts=parts)
 
 
+def figures(count):
+    return count.sectors, count.unique_bytes(), count.records
+
+
 def on_arrays(several, element_bytes, layout):
     footprint = Footprint(element_bytes, layout)
     for formula in several:
         for access in trips_of(formula):
             footprint.add(access)
-    footprint.finish()
-    assert footprint.limit is None
-    return footprint.sectors, footprint.unique_bytes(), *footprint.record_rows()
+    assert footprint.count().limit is None
+    return figures(footprint.count())
 
 
 @settings(max_examples=usually(100, thorough=1000), deadline=None)
@@ -102,9 +105,9 @@ def test_random_formulas_give_what_arrays_give(data):
     first = data.draw(formulas())
     several = [first, *data.draw(st.lists(formulas(block=first.block), max_size=2))]
     layout = data.draw(st.sampled_from([None, None, LAYOUT]))
-    found = affine_figures(several, element_bytes, layout)
+    found = formula_count(several, element_bytes, layout)
     assert found is not None
-    assert tuple(found) == on_arrays(several, element_bytes, layout)
+    assert figures(found) == on_arrays(several, element_bytes, layout)
 
 
 @settings(max_examples=100, deadline=None)
@@ -113,9 +116,9 @@ def test_an_access_that_comes_again_in_other_trips_is_described_with_the_first(d
     first = data.draw(formulas(block=(16,), program_axes=[(0, 5, 64), (1, 2, 1024)]))
     again = first._replace(base=first.base + data.draw(st.sampled_from([0, 32, 128])))
     several = [first, again] if data.draw(st.booleans()) else [first, again, first]
-    found = affine_figures(several, 4, None)
+    found = formula_count(several, 4, None)
     assert found is not None
-    assert tuple(found) == on_arrays(several, 4, None)
+    assert figures(found) == on_arrays(several, 4, None)
 
 
 @settings(max_examples=50, deadline=None)
@@ -130,9 +133,7 @@ def test_formulas_among_arrays_are_taken_as_arrays(data):
     footprint.add(whole)
     for access in trips_of(second):
         footprint.add(access)
-    footprint.finish()
-    found = footprint.sectors, footprint.unique_bytes(), *footprint.record_rows()
-    assert found == on_arrays([first, second], 4, None)
+    assert figures(footprint.count()) == on_arrays([first, second], 4, None)
 
 
 class BothWays(Observer):
@@ -173,10 +174,10 @@ def test_nothing_goes_by_the_number_of_programs():
             AffineAxis("lane", 0, 4, 0, 1023)),
         (0, 0, 0), (), (1024,), (1 << 40, 1, 1),
     )  # fmt: skip
-    found = affine_figures([formula], 4, None)
+    found = formula_count([formula], 4, None)
     assert found is not None
-    assert (found.sectors, found.unique_bytes) == (1 << 47, 1 << 52)
-    (row,) = found.rows
+    assert (found.sectors, found.unique_bytes()) == (1 << 47, 1 << 52)
+    ((row,), _) = found.records
     assert json.loads(row["layout"])["programs"] == [0, [[1 << 40, 1, 4096]]]
 
 
