@@ -54,7 +54,7 @@ def generated(
     source = "\n".join([*head, *writer.lines, " return", ""])
     scope: dict[str, Any] = {"nd": np.ndarray, "copyto": np.copyto, **writer.globals}
     run = FunctionType(_compiled(source), scope)
-    return Generated(run, tuple(writer.cells), tuple(writer.made), source, writer.has_products)
+    return Generated(run, tuple(writer.cells), tuple(writer.made), source)
 
 
 @lru_cache(maxsize=256)

@@ -264,7 +264,7 @@ def run_by_plan(function, grid, arguments, constexprs, *, torch, used=None):
         if used is not None:
             used.update(map(str, code.run.__globals__.values()))
         ranges = [plan.region.ranges[axis] for axis in axes]
-        executable(code, instructions, axes, ranges).run(buffers, numbers)
+        executable(code, ranges).run(buffers, numbers)
     return given
 
 

@@ -18,7 +18,6 @@ def write_product(
     writer: Writer, dot: Dot, depth: int, dying: set[Register]
 ) -> frozenset[Register]:
     """Write a product, and a sum with what it is added to; gives the operand taken over."""
-    writer.has_products = True
     register = dot.target
     assert register is not None
     left, right = dot.sources()[:2]
