@@ -64,7 +64,6 @@ def _no(*_: Any) -> bool:
 PASSES: Mapping[str, Off] = {
     "longer_products": ("optimize", "with_longer_products", _as_given),
     "trips_at_once": ("optimize", "with_trips_at_once", _as_given),
-    "shared results": ("optimize", "_shared", _as_given),
     "hoisting": ("optimize", "_hoisted", _as_given),
     "sinking": ("optimize", "_sunk", _as_given),
     "storing in place": ("code.blocks", "is_fused", _no),

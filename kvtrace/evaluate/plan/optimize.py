@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kvtrace.evaluate.plan.array_functions import ROUND_AND_NARROW, WIDEN_BF16
@@ -13,12 +13,9 @@ from kvtrace.evaluate.plan.instructions import (
     Load,
     Loop,
     Map,
-    Operand,
     Ramp,
-    Reduce,
     RoundedDot,
     Store,
-    View,
     defined,
     read_by,
 )
@@ -27,7 +24,6 @@ from kvtrace.evaluate.plan.trips_at_once import with_trips_at_once
 from kvtrace.evaluate.plan.values import Register
 
 Instructions = list[Instruction]
-_Computation = tuple[Hashable, ...]
 
 _STAYING = (Store, Loop)
 _WRITING = (Store, Loop, Call)
@@ -36,7 +32,7 @@ _WRITING = (Store, Loop, Call)
 def optimized(instructions: Instructions) -> Instructions:
     """Return instructions that compute the same with less."""
     shorter = with_longer_products(_hoisted(without_dead(instructions)))
-    return _sunk(_shared(with_trips_at_once(shorter)))
+    return _sunk(with_trips_at_once(shorter))
 
 
 # -- dead code ------------------------------------------------------------------------------------
@@ -123,63 +119,6 @@ def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bo
     if isinstance(instruction, Load):
         return instruction.written or bool(instruction.form.coefficient(symbol))
     return isinstance(instruction, Ramp) and bool(instruction.form.coefficient(symbol))
-
-
-# -- common subexpressions ------------------------------------------------------------------------
-
-
-def _shared(instructions: Instructions) -> Instructions:
-    """Return instructions of which no two, outside of loops, read, convert or compute the same.
-
-    Kernels that go through a row in several loops load and convert it in each; where the trips of
-    such a loop run at once, these are the same instructions.
-    """
-    loops = [instruction for instruction in instructions if isinstance(instruction, Loop)]
-    inside = {register for loop in loops for register in loop.reads()}
-    known: dict[_Computation, Register] = {}
-    same: dict[Register, Register] = {}
-    result: Instructions = []
-    for instruction in instructions:
-        if not same.keys().isdisjoint(instruction.sources()):
-            operands = tuple([_standing_for(operand, same) for operand in instruction.operands])
-            instruction = replace(instruction, operands=operands)
-        target = instruction.target
-        key = None if target is None else _computation(instruction)
-        if key is not None and target is not None:
-            first = known.setdefault(key, target)
-            if first is not target and target not in inside:
-                same[target] = first
-                continue
-        result.append(instruction)
-    return result
-
-
-def _standing_for(operand: Operand, same: dict[Register, Register]) -> Operand:
-    return same.get(operand, operand) if isinstance(operand, Register) else operand
-
-
-def _computation(instruction: Instruction) -> _Computation | None:
-    """Say what an instruction computes; None for what cannot be shared, or costs nothing."""
-    operands = tuple([_operand_key(operand) for operand in instruction.operands])
-    if isinstance(instruction, Map):
-        operation = instruction.operation
-        return "map", id(operation.function), id(operation.into), operation.dtype, operands
-    if isinstance(instruction, View):
-        return "view", instruction.axes, operands
-    if isinstance(instruction, Reduce):
-        return "reduce", instruction.function, instruction.axis, instruction.working, operands
-    if isinstance(instruction, Load) and not instruction.written:
-        target, form = instruction.target, instruction.form
-        assert target is not None
-        place = (form.constant, form.outer, form.lanes, target.axes, target.lanes)
-        return "load", instruction.argument, instruction.dtype, place
-    return None
-
-
-def _operand_key(operand: Operand) -> Hashable:
-    if isinstance(operand, Register):
-        return operand
-    return operand.dtype, operand.tobytes()
 
 
 # -- stores ---------------------------------------------------------------------------------------
