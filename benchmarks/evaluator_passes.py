@@ -65,7 +65,6 @@ PASSES: Mapping[str, Off] = {
     "longer_products": ("optimize", "with_longer_products", _as_given),
     "trips_at_once": ("optimize", "with_trips_at_once", _as_given),
     "hoisting": ("optimize", "_hoisted", _as_given),
-    "sinking": ("optimize", "_sunk", _as_given),
     "storing in place": ("code.blocks", "is_fused", _no),
     "operands' cells": ("code.elementwise", "_taken_over", _nothing),
     "chunks": ("chunks", "CHUNK_BYTES", 1 << 60),

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from kvtrace.evaluate.plan.array_functions import ROUND_AND_NARROW, WIDEN_BF16
 from kvtrace.evaluate.plan.instructions import (
-    Call,
     Dot,
     Instruction,
     Load,
@@ -26,13 +25,11 @@ from kvtrace.evaluate.plan.values import Register
 Instructions = list[Instruction]
 
 _STAYING = (Store, Loop)
-_WRITING = (Store, Loop, Call)
 
 
 def optimized(instructions: Instructions) -> Instructions:
     """Return instructions that compute the same with less."""
-    shorter = with_longer_products(_hoisted(without_dead(instructions)))
-    return _sunk(with_trips_at_once(shorter))
+    return with_trips_at_once(with_longer_products(_hoisted(without_dead(instructions))))
 
 
 # -- dead code ------------------------------------------------------------------------------------
@@ -119,40 +116,6 @@ def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bo
     if isinstance(instruction, Load):
         return instruction.written or bool(instruction.form.coefficient(symbol))
     return isinstance(instruction, Ramp) and bool(instruction.form.coefficient(symbol))
-
-
-# -- stores ---------------------------------------------------------------------------------------
-
-
-def _sunk(instructions: Instructions) -> Instructions:
-    """Move the last operation of what is stored right before its store, to write in place."""
-    result = [i.with_body(_sunk(i.body)) if isinstance(i, Loop) else i for i in instructions]
-    if not any(isinstance(instruction, Store) for instruction in result):
-        return result
-    uses = use_counts(result)
-    position = 0
-    while position < len(result):
-        store = result[position]
-        if isinstance(store, Store) and isinstance(store.operands[0], Register):
-            source = _last_operation(result, position, store.operands[0], uses)
-            if source is not None:
-                result.insert(position - 1, result.pop(source))
-        position += 1
-    return result
-
-
-def _last_operation(
-    instructions: Instructions, position: int, register: Register, uses: dict[Register, int]
-) -> int | None:
-    if uses.get(register) != 1:
-        return None
-    for index in range(position - 1, -1, -1):
-        instruction = instructions[index]
-        if isinstance(instruction, _WRITING):
-            return None
-        if instruction.target is register:
-            return index if isinstance(instruction, Map) else None
-    return None
 
 
 # -- rounded products -----------------------------------------------------------------------------
