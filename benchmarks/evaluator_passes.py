@@ -6,9 +6,9 @@
 
 Method: each case of a set (one in `--every`) runs once in a process of its own, held to one thread,
 under `kvtrace.capture` with no GPU. Each launch that has a plan, the first of its kind in the case,
-is evaluated in rounds: with all passes, then with each pass off, on the same contents of memory,
-which are put back each time. `first` is the processor time of an evaluation that plans and writes
-code (what Python compiled of a text is kept, as it is of launches of other sizes), `again` of the
+is evaluated in rounds: with all passes and with each pass off, in turns, on the same contents of
+memory, which are put back each time. `first` is the processor time of an evaluation that plans and
+writes code (what Python compiled of a text is kept, as of launches of other sizes), `again` of the
 next one, which has the plan. Figures are the best of the rounds, summed over the launches of a set.
 A gain is the time with the pass off over the time with all on; `most` is the largest of one launch
 of at least a millisecond. `other bits` counts launches that leave memory with other bits where the
@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,6 @@ PASSES: Mapping[str, Off] = {
     "storing in place": ("code.blocks", "is_fused", _no),
     "operands' cells": ("code.elementwise", "_taken_over", _nothing),
     "chunks": ("chunks", "CHUNK_BYTES", 1 << 60),
-    "rounded products": ("generate", "with_rounded_products", _as_given),
     "torch_kernels": ("torch_kernels", "is_available", _no),
     "staircase": ("loops", "staircase_of", _nothing),
 }
@@ -86,6 +85,12 @@ def without(names: str) -> Iterator[None]:
             undone.callback(vars(module).__setitem__, attribute, getattr(module, attribute))
             vars(module)[attribute] = off
         yield
+
+
+def _turned(names: Sequence[str], number: int) -> list[str]:
+    """Return names in another order each round: what comes first in one pays for the caches."""
+    first = -number * len(names) // 3 % len(names)
+    return [*names[first:], *names[:first]]
 
 
 class Measured:
@@ -127,7 +132,7 @@ class Measured:
         rounds = self._rounds
         number = 0
         while number < rounds:
-            for name in ("", *self._passes):
+            for name in _turned(("", *self._passes), number):
                 with without(name):
                     first, again = self._turn(module, arguments, grid, datas, before)
                 figure = figures.setdefault(name, {"first": first, "again": again})

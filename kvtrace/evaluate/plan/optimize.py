@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kvtrace.evaluate.plan.array_functions import ROUND_AND_NARROW, WIDEN_BF16
 from kvtrace.evaluate.plan.instructions import (
-    Dot,
     Instruction,
     Load,
     Loop,
-    Map,
     Ramp,
-    RoundedDot,
     Store,
     defined,
     read_by,
@@ -116,69 +112,6 @@ def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bo
     if isinstance(instruction, Load):
         return instruction.written or bool(instruction.form.coefficient(symbol))
     return isinstance(instruction, Ramp) and bool(instruction.form.coefficient(symbol))
-
-
-# -- rounded products -----------------------------------------------------------------------------
-
-
-def with_rounded_products(instructions: Instructions) -> Instructions:
-    """Return instructions in which a product of bfloat16 that is rounded to bfloat16 is one.
-
-    The plan converts factors to float32, multiplies, and rounds what is stored. Where nothing else
-    needs the sums in float32, PyTorch's product of bfloat16, with sums in float32, gives the same.
-    """
-    if not _rounds(instructions):
-        return instructions
-    found = _with_rounded_dots(instructions)
-    return instructions if found is None else without_dead(found)
-
-
-def _rounds(instructions: Instructions) -> bool:
-    """Tell whether anything is rounded as such a product would be."""
-    return any(
-        _rounds(i.body)
-        if isinstance(i, Loop)
-        else isinstance(i, Map) and i.operation is ROUND_AND_NARROW
-        for i in instructions
-    )
-
-
-def _with_rounded_dots(instructions: Instructions) -> Instructions | None:
-    """Return None where there is no such product."""
-    uses = use_counts(instructions)
-    makers: dict[Register | None, Instruction] = {i.target: i for i in instructions}
-    result: Instructions = []
-    changed = False
-    for instruction in instructions:
-        new: Instruction | None = None
-        if isinstance(instruction, Loop):
-            body = _with_rounded_dots(instruction.body)
-            new = None if body is None else instruction.with_body(body)
-        elif isinstance(instruction, Map) and instruction.operation is ROUND_AND_NARROW:
-            new = _rounded_dot(instruction, makers, uses)
-        changed = changed or new is not None
-        result.append(instruction if new is None else new)
-    return result if changed else None
-
-
-def _rounded_dot(
-    rounding: Map, makers: dict[Register | None, Instruction], uses: dict[Register, int]
-) -> RoundedDot | None:
-    (source,) = rounding.sources()
-    dot = makers.get(source)
-    if type(dot) is not Dot or uses[source] != 1 or len(dot.operands) != 2:
-        return None
-    factors = tuple(_bf16_source(makers.get(operand)) for operand in dot.sources())
-    if any(factor is None for factor in factors):
-        return None
-    return RoundedDot(rounding.target, tuple(factor for factor in factors if factor is not None))
-
-
-def _bf16_source(maker: Instruction | None) -> Register | None:
-    """Return the bfloat16 that a factor was made of."""
-    if isinstance(maker, Map) and maker.operation is WIDEN_BF16:
-        return maker.sources()[0]
-    return None
 
 
 # -- questions ------------------------------------------------------------------------------------
