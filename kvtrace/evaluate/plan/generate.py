@@ -22,7 +22,6 @@ from kvtrace.evaluate.plan.code.cells import Generated
 from kvtrace.evaluate.plan.code.writer import Writer
 from kvtrace.evaluate.plan.instructions import Instruction
 from kvtrace.evaluate.plan.layouts import Layouts
-from kvtrace.evaluate.plan.optimize import with_rounded_products
 
 
 def generated(
@@ -39,8 +38,6 @@ def generated(
     if the program has imported it.
     """
     with_torch = torch_kernels.is_available() if torch is None else torch
-    if with_torch:
-        instructions = with_rounded_products(instructions)
     layouts = Layouts(instructions, reduces_rows_slowly=not with_torch)
     writer = Writer(axes, offsets, layouts, with_torch)
     write_block(writer, instructions, 1, frozenset())
@@ -54,7 +51,7 @@ def generated(
     source = "\n".join([*head, *writer.lines, " return", ""])
     scope: dict[str, Any] = {"nd": np.ndarray, "copyto": np.copyto, **writer.globals}
     run = FunctionType(_compiled(source), scope)
-    return Generated(run, tuple(writer.cells), tuple(writer.made), source, writer.has_products)
+    return Generated(run, tuple(writer.cells), tuple(writer.made), source)
 
 
 @lru_cache(maxsize=256)

@@ -155,11 +155,6 @@ class Dot(Instruction):
 
 
 @dataclass(slots=True, eq=False)
-class RoundedDot(Dot):
-    """Matrix product of two operands of bfloat16, summed in float32 and rounded to bfloat16."""
-
-
-@dataclass(slots=True, eq=False)
 class Call(Instruction):
     """A function of whole arrays (program axes, lanes) that gives the arrays of all `targets`."""
 

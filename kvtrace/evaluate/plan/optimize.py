@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
-from kvtrace.evaluate.plan.array_functions import ROUND_AND_NARROW, WIDEN_BF16
 from kvtrace.evaluate.plan.instructions import (
-    Call,
-    Dot,
     Instruction,
     Load,
     Loop,
-    Map,
-    Operand,
     Ramp,
-    Reduce,
-    RoundedDot,
     Store,
-    View,
     defined,
     read_by,
 )
@@ -27,16 +19,13 @@ from kvtrace.evaluate.plan.trips_at_once import with_trips_at_once
 from kvtrace.evaluate.plan.values import Register
 
 Instructions = list[Instruction]
-_Computation = tuple[Hashable, ...]
 
 _STAYING = (Store, Loop)
-_WRITING = (Store, Loop, Call)
 
 
 def optimized(instructions: Instructions) -> Instructions:
     """Return instructions that compute the same with less."""
-    shorter = with_longer_products(_hoisted(without_dead(instructions)))
-    return _sunk(_shared(with_trips_at_once(shorter)))
+    return with_trips_at_once(with_longer_products(_hoisted(without_dead(instructions))))
 
 
 # -- dead code ------------------------------------------------------------------------------------
@@ -123,160 +112,6 @@ def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bo
     if isinstance(instruction, Load):
         return instruction.written or bool(instruction.form.coefficient(symbol))
     return isinstance(instruction, Ramp) and bool(instruction.form.coefficient(symbol))
-
-
-# -- common subexpressions ------------------------------------------------------------------------
-
-
-def _shared(instructions: Instructions) -> Instructions:
-    """Return instructions of which no two, outside of loops, read, convert or compute the same.
-
-    Kernels that go through a row in several loops load and convert it in each; where the trips of
-    such a loop run at once, these are the same instructions.
-    """
-    loops = [instruction for instruction in instructions if isinstance(instruction, Loop)]
-    inside = {register for loop in loops for register in loop.reads()}
-    known: dict[_Computation, Register] = {}
-    same: dict[Register, Register] = {}
-    result: Instructions = []
-    for instruction in instructions:
-        if not same.keys().isdisjoint(instruction.sources()):
-            operands = tuple([_standing_for(operand, same) for operand in instruction.operands])
-            instruction = replace(instruction, operands=operands)
-        target = instruction.target
-        key = None if target is None else _computation(instruction)
-        if key is not None and target is not None:
-            first = known.setdefault(key, target)
-            if first is not target and target not in inside:
-                same[target] = first
-                continue
-        result.append(instruction)
-    return result
-
-
-def _standing_for(operand: Operand, same: dict[Register, Register]) -> Operand:
-    return same.get(operand, operand) if isinstance(operand, Register) else operand
-
-
-def _computation(instruction: Instruction) -> _Computation | None:
-    """Say what an instruction computes; None for what cannot be shared, or costs nothing."""
-    operands = tuple([_operand_key(operand) for operand in instruction.operands])
-    if isinstance(instruction, Map):
-        operation = instruction.operation
-        return "map", id(operation.function), id(operation.into), operation.dtype, operands
-    if isinstance(instruction, View):
-        return "view", instruction.axes, operands
-    if isinstance(instruction, Reduce):
-        return "reduce", instruction.function, instruction.axis, instruction.working, operands
-    if isinstance(instruction, Load) and not instruction.written:
-        target, form = instruction.target, instruction.form
-        assert target is not None
-        place = (form.constant, form.outer, form.lanes, target.axes, target.lanes)
-        return "load", instruction.argument, instruction.dtype, place
-    return None
-
-
-def _operand_key(operand: Operand) -> Hashable:
-    if isinstance(operand, Register):
-        return operand
-    return operand.dtype, operand.tobytes()
-
-
-# -- stores ---------------------------------------------------------------------------------------
-
-
-def _sunk(instructions: Instructions) -> Instructions:
-    """Move the last operation of what is stored right before its store, to write in place."""
-    result = [i.with_body(_sunk(i.body)) if isinstance(i, Loop) else i for i in instructions]
-    if not any(isinstance(instruction, Store) for instruction in result):
-        return result
-    uses = use_counts(result)
-    position = 0
-    while position < len(result):
-        store = result[position]
-        if isinstance(store, Store) and isinstance(store.operands[0], Register):
-            source = _last_operation(result, position, store.operands[0], uses)
-            if source is not None:
-                result.insert(position - 1, result.pop(source))
-        position += 1
-    return result
-
-
-def _last_operation(
-    instructions: Instructions, position: int, register: Register, uses: dict[Register, int]
-) -> int | None:
-    if uses.get(register) != 1:
-        return None
-    for index in range(position - 1, -1, -1):
-        instruction = instructions[index]
-        if isinstance(instruction, _WRITING):
-            return None
-        if instruction.target is register:
-            return index if isinstance(instruction, Map) else None
-    return None
-
-
-# -- rounded products -----------------------------------------------------------------------------
-
-
-def with_rounded_products(instructions: Instructions) -> Instructions:
-    """Return instructions in which a product of bfloat16 that is rounded to bfloat16 is one.
-
-    The plan converts factors to float32, multiplies, and rounds what is stored. Where nothing else
-    needs the sums in float32, PyTorch's product of bfloat16, with sums in float32, gives the same.
-    """
-    if not _rounds(instructions):
-        return instructions
-    found = _with_rounded_dots(instructions)
-    return instructions if found is None else without_dead(found)
-
-
-def _rounds(instructions: Instructions) -> bool:
-    """Tell whether anything is rounded as such a product would be."""
-    return any(
-        _rounds(i.body)
-        if isinstance(i, Loop)
-        else isinstance(i, Map) and i.operation is ROUND_AND_NARROW
-        for i in instructions
-    )
-
-
-def _with_rounded_dots(instructions: Instructions) -> Instructions | None:
-    """Return None where there is no such product."""
-    uses = use_counts(instructions)
-    makers: dict[Register | None, Instruction] = {i.target: i for i in instructions}
-    result: Instructions = []
-    changed = False
-    for instruction in instructions:
-        new: Instruction | None = None
-        if isinstance(instruction, Loop):
-            body = _with_rounded_dots(instruction.body)
-            new = None if body is None else instruction.with_body(body)
-        elif isinstance(instruction, Map) and instruction.operation is ROUND_AND_NARROW:
-            new = _rounded_dot(instruction, makers, uses)
-        changed = changed or new is not None
-        result.append(instruction if new is None else new)
-    return result if changed else None
-
-
-def _rounded_dot(
-    rounding: Map, makers: dict[Register | None, Instruction], uses: dict[Register, int]
-) -> RoundedDot | None:
-    (source,) = rounding.sources()
-    dot = makers.get(source)
-    if type(dot) is not Dot or uses[source] != 1 or len(dot.operands) != 2:
-        return None
-    factors = tuple(_bf16_source(makers.get(operand)) for operand in dot.sources())
-    if any(factor is None for factor in factors):
-        return None
-    return RoundedDot(rounding.target, tuple(factor for factor in factors if factor is not None))
-
-
-def _bf16_source(maker: Instruction | None) -> Register | None:
-    """Return the bfloat16 that a factor was made of."""
-    if isinstance(maker, Map) and maker.operation is WIDEN_BF16:
-        return maker.sources()[0]
-    return None
 
 
 # -- questions ------------------------------------------------------------------------------------

@@ -91,5 +91,5 @@ def executables(plan: LaunchPlan) -> list[Executable]:
         instructions = optimized(region.instructions)
         code = generated(instructions, axes, plan.offsets)
         ranges = [region.region.ranges[symbol] for symbol in axes]
-        made.append(executable(code, instructions, axes, ranges))
+        made.append(executable(code, ranges))
     return made

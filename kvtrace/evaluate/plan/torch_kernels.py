@@ -35,7 +35,6 @@ _LONGEST_ROWS = 4096
 
 _MOST_MATRICES = 64
 _FP32 = np.dtype(np.float32)
-_BF16 = np.dtype(ml_dtypes.bfloat16)
 _LARGEST_RESULT = 8 << 20
 
 
@@ -219,27 +218,6 @@ def multiplied_onto(first: Array, second: Array, total: Array) -> Array:
     return total
 
 
-def rounded_product(first: Array, second: Array, out: Array) -> Array:
-    """Multiply matrices of bfloat16, or a stack of them; sums are of float32, rounded at the end.
-
-    oneDNN, on processors that multiply bfloat16, takes numbers below 2^-126 for zero.
-    """
-    if not _is_large_product(first, second, _BF16) or not _multiplies_bf16():
-        wide = np.matmul(first.astype(np.float32), second.astype(np.float32))
-        return round_and_narrow_into(wide, out)
-    torch: Any = sys.modules["torch"]
-    linear = torch.ops.mkldnn._linear_pointwise.default
-    for left, right, target in _matrices(first, second, out):
-        factors = (_of_bf16(left), _of_bf16(_dense(right)).t())
-        _of_bf16(target).copy_(linear(*factors, None, "none", [], ""))
-    return out
-
-
-def _of_bf16(array: Array) -> Any:
-    torch: Any = sys.modules["torch"]
-    return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-
-
 def _product(left: Array, right: Array) -> Array:
     torch: Any = sys.modules["torch"]
     linear = torch.ops.mkldnn._linear_pointwise.default
@@ -269,12 +247,12 @@ def _one_of(stack: Array, number: int) -> Array:
     return one
 
 
-def _is_large_product(first: Array, second: Array, dtype: np.dtype[Any] = _FP32) -> bool:
+def _is_large_product(first: Array, second: Array) -> bool:
     rows, inner = first.shape[-2:]
     return (
         rows * inner * second.shape[-1] >= LEAST_MULTIPLICATIONS
-        and first.dtype == dtype
-        and second.dtype == dtype
+        and first.dtype == _FP32
+        and second.dtype == _FP32
         and first.ndim <= 3
         and (first.ndim == 2 or max(len(first), len(second)) <= _MOST_MATRICES)
         and _suits(first, second)
@@ -307,11 +285,3 @@ def _has_products(torch: Any) -> bool:
         return False
     np.empty(_LARGEST_RESULT, np.uint8)
     return hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
-
-@functools.lru_cache(maxsize=1)
-def _multiplies_bf16() -> bool:
-    """Whether the processor has instructions for it; without them, float32 is faster."""
-    torch: Any = sys.modules["torch"]
-    ask = getattr(getattr(torch, "cpu", None), "_is_avx512_bf16_supported", None)
-    return ask is not None and bool(ask())

@@ -2,8 +2,8 @@
 
 A loop that only loads, computes lane by lane, stores, and adds up over its trips (as over the tiles
 of a long row) is the same operations on arrays with the trips as their first lane axis, and a sum
-along it. Code is then called once instead of once a trip, so chunks can be small enough that what
-they read stays in the cache. Sums have the order of the trips, as in the loop.
+along it. Code is then called once instead of once a trip. Sums have the order of the trips, as in
+the loop.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, proven, unknown
-from kvtrace.verdicts.conflicts.outcomes import Finding, Free, Meeting, Open
+from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open
+from kvtrace.verdicts.conflicts.pairs import Finding
 from kvtrace.verdicts.conflicts.same_values import Doubt, doubts_of_lanes
 from kvtrace.verdicts.conflicts.search import by_digits, lanes_of, searched, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
@@ -66,15 +67,7 @@ def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
         if isinstance(outcome, Meeting):
             return _shown(bound, op, outcome, finding.solver_ns + outcome.solver_ns)
         finding.note(outcome)
-    if finding.open:
-        reason, evaluating = finding.open[0].reason, finding.open[0].evaluating
-        return unknown(
-            LANE_CONFLICT, bound, op, reason, evaluating=evaluating, solver_ns=finding.solver_ns,
-            unless=op,
-        )  # fmt: skip
-    return proven(
-        LANE_CONFLICT, bound, op, finding.method, finding.why, solver_ns=finding.solver_ns
-    )
+    return finding.verdict(bound, LANE_CONFLICT, unless=op)
 
 
 def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | Open:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from kvtrace.ir import Op
 from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
@@ -20,13 +21,16 @@ from kvtrace.verdicts.conflicts.data import data_behind
 from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.lane_orders import LaneVisit
 from kvtrace.verdicts.conflicts.lane_replay import raced
+from kvtrace.verdicts.conflicts.messages import RACE_WITHIN, race_within
 from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, Shown, Witness
+from kvtrace.verdicts.conflicts.pairs import Pairs
 from kvtrace.verdicts.conflicts.pipelined import may_be_pipelined, trips_started_early
 from kvtrace.verdicts.conflicts.same_values import store_the_same
 from kvtrace.verdicts.conflicts.search import lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.conflicts.threads import Doing, Threads, same_threads
 from kvtrace.verdicts.ideal_trips import has_ideal_trips
+from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,11 +99,16 @@ class _Differing:
     alike: str = ""
 
 
-class LanePairs:
+class LanePairs(Pairs):
     """The accesses of one call that lanes of one program may race with."""
 
+    rule: ClassVar[str] = RACE_WITHIN
+    least_programs: ClassVar[int] = 1
+    always_judged: ClassVar[frozenset[str]] = frozenset({"store"})
+    one_is_enough: ClassVar[bool] = True
+
     def __init__(self, bound: BoundCall) -> None:
-        self._bound = bound
+        super().__init__(bound)
         self._module = bound.call.module
         self._threads = Threads(bound.call)
         self._barriers = Barriers(bound)
@@ -135,6 +144,10 @@ class LanePairs:
             solver_ns = sum(each.solver_ns for each in found)
             return Free("solver" if solver_ns else "affine", lanes.why, solver_ns)
         return self._decided(one, other, doing, left)
+
+    def violation(self, op: Op, shown: Sequence[Shown], solver_ns: int) -> Verdict:
+        """Return the violation of an op by the first of its races."""
+        return race_within(self._bound.call, op, shown[0], solver_ns)
 
     def _store_alike(self, one: Sharer, other: Sharer) -> bool:
         """Whether both store one value where they meet."""

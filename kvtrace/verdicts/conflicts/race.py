@@ -10,9 +10,10 @@ them one by one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
 from kvtrace.symbolic.decide import Proven
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
@@ -20,8 +21,9 @@ from kvtrace.verdicts.conflicts.copies import two_programs
 from kvtrace.verdicts.conflicts.data import unrecorded
 from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.exclusion import Exclusion
-from kvtrace.verdicts.conflicts.messages import RACE, proven, race, unknown
-from kvtrace.verdicts.conflicts.outcomes import Finding, Free, Meeting, Open, Shown, findings_of
+from kvtrace.verdicts.conflicts.messages import RACE, race
+from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, Shown
+from kvtrace.verdicts.conflicts.pairs import Pairs, evaluation, judged
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
 from kvtrace.verdicts.conflicts.race_replay import replayed
@@ -41,51 +43,27 @@ _LOCKS: Final = "all locks are open when the kernel starts"
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return one verdict for each op that writes: stores and atomics."""
-    parts = parts_of(bound.call.module)
-    writing = [part.op for part in parts.by_op.values() if part.writes]
-    if bound.programs <= 1:
-        why = ("the grid has one program",)
-        return [proven(RACE, bound, op, "interval", why) for op in writing]
-    if parts.unseen is not None:
-        reason = f"the kernel has {parts.unseen}"
-        return [unknown(RACE, bound, op, reason, evaluating=False) for op in writing]
-    findings, bound.memo[concrete] = findings_of(ProgramPairs(bound), parts)
-    return [_verdict(bound, finding) for finding in findings.values()]
+    return judged(bound, ProgramPairs)
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer that decides ops by who touches what over the whole grid."""
-    ops = {v.op.index for v in undecided if v.rule == RACE and v.evaluating}
-    return EvaluatedRaces(bound, ops, bound.memo[concrete]) if ops else None
+    return evaluation(bound, ProgramPairs, undecided, EvaluatedRaces)
 
 
-def _verdict(bound: BoundCall, finding: Finding) -> Verdict:
-    op, solver_ns = finding.op, finding.solver_ns
-    if finding.shown:
-        witnesses = [shown.witness.seen_from(op) for shown in finding.shown]
-        others = len({witness.second.op for witness in witnesses}) - 1
-        method = finding.shown[0].method
-        return race(bound.call, witnesses[0], method, others=others, solver_ns=solver_ns)
-    outcomes = finding.open or finding.free
-    assumption = next((each.assumption for each in outcomes if each.assumption), None)
-    if finding.open:
-        first = min(finding.open, key=lambda each: each.evaluating)
-        return unknown(
-            RACE, bound, op, first.reason, evaluating=first.evaluating, solver_ns=solver_ns,
-            assumption=assumption,
-        )  # fmt: skip
-    return proven(
-        RACE, bound, op, finding.method, finding.why, solver_ns=solver_ns, assumption=assumption
-    )
-
-
-class ProgramPairs:
+class ProgramPairs(Pairs):
     """The pairs of accesses by two programs of one call, and the outcome of each."""
 
+    rule: ClassVar[str] = RACE
+    least_programs: ClassVar[int] = 2
+    always_judged: ClassVar[frozenset[str]] = frozenset({"store", "atomic"})
+    one_is_enough: ClassVar[bool] = False
+
     def __init__(self, bound: BoundCall) -> None:
-        self._bound = bound
+        super().__init__(bound)
         self._arguments = bound.call.arguments
         self._actors = two_programs(bound.call.grid)
+        self._parts = parts_of(bound.call.module)
         self.sharers = sharers_of(bound)
         self._exclusion = Exclusion(bound.call.module, self.sharers, releases_of(bound))
 
@@ -98,11 +76,13 @@ class ProgramPairs:
 
     def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
         """Return whether two programs race by these accesses; a race that formulas show is run."""
+        if self._parts.unseen is not None:  # it may order programs
+            return Open(f"the kernel has {self._parts.unseen}", evaluating=False)
         found = self.judged(one, other)
         if not isinstance(found, Meeting):
             return found
         bound, solver_ns = self._bound, found.solver_ns
-        if parts_of(bound.call.module).synchronises:
+        if self._parts.synchronises:
             hidden = self._unrecorded_atomics()
             reason = f"{_ORDERED}, by {unrecorded(hidden)}" if hidden else _ORDERED
             return Open(reason, solver_ns=solver_ns)
@@ -113,6 +93,15 @@ class ProgramPairs:
             reason = "a race that formulas show did not show when it was run"
             return Open(reason, solver_ns=solver_ns)
         return Shown(witness, found.method, solver_ns)
+
+    def violation(self, op: Op, shown: Sequence[Shown], solver_ns: int) -> Verdict:
+        """Return the violation of an op: its first race, and how many other ops it races with."""
+        first, *others = (each.witness.seen_from(op) for each in shown)
+        more = {witness.second.op for witness in others} - {first.second.op}
+        return race(
+            self._bound.call, first, shown[0].method, others=len(more), solver_ns=solver_ns,
+            missed_by=shown[0].missed_by,
+        )  # fmt: skip
 
     def judged(self, one: Sharer, other: Sharer) -> Free | Meeting | Open:
         """Return by formulas alone whether two programs race by these accesses."""

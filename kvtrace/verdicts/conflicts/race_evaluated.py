@@ -7,7 +7,7 @@ where it decides an address, no evaluation is a proof.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -21,9 +21,8 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Atom, Symbol
-from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.clocks import Ordering, races_in_orders
-from kvtrace.verdicts.conflicts.messages import RACE, proven, race, unknown
+from kvtrace.verdicts.conflicts.messages import RACE
 from kvtrace.verdicts.conflicts.orders import (
     MOST_PROGRAMS,
     Order,
@@ -31,7 +30,8 @@ from kvtrace.verdicts.conflicts.orders import (
     orders_of,
     run_in_order,
 )
-from kvtrace.verdicts.conflicts.outcomes import UndecidedPairs, ascending
+from kvtrace.verdicts.conflicts.outcomes import Free, Open, Shown
+from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.conflicts.race_replay import replayed
 from kvtrace.verdicts.conflicts.releases import releases_of
@@ -47,6 +47,7 @@ _BARRIER_UNKNOWN: Final = (
     "an atomic orders what its own thread has done, and whether a barrier lies between that and "
     "what other threads of its program have done is not known"
 )
+_ORDERED: Final = "atomics order the programs that meet"
 _IN_ORDERS: Final = "as seen with the programs in order of their ids, backwards and shuffled"
 
 
@@ -58,18 +59,17 @@ class _Seen:
     order: Order | None
 
 
-class EvaluatedRaces(Concrete):
+class EvaluatedRaces(EvaluatedPairs[Pairs]):
     """Decides the ops whose pairs formulas leave open."""
 
     rules: ClassVar[frozenset[str]] = frozenset({RACE})
 
-    def __init__(self, bound: BoundCall, ops: Collection[int], left: UndecidedPairs) -> None:
-        self._bound = bound
-        self._call = bound.call
-        self._ops = ops
-        self._pairs = left.pairs
-        self._meeting = left.meeting
-        self._why = left.why
+    def __init__(
+        self, bound: BoundCall, pairs: Pairs, undecided: UndecidedPairs, ops: Sequence[Op]
+    ) -> None:
+        """Begin a sweep of the grid in the order of its programs' ids."""
+        super().__init__(bound, pairs, undecided, ops)
+        self._open = undecided.pairs
         self._parts = parts_of(bound.call.module)
         self._sweep = Sweep(bound.call.module, bound.call.arguments)
 
@@ -79,53 +79,37 @@ class EvaluatedRaces(Concrete):
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
         """Return one verdict for each of the ops."""
-        failure = failure or self._sweep.failure
-        ops = [self._parts.by_op[index].op for index in sorted(self._ops)]
-        if failure is not None:
-            return [self._unknown(op, failure) for op in ops]
-        return [self._verdict(op) for op in ops]
-
-    def _unknown(self, op: Op, reason: str) -> Verdict:
-        return unknown(RACE, self._bound, op, reason, evaluating=True, method="evaluated")
+        return super().verdicts(failure or self._sweep.failure)
 
     # -- one op --------------------------------------------------------------------------------
 
-    def _verdict(self, op: Op) -> Verdict:
+    def outcomes(self, op: Op) -> Iterator[Free | Shown | Open]:
+        """Return what each meeting of an op is, and why others may be missing."""
+        yield from map(Open, self._lost(op))
         mine = [each for each in self._seen if op in (each.meeting.first, each.meeting.second)]
-        reasons = [*self._lost(op)]
         for each in mine:
-            shown = self._raced(op, each)
-            if isinstance(shown, Verdict):
-                return shown
-            if shown is not None:
-                reasons.append(shown)
-        reasons += self._wandering(op)
+            yield self._raced(op, each)
+        yield from map(Open, self._wandering(op))
         if self._failure_in_orders is not None:
-            reasons.append(self._failure_in_orders)
-        if reasons:
-            return self._unknown(op, reasons[0])
-        why = list(self._why.get(op.index, ()))
-        if mine:
-            why.append("atomics order the programs that meet")
-        if mine or self._hangs_on_order:
-            why.append(_IN_ORDERS)
-        return proven(RACE, self._bound, op, "evaluated", why)
+            yield Open(self._failure_in_orders)
+        yield Free("evaluated", _IN_ORDERS if mine or self._hangs_on_order else "")
 
-    def _raced(self, op: Op, seen: _Seen) -> Verdict | str | None:
-        """Return the violation that a meeting is, or why it is not known; None: it is none."""
+    def _raced(self, op: Op, seen: _Seen) -> Free | Shown | Open:
+        """Return whether the programs that meet race; those that do are run."""
         meeting = seen.meeting
         if not meeting.certain:
-            return self._sweep.doubt or "whether it happens depends on data"
+            return Open(self._sweep.doubt or "whether it happens depends on data")
         ops, programs = (meeting.first, meeting.second), meeting.programs
         byte, order = meeting.byte, seen.order
         if self._parts.synchronises:
             if self._ordering.doubt is not None:
-                return self._ordering.doubt
+                return Open(self._ordering.doubt)
             low, high = sorted(each.index for each in ops)
             key = (low, high, meeting.storage)
             raced = self._ordering.races.get(key)
             if raced is None:
-                return _BARRIER_UNKNOWN if key in self._ordering.doubtful else None
+                unclear = key in self._ordering.doubtful
+                return Open(_BARRIER_UNKNOWN) if unclear else Free("evaluated", _ORDERED)
             ops, programs = (raced.first, raced.second), raced.programs
             byte, order = raced.byte, raced.order
         if ops[0] is not op:
@@ -134,15 +118,15 @@ class EvaluatedRaces(Concrete):
             self._call, ops, programs, meeting.storage, byte, whole=True, order=order
         )
         if witness is None:
-            return "two programs that met did not do so again"
+            return Open("two programs that met did not do so again")
         missed = releases_of(self._bound).missed_by(*ops) if self._parts.synchronises else None
-        return race(self._call, witness, "evaluated", missed_by=missed)
+        return Shown(witness, "evaluated", missed_by=missed)
 
     def _lost(self, op: Op) -> Iterator[str]:
         """Say why it is not known where this op, or one that it clashes with, goes."""
         storages = self._storages(op)
         for (index, argument), reason in self._sweep.lost.items():
-            if ascending(op.index, index) in self._pairs and (
+            if ascending(op.index, index) in self._open and (
                 index == op.index or argument is None or self._storage(argument) in storages
             ):
                 yield reason
@@ -150,7 +134,7 @@ class EvaluatedRaces(Concrete):
     def _wandering(self, op: Op) -> Iterator[str]:
         for access in self._bound.summary.accesses:
             index = access.op.index
-            if ascending(op.index, index) in self._pairs and self._wanders(access):
+            if ascending(op.index, index) in self._open and self._wanders(access):
                 yield "where it goes depends on the order in which programs run"
 
     # -- order ---------------------------------------------------------------------------------
@@ -163,7 +147,7 @@ class EvaluatedRaces(Concrete):
         from what is written.
         """
         parts = self._parts.by_op.items()
-        met = {i for i, p in parts if p.kind == "load" and i in self._meeting}
+        met = {i for i, p in parts if p.kind == "load" and i in self._undecided.meeting}
         met |= {i for i, p in parts if p.kind == "atomic"}
         if not met:
             return frozenset()
@@ -180,7 +164,7 @@ class EvaluatedRaces(Concrete):
     @cached_property
     def _hangs_on_order(self) -> bool:
         """Whether the order of programs decides what those ops do that may race."""
-        indices = {index for pair in self._pairs for index in pair}
+        indices = {index for pair in self._open for index in pair}
         return any(
             self._is_of_order(
                 access,
@@ -228,7 +212,7 @@ class EvaluatedRaces(Concrete):
             _Seen(meeting, order)
             for sweep, order in sweeps
             for meeting in sweep.meetings()
-            if ascending(meeting.first.index, meeting.second.index) in self._pairs
+            if ascending(meeting.first.index, meeting.second.index) in self._open
         ]
         return tuple(sorted(found, key=lambda seen: not seen.meeting.certain))
 

@@ -505,7 +505,12 @@ def led_by_itself(x, BLOCK: tl.constexpr):
 def test_an_index_that_the_launch_writes_to_proves_nothing():
     contents = np.full(64, 2, np.int32)
     made = call(led_by_itself, (2,), x=tensor(64, dtype="i32", data=contents), BLOCK=8)
-    assert answers(made) == ["unknown"]
+    (verdict,) = judge(made, [RULE])
+    assert verdict.verdict == "unknown"
+    assert "depends on what x holds" in verdict.reason  # what formulas lack, then the evaluation
+    assert verdict.reason.endswith(
+        "; evaluated: where it goes may depend on what the launch itself writes"
+    )
 
 
 # -- what it costs ---------------------------------------------------------------------------------

@@ -35,4 +35,3 @@ class Generated:
     cells: tuple[Cell, ...]
     made: tuple[Cell, ...]
     source: str
-    has_products: bool

@@ -9,7 +9,7 @@ import numpy as np
 from kvtrace.evaluate.plan import torch_kernels
 from kvtrace.evaluate.plan.code.cells import Cell
 from kvtrace.evaluate.plan.code.writer import Writer, listed
-from kvtrace.evaluate.plan.instructions import Dot, RoundedDot
+from kvtrace.evaluate.plan.instructions import Dot
 from kvtrace.evaluate.plan.layouts import Layout, folding, identity
 from kvtrace.evaluate.plan.values import Register
 
@@ -18,7 +18,6 @@ def write_product(
     writer: Writer, dot: Dot, depth: int, dying: set[Register]
 ) -> frozenset[Register]:
     """Write a product, and a sum with what it is added to; gives the operand taken over."""
-    writer.has_products = True
     register = dot.target
     assert register is not None
     left, right = dot.sources()[:2]
@@ -83,13 +82,11 @@ def _multiply(
         shape = [*sizes, rows, columns]
     if layout != tuple(range(len(layout))):
         out += f".transpose({listed(layout)})"
-    function = writer.constant(_function(dot, onto=onto) if writer.torch else np.matmul, "f")
+    function = writer.constant(_function(onto=onto) if writer.torch else np.matmul, "f")
     writer.write(depth, f"{function}({first}, {second}, {out}.reshape({listed(shape)}))")
 
 
-def _function(dot: Dot, *, onto: bool) -> Any:
-    if isinstance(dot, RoundedDot):
-        return torch_kernels.rounded_product
+def _function(*, onto: bool) -> Any:
     return torch_kernels.multiplied_onto if onto else torch_kernels.multiplied
 
 

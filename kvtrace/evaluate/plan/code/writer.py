@@ -43,7 +43,6 @@ class Writer:
     buffers: set[int] = field(default_factory=set)
     made: list[Cell] = field(default_factory=list)
     unsteady: set[Register] = field(default_factory=set)
-    has_products: bool = False
 
     def constant(self, value: Any, prefix: str = "k") -> str:
         """Name an object that the code refers to."""

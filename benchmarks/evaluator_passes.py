@@ -1,0 +1,385 @@
+"""What each pass of the evaluator's plan gains: launches with all passes, and with all but one.
+
+    python benchmarks/evaluator_passes.py [--sets SET ...] [--passes NAME[+NAME] ...]
+        [--case GLOB] [--every 1] [--files FOLDER] [--rounds 3] [--limit 60] [--each]
+        [--json FILE]
+
+Method: each case of a set (one in `--every`) runs once in a process of its own, held to one thread,
+under `kvtrace.capture` with no GPU. Each launch that has a plan, the first of its kind in the case,
+is evaluated in rounds: with all passes and with each pass off, in turns, on the same contents of
+memory, which are put back each time. `first` is the processor time of an evaluation that plans and
+writes code (what Python compiled of a text is kept, as of launches of other sizes), `again` of the
+next one, which has the plan. Figures are the best of the rounds, summed over the launches of a set.
+A gain is the time with the pass off over the time with all on; `most` is the largest of one launch
+of at least a millisecond. `other bits` counts launches that leave memory with other bits where the
+pass is off. A launch that takes more than five seconds has one round.
+
+FLA, vLLM and SGLang are looked for as `python -m tests.public` does; the set `files` are the
+programs of a folder, such as TritonBench's.
+"""
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import runpy
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from evaluator_workers import ONE_THREAD
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+SETS = ("tutorials", "liger", "fla", "vllm", "sglang", "files")
+PUBLIC = ("fla", "vllm", "sglang")
+SLOW_SECONDS = 5.0
+LEAST_SECONDS = 1e-3
+MOST_BYTES = 1 << 29
+
+#: A pass by name: the module, the function or number that is replaced, and what it is when off.
+Off = tuple[str, str, Any]
+Row = dict[str, Any]
+
+
+def _as_given(instructions: Any) -> Any:
+    return instructions
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _no(*_: Any) -> bool:
+    return False
+
+
+PASSES: Mapping[str, Off] = {
+    "longer_products": ("optimize", "with_longer_products", _as_given),
+    "trips_at_once": ("optimize", "with_trips_at_once", _as_given),
+    "hoisting": ("optimize", "_hoisted", _as_given),
+    "storing in place": ("code.blocks", "is_fused", _no),
+    "operands' cells": ("code.elementwise", "_taken_over", _nothing),
+    "chunks": ("chunks", "CHUNK_BYTES", 1 << 60),
+    "torch_kernels": ("torch_kernels", "is_available", _no),
+    "staircase": ("loops", "staircase_of", _nothing),
+}
+
+
+@contextlib.contextmanager
+def without(names: str) -> Iterator[None]:
+    """Evaluate without passes, whose names are joined by `+`."""
+    from importlib import import_module
+
+    with contextlib.ExitStack() as undone:
+        for name in filter(None, names.split("+")):
+            place, attribute, off = PASSES[name]
+            module = import_module(f"kvtrace.evaluate.plan.{place}")
+            undone.callback(vars(module).__setitem__, attribute, getattr(module, attribute))
+            vars(module)[attribute] = off
+        yield
+
+
+def _turned(names: Sequence[str], number: int) -> list[str]:
+    """Return names in another order each round: what comes first in one pays for the caches."""
+    first = -number * len(names) // 3 % len(names)
+    return [*names[first:], *names[:first]]
+
+
+class Measured:
+    """Measures launches, and then evaluates them as they are; `rows` has what it measured."""
+
+    def __init__(self, passes: list[str], rounds: int) -> None:
+        from kvtrace.backends.triton import evaluating_launcher
+
+        self._evaluate = evaluating_launcher.evaluate
+        self._passes = passes
+        self._rounds = rounds
+        self._seen: set[Any] = set()
+        self._contents: dict[Any, Any] = {}
+        self.rows: list[Row] = []
+
+    def __call__(self, module: Any, arguments: Any, grid: Any, **named: Any) -> None:
+        """Measure a launch if it is the first of its kind, and evaluate it."""
+        from kvtrace.evaluate.plan import explain
+        from kvtrace.evaluate.plan.launch import _call_of, plans_of
+
+        key = (id(module), tuple(grid), _call_of(arguments, plans_of(module).floats))
+        if key not in self._seen:
+            self._seen.add(key)
+            reason = explain(module, arguments, grid)
+            row: Row = {"kernel": module.main.name, "grid": list(grid), "reason": reason}
+            if reason.startswith("planned"):
+                row |= self._measured(module, tuple(arguments), grid)
+            self.rows.append(row)
+        self._evaluate(module, arguments, grid, **named)
+
+    def _measured(self, module: Any, arguments: tuple[Any, ...], grid: Any) -> Row:
+        storages = {a.storage for a in arguments if hasattr(a, "storage")}
+        datas = [s.data for s in storages if s.data is not None and s.data.flags.writeable]
+        if sum(data.nbytes for data in datas) > MOST_BYTES:
+            return {}
+        before = [data.copy() for data in datas]
+        figures: dict[str, Row] = {}
+        after: list[bytes] = []
+        rounds = self._rounds
+        number = 0
+        while number < rounds:
+            for name in _turned(("", *self._passes), number):
+                with without(name):
+                    first, again = self._turn(module, arguments, grid, datas, before)
+                figure = figures.setdefault(name, {"first": first, "again": again})
+                figure["first"] = min(figure["first"], first)
+                figure["again"] = min(figure["again"], again)
+                if not number:
+                    left = [data.tobytes() for data in datas]
+                    after = after or left
+                    figure["same"] = left == after
+                if first > SLOW_SECONDS:
+                    rounds = 1
+            number += 1
+        self._put_back(datas, before)
+        return {"times": figures}
+
+    def _turn(
+        self, module: Any, arguments: Any, grid: Any, datas: Any, before: Any
+    ) -> tuple[float, float]:
+        from kvtrace.evaluate.plan.launch import plans_of
+
+        plans_of(module).forget()
+        seconds = []
+        for _ in range(2):
+            self._put_back(datas, before)
+            begin = time.process_time()
+            self._evaluate(module, arguments, grid)
+            seconds.append(time.process_time() - begin)
+        plans_of(module).forget()
+        return seconds[0], seconds[1]
+
+    def _put_back(self, datas: Any, before: Any) -> None:
+        for data, copy in zip(datas, before, strict=True):
+            data[...] = copy
+
+
+# -- sets ------------------------------------------------------------------------------------------
+
+
+def tutorials() -> dict[str, Callable[[], object]]:
+    """Return Triton's tutorials as evaluator.py has them, and causal attention."""
+    import torch
+    from evaluator_kernels import attention_case, cases, random
+
+    from tests.kernels.attention import attention
+
+    def launch(case: Any) -> Callable[[], None]:
+        return lambda: case.launch(case.kernel, case.arguments())
+
+    def causal(dtype: torch.dtype) -> Callable[[], None]:
+        def run() -> None:
+            shape = (1, 2, 1024, 64)
+            q, k, v = (random(*shape, dtype=dtype, seed=seed) for seed in range(3))
+            out, sums = torch.zeros_like(q), torch.zeros(2, 1024)
+            strides = (2 * 1024 * 64, 1024 * 64, 64)
+            attention[(16, 2)](
+                q, k, v, out, sums, 0.125, 2, 1024, *strides, BM=64, BN=64, D=64, CAUSAL=True
+            )  # fmt: skip
+
+        return run
+
+    del attention_case
+    found: dict[str, Callable[[], object]] = {name: launch(case) for name, case in cases().items()}
+    found |= {f"causal attention {t}": causal(t) for t in (torch.float32, torch.bfloat16)}
+    return found
+
+
+def liger() -> dict[str, Callable[[], object]]:
+    """Return Liger's operators, forward and backward."""
+    from evaluator_liger import operators, run_operator
+
+    module = operators()
+    return {name: run_operator(module, name) for name in module.OPERATORS}
+
+
+def public(package: str) -> dict[str, Callable[[], object]]:
+    """Return the cases of a public package."""
+    from tests.public import work
+
+    return {name: (lambda name=name: work._run(package, name)) for name in work.cases_of(package)}
+
+
+def files(folder: Path) -> dict[str, Callable[[], object]]:
+    """Return the programs of a folder."""
+
+    def run(file: Path) -> Callable[[], object]:
+        def program() -> None:
+            sys.path.insert(0, str(folder))
+            sys.argv = [str(file)]
+            runpy.run_path(str(file), run_name="__main__")
+
+        return program
+
+    return {file.stem: run(file) for file in sorted(folder.glob("*.py"))}
+
+
+def cases_of(name: str, folder: Path | None) -> dict[str, Callable[[], object]]:
+    """Return what the cases of a set run, by name."""
+    if name in PUBLIC:
+        return public(name)
+    if name == "files":
+        return files(folder) if folder is not None else {}
+    return tutorials() if name == "tutorials" else liger()
+
+
+# -- processes -------------------------------------------------------------------------------------
+
+
+def rows_of(name: str, chosen: argparse.Namespace, folder: Path) -> list[Row]:
+    """Run each case of a set in a process that is forked for it, and return what they measured."""
+    cases = cases_of(name, chosen.files)
+    gc.collect()
+    gc.freeze()
+    found: list[Row] = []
+    wanted = [case for case in cases if fnmatchcase(case, chosen.case)]
+    for case in wanted[:: chosen.every]:
+        answer = folder / f"{len(found)}.json"
+        pid = os.fork()
+        if pid == 0:
+            _in_child(name, cases[case], chosen, folder, answer)
+        os.waitpid(pid, 0)
+        rows = json.loads(answer.read_text()) if answer.is_file() else []
+        found.append({"set": name, "case": case, "launches": rows})
+        planned = sum("times" in row for row in rows)
+        print(
+            f"{name} {case}: {len(rows)} launches, {planned} measured", file=sys.stderr, flush=True
+        )
+    return found
+
+
+def _in_child(
+    name: str, run: Callable[[], object], chosen: argparse.Namespace, folder: Path, answer: Path
+) -> None:
+    """Run a case with its launches measured, and end this process."""
+    import kvtrace
+    from kvtrace.backends.triton import evaluating_launcher
+
+    measured = Measured(chosen.passes, chosen.rounds)
+    vars(evaluating_launcher)["evaluate"] = measured
+
+    def end(*_: object) -> None:
+        answer.write_text(json.dumps(measured.rows))
+        os._exit(0)
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(chosen.limit)
+    with (folder / "log").open("a") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    settings = {"tensors": "none", "compile": "ttir"}
+    if name not in ("tutorials", "liger"):  # these ask for a GPU
+        settings |= {"device": "cpu", "target": "cuda:80" if name == "fla" else "cuda:90"}
+    try:
+        with kvtrace.capture(folder / f"out-{os.getpid()}", **settings):
+            run()
+    except BaseException:  # noqa: BLE001 - what was measured before counts
+        traceback.print_exc()
+        sys.stderr.flush()
+    end()
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def gains(rows: list[Row], passes: list[str]) -> dict[str, dict[str, float]]:
+    """Return the figures of each pass over launches."""
+    times = [launch["times"] for row in rows for launch in row["launches"] if "times" in launch]
+    found = {}
+    for name in passes:
+        both = [(each[""], each[name]) for each in times if name in each]
+        figures: dict[str, float] = {}
+        for what in ("first", "again"):
+            on, off = (sum(pair[side][what] for pair in both) for side in (0, 1))
+            figures[what] = off / on if on else 1.0
+            ratios = [off[what] / on[what] for on, off in both if off[what] >= LEAST_SECONDS]
+            figures[f"most {what}"] = max(ratios, default=1.0)
+        figures["other bits"] = sum(not off["same"] for _, off in both)
+        found[name] = figures
+    return found
+
+
+def print_tables(rows: list[Row], passes: list[str], *, each: bool) -> None:
+    """Print a table for each set."""
+    for name in SETS:
+        mine = [row for row in rows if row["set"] == name]
+        launches = [launch for row in mine for launch in row["launches"]]
+        times = [launch["times"][""] for launch in launches if "times" in launch]
+        if not times:
+            continue
+        first, again = (1e3 * sum(each[what] for each in times) for what in ("first", "again"))
+        print(f"\n{name}: {len(mine)} cases, {len(launches)} launches, {len(times)} measured, "
+              f"first {first:.0f} ms, again {again:.0f} ms\n")  # fmt: skip
+        print("| pass | first | again | most, first | most, again | other bits |")
+        print("|---|---:|---:|---:|---:|---:|")
+        for one, figures in gains(mine, passes).items():
+            print(f"| {one} | {figures['first']:.2f} | {figures['again']:.2f} | "
+                  f"{figures['most first']:.2f} | {figures['most again']:.2f} | "
+                  f"{figures['other bits']:.0f} |")  # fmt: skip
+        if each:
+            _print_each(mine, passes)
+
+
+def _print_each(rows: list[Row], passes: list[str]) -> None:
+    """Print the launches of which a pass gains or loses a fifth."""
+    for row in rows:
+        for launch in row["launches"]:
+            on = launch.get("times", {}).get("")
+            for name in passes if on else ():
+                off = launch["times"][name]
+                first, again = off["first"] / on["first"], off["again"] / on["again"]
+                if max(first, again) > 1.2 and off["first"] > LEAST_SECONDS:
+                    print(f"{name}: {row['case']}: {launch['kernel']}{launch['grid']} "
+                          f"{1e3 * on['first']:.1f} / {1e3 * on['again']:.1f} ms, without "
+                          f"{first:.2f} / {again:.2f}")  # fmt: skip
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    options.add_argument(
+        "--passes", nargs="+", default=list(PASSES), help="names; several at once are joined by +"
+    )
+    options.add_argument("--case", default="*", metavar="GLOB")
+    options.add_argument("--every", type=int, default=1, help="one case in so many")
+    options.add_argument("--files", type=Path, help="a folder of programs, the set `files`")
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--limit", type=int, default=60, help="seconds a case may take")
+    options.add_argument("--each", action="store_true", help="launches with a gain of a fifth, too")
+    options.add_argument("--json", type=Path)
+    chosen = options.parse_args()
+    if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
+        path = [str(HERE), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(path)}
+        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+    import torch
+
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = []
+        for name in chosen.sets:
+            place = Path(folder) / name
+            place.mkdir()
+            rows += rows_of(name, chosen, place)
+            if chosen.json:
+                chosen.json.write_text(json.dumps(rows))
+    print_tables(rows, chosen.passes, each=chosen.each)
+
+
+if __name__ == "__main__":
+    main()

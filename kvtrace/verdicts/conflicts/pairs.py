@@ -1,0 +1,228 @@
+"""Verdicts of the ops that write, from the outcomes of all pairs of accesses that they are in.
+
+A rule lists the pairs of two actors that clash, and has the outcome of each by formulas (`Pairs`).
+What formulas leave open, an evaluation of the grid decides (`EvaluatedPairs`), with outcomes of the
+same kinds. Verdicts are made of outcomes in one way: a race that was shown outweighs what is open,
+and what is open outweighs what is free.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+
+from kvtrace.ir import Op
+from kvtrace.metrics.of_ops import kind_of
+from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.conflicts.messages import proven, unknown
+from kvtrace.verdicts.conflicts.outcomes import Free, Open, Shown
+from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+    from kvtrace.verdicts.conflicts.sharers import Sharer
+
+#: Methods of a proof, the cheapest first.
+_STRENGTH: Final = ("interval", "affine", "solver", "evaluated")
+#: Why a grid with so few programs has no two actors.
+_ALONE: Final = ("the grid has no program", "the grid has one program")
+
+
+class Pairs(ABC):
+    """Base of the pairs of accesses of one call that clash by a rule, with the outcome of each.
+
+    `least_programs`: a smaller grid has no two actors. `always_judged`: kinds of ops that have a
+    verdict even where no pair has them. `one_is_enough`: pairs are left out if each op of theirs
+    that writes is in one that races.
+    """
+
+    rule: ClassVar[str]
+    least_programs: ClassVar[int]
+    always_judged: ClassVar[frozenset[str]]
+    one_is_enough: ClassVar[bool]
+
+    def __init__(self, bound: BoundCall) -> None:
+        """Take the call that is judged."""
+        self._bound = bound
+
+    @abstractmethod
+    def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
+        """Return each two sharers (or one) that race where they meet in no order."""
+
+    @abstractmethod
+    def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
+        """Return whether two actors race by these accesses; a race that formulas show is run."""
+
+    @abstractmethod
+    def violation(self, op: Op, shown: Sequence[Shown], solver_ns: int) -> Verdict:
+        """Return the violation of an op that was shown to race."""
+
+
+@dataclass
+class Finding:
+    """An op that writes, with the outcomes of all pairs that it is in."""
+
+    op: Op
+    free: list[Free] = field(default_factory=list)
+    open: list[Open] = field(default_factory=list)
+    shown: list[Shown] = field(default_factory=list)
+
+    def note(self, outcome: Free | Shown | Open) -> None:
+        """Add the outcome of a pair."""
+        if isinstance(outcome, Free):
+            self.free.append(outcome)
+        elif isinstance(outcome, Open):
+            self.open.append(outcome)
+        else:
+            self.shown.append(outcome)
+
+    @property
+    def solver_ns(self) -> int:
+        """The time that a solver took for the op's pairs, ns."""
+        taken = [each.solver_ns for each in self.free] + [each.solver_ns for each in self.open]
+        return sum(taken) + sum(each.solver_ns for each in self.shown)
+
+    def verdict(self, bound: BoundCall, rule: str, unless: Op | None = None) -> Verdict:
+        """Return the verdict of an op of which no pair was shown to race.
+
+        Of what is open, the reason is given that no evaluation removes, if there is one. An unknown
+        is left out where the verdict of `unless` is unknown.
+        """
+        outcomes = self.open or self.free
+        assumption = next((each.assumption for each in outcomes if each.assumption), None)
+        if self.open:
+            first = min(self.open, key=lambda each: each.evaluating)
+            return unknown(
+                rule, bound, self.op, first.reason, evaluating=first.evaluating,
+                solver_ns=self.solver_ns, assumption=assumption, unless=unless,
+            )  # fmt: skip
+        methods = (each.method for each in self.free)
+        method = max(methods, key=_STRENGTH.index, default=_STRENGTH[0])
+        why = [each.why for each in self.free]
+        return proven(
+            rule, bound, self.op, method, why, solver_ns=self.solver_ns, assumption=assumption
+        )
+
+
+@dataclass(frozen=True)
+class UndecidedPairs:
+    """The pairs of a call that formulas leave open, by the indices of both ops, ascending.
+
+    `meeting` are all ops that others may meet, racing or not; `free` has the outcomes of the pairs
+    that are not open, by the index of each op that writes.
+    """
+
+    pairs: Mapping[tuple[int, int], tuple[Sharer, Sharer]]
+    meeting: frozenset[int]
+    free: Mapping[int, Sequence[Free]]
+
+    def others(self, op: int) -> tuple[int, ...]:
+        """Return the ops that an op has an open pair with, in their order."""
+        return tuple(sorted({sum(pair) - op for pair in self.pairs if op in pair}))
+
+
+def ascending(one: int, other: int) -> tuple[int, int]:
+    """Return two indices of ops in their order."""
+    return (one, other) if one <= other else (other, one)
+
+
+# -- by formulas -----------------------------------------------------------------------------------
+
+
+def judged(bound: BoundCall, pairs_of: type[Pairs]) -> list[Verdict]:
+    """Return the verdicts of a rule on the ops of a call that write, by formulas."""
+    parts = parts_of(bound.call.module)
+    writing = [part.op for part in parts.by_op.values() if part.writes]
+    if bound.programs < pairs_of.least_programs:
+        why = (_ALONE[bound.programs],)
+        return [proven(pairs_of.rule, bound, op, "interval", why) for op in writing]
+    pairs = pairs_of(bound)
+    findings = {op.index: Finding(op) for op in writing}
+    bound.memo[pairs_of] = pairs, _undecided(pairs, findings)
+    found = [
+        each
+        for each in findings.values()
+        if each.free or each.open or each.shown or kind_of(each.op) in pairs_of.always_judged
+    ]
+    if parts.unseen is not None:
+        for each in found:
+            each.note(Open(f"the kernel has {parts.unseen}", evaluating=False))
+    return [_verdict(bound, pairs, each) for each in found]
+
+
+def _verdict(bound: BoundCall, pairs: Pairs, finding: Finding) -> Verdict:
+    if finding.shown:
+        return pairs.violation(finding.op, finding.shown, finding.solver_ns)
+    return finding.verdict(bound, pairs.rule)
+
+
+def _undecided(pairs: Pairs, findings: Mapping[int, Finding]) -> UndecidedPairs:
+    """Note the outcome of each pair with its ops; return the pairs that stay open."""
+    undecided: dict[tuple[int, int], tuple[Sharer, Sharer]] = {}
+    meeting: set[int] = set()
+    for one, other in pairs.clashing():
+        key = ascending(one.access.op.index, other.access.op.index)
+        writing = [findings[index] for index in dict.fromkeys(key) if index in findings]
+        if pairs.one_is_enough and all(finding.shown for finding in writing):
+            continue
+        outcome = pairs.outcome(one, other)
+        for finding in writing:
+            finding.note(outcome)
+        if isinstance(outcome, Open):
+            undecided[key] = one, other
+        if not isinstance(outcome, Free) or (outcome.why and not outcome.settled):
+            meeting.update(key)
+    free = {index: finding.free for index, finding in findings.items()}
+    return UndecidedPairs(undecided, frozenset(meeting), free)
+
+
+# -- by an evaluation of the grid ------------------------------------------------------------------
+
+_Pairs = TypeVar("_Pairs", bound=Pairs)
+
+
+class EvaluatedPairs(Concrete, Generic[_Pairs]):
+    """Base of the observers that decide the ops of which formulas leave pairs open."""
+
+    def __init__(
+        self, bound: BoundCall, pairs: _Pairs, undecided: UndecidedPairs, ops: Sequence[Op]
+    ) -> None:
+        """`ops` are to be decided, which are in the undecided ones of the pairs."""
+        self._bound = bound
+        self._call = bound.call
+        self._pairs = pairs
+        self._undecided = undecided
+        self._ops = ops
+
+    def verdicts(self, failure: str | None) -> list[Verdict]:
+        """Return one verdict for each of the ops."""
+        return [self._verdict(op, failure) for op in self._ops]
+
+    def _verdict(self, op: Op, failure: str | None) -> Verdict:
+        finding = Finding(op, list(self._undecided.free[op.index]))
+        for outcome in self.outcomes(op) if failure is None else (Open(failure),):
+            finding.note(outcome)
+            if finding.shown:
+                break
+        return _verdict(self._bound, self._pairs, finding)
+
+    @abstractmethod
+    def outcomes(self, op: Op) -> Iterator[Free | Shown | Open]:
+        """Return the outcomes of an op's open pairs, one at least; a race ends the question."""
+
+
+def evaluation(
+    bound: BoundCall,
+    pairs_of: type[Pairs],
+    undecided: Sequence[Verdict],
+    observer: type[EvaluatedPairs[Any]],
+) -> Concrete | None:
+    """Return the observer that decides what `judged` left open; None: there is nothing."""
+    ops = {v.op.index: v.op for v in undecided if v.rule == pairs_of.rule and v.evaluating}
+    if not ops:
+        return None
+    pairs, open_pairs = bound.memo[pairs_of]
+    return observer(bound, pairs, open_pairs, [ops[index] for index in sorted(ops)])

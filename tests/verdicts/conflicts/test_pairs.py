@@ -1,0 +1,59 @@
+"""From outcomes of pairs to verdicts: which outweighs which, whose reason is given."""
+
+import pytest
+import triton
+import triton.language as tl
+
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.conflicts.outcomes import Free, Open
+from kvtrace.verdicts.conflicts.pairs import Finding
+from kvtrace.verdicts.judge import judge
+from tests.verdicts.calls import call, tensor
+
+
+@triton.jit
+def stored(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1.0)
+
+
+def launched(programs):
+    return call(stored, (programs,), x=tensor(64), BLOCK=8)
+
+
+def verdict_of(*outcomes):
+    bound = BoundCall(launched(2))
+    (op,) = (op for op in bound.call.module.ops if op.name == "tt.store")
+    finding = Finding(op)
+    for outcome in outcomes:
+        finding.note(outcome)
+    return finding.verdict(bound, "race")
+
+
+def test_the_reason_is_one_that_no_evaluation_removes():
+    verdict = verdict_of(Free("affine"), Open("of data"), Open("of assembly", evaluating=False))
+    assert (verdict.verdict, verdict.reason, verdict.evaluating) == (
+        "unknown",
+        "of assembly",
+        False,
+    )
+
+
+def test_an_evaluation_may_decide_what_it_may_decide_all_of():
+    verdict = verdict_of(Open("of data"), Open("of more"))
+    assert (verdict.reason, verdict.evaluating) == ("of data", True)
+
+
+def test_a_proof_has_the_dearest_method_all_reasons_and_an_assumption():
+    verdict = verdict_of(
+        Free("evaluated", "by orders"), Free("affine", "by a lock", assumption="locks are open")
+    )
+    assert (verdict.verdict, verdict.method) == ("proven", "evaluated")
+    assert verdict.message.endswith("(by orders; by a lock)")
+    assert verdict.assumption == "locks are open"
+
+
+@pytest.mark.parametrize(("programs", "why"), [(0, "no program"), (1, "one program"), (2, None)])
+def test_a_grid_without_two_programs_has_no_race(programs, why):
+    (verdict,) = judge(launched(programs), ["race"])
+    assert verdict.verdict == "proven"
+    assert verdict.message.endswith(f"(the grid has {why})") == (why is not None)
