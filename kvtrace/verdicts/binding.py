@@ -16,23 +16,22 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, Opaque
-from kvtrace.symbolic.decide import (
+from kvtrace.symbolic.prover import (
     SOLVER_SECONDS,
     Decision,
     Given,
+    Interval,
     Point,
     Proven,
+    Ranges,
     Refuted,
-    Undecided,
-    decide_given,
+    Unknown,
+    follows,
     prove,
 )
-from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import Interval
 from kvtrace.symbolic.summary import Access, Arithmetic, Loop, Place, Summary
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
-from kvtrace.verdicts.arithmetic import fits, within_width
 from kvtrace.verdicts.carried import CarriedRanges
 from kvtrace.verdicts.contents.by_contents import ByContents
 from kvtrace.verdicts.contents.loaded import Contents, depends_on
@@ -153,7 +152,7 @@ class BoundCall:
         """Return conditions with the ranges of this call."""
         return Given(conditions, self.ranges)
 
-    def decide(self, claim: Condition, given: Given) -> Decision:
+    def prove(self, claim: Condition, given: Given) -> Decision:
         """Decide a claim for this call, each once, within what is left of the call's time."""
         key = (claim, id(given))
         found = self._decided.get(key)
@@ -174,10 +173,10 @@ class BoundCall:
         """Decide a claim; what is about recorded contents by what is read of them."""
         conditions = (claim, *given.exact) if self._reads_contents else ()
         if any(self.by_contents.is_about(condition.atoms()) for condition in conditions):
-            found = prove(claim, given) or self.by_contents.decide(claim, given.exact, seconds)
-            if not isinstance(found, Undecided):
+            found = follows(claim, given) or self.by_contents.prove(claim, given.exact, seconds)
+            if not isinstance(found, Unknown):
                 return found
-        return decide_given(claim, given, budget=seconds, order=self.order)
+        return prove(claim, given, seconds=seconds, order=self.order)
 
     @cached_property
     def _reads_contents(self) -> bool:
@@ -193,7 +192,7 @@ class BoundCall:
     def _by_intervals(self, claim: Condition, given: Given) -> Decision:
         if given.is_impossible or self.ranges.truth(claim):
             return Proven("interval")
-        return Undecided(f"{self.budget.seconds_a_call:g} s were spent on the call without it")
+        return Unknown(f"{self.budget.seconds_a_call:g} s were spent on the call without it")
 
     def doubts(self, point: Point) -> tuple[Symbol | Opaque, ...]:
         """Return what a point supposes that the call does not say: contents, what is unknown."""
@@ -240,7 +239,7 @@ class BoundCall:
         program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
         return linear_program(program, self.call.grid)
 
-    def may_wrap(self, place: Place) -> tuple[Arithmetic, Refuted | Undecided] | None:
+    def may_wrap(self, place: Place) -> tuple[Arithmetic, Refuted | Unknown] | None:
         """Return arithmetic that an op's address or mask is made of and that may wrap around.
 
         With it comes a point where it does, or why that is not known. None: all of it stays within
@@ -303,9 +302,8 @@ class BoundCall:
         if low <= least and most <= high:
             return Proven("interval")
         given = self.given(arithmetic)
-        if fits(arithmetic, given):
-            return Proven("affine")
-        return self.decide(within_width(arithmetic), given)
+        claim = arithmetic.stays_in_width
+        return follows(claim, given) or self.prove(claim, given)
 
 
 def _is_program(key: Symbol | Opaque) -> bool:

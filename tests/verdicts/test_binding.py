@@ -3,7 +3,7 @@
 import numpy as np
 
 from kvtrace.symbolic.conditions import at_least, less
-from kvtrace.symbolic.decide import Proven, Refuted
+from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.terms import program, programs, scalar
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.replaying import linear_program
@@ -48,8 +48,8 @@ def test_what_is_active_is_what_reaches_an_access_under_its_mask():
     load = bound.summary.accesses[0]
     inside = less(load.offset, 4000)
 
-    assert isinstance(bound.decide(inside, bound.active(load)), Proven)
-    found = bound.decide(inside, bound.given(load))
+    assert isinstance(bound.prove(inside, bound.active(load)), Proven)
+    found = bound.prove(inside, bound.given(load))
     assert isinstance(found, Refuted)
     assert bound.program_of(found.model) == 3
     assert bound.doubts(found.model) == ()
@@ -104,7 +104,7 @@ def test_the_solvers_time_is_limited_for_the_whole_call():
     bound = BoundCall(copy_call(), budget=Budget(solver_seconds=1.0, solver_seconds_a_call=0.0))
     n = program(0)
 
-    found = bound.decide(at_least(n * n * n, n), bound.given(bound.summary.accesses[0]))
+    found = bound.prove(at_least(n * n * n, n), bound.given(bound.summary.accesses[0]))
 
     assert found.solver_ns == 0
 

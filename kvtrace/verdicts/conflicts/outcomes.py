@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from kvtrace.ir import Op
+from kvtrace.symbolic.prover import strongest
 
 if TYPE_CHECKING:
-    from kvtrace.symbolic.decide import Method
+    from kvtrace.symbolic.prover import Method
     from kvtrace.verdicts.conflicts.parts import Parts
     from kvtrace.verdicts.conflicts.sharers import Sharer
-
-#: Methods of a proof, the cheapest first.
-_STRENGTH: Final = ("interval", "affine", "solver")
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ class Finding:
     def method(self) -> str:
         """The method of the proof that no pair races: the strongest that any pair took."""
         methods = (each.method for each in self.free)
-        return max(methods, key=_STRENGTH.index, default=_STRENGTH[0])
+        return strongest(methods)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.observe import FailedAssertion
-from kvtrace.symbolic.decide import Proven, Refuted
+from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.summary import Assertion
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.concrete import Concrete
@@ -19,7 +19,7 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.decide import Point
+    from kvtrace.symbolic.prover import Point
     from kvtrace.verdicts.binding import BoundCall
 
 
@@ -52,7 +52,7 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
         return _proven(assertion, "interval", "no program reaches it")
     if bound.may_wrap(assertion) is not None:
         return _unknown(assertion, "arithmetic that it depends on may leave its width")
-    decision = bound.decide(assertion.condition, given)
+    decision = bound.prove(assertion.condition, given)
     if isinstance(decision, Proven):
         return _proven(assertion, decision.method, "in every program", decision.solver_ns)
     if not isinstance(decision, Refuted):

@@ -16,17 +16,18 @@ from kvtrace.evaluate import Observer, TensorArgument
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.conditions import Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.decide import (
+from kvtrace.symbolic.conditions import Opaque
+from kvtrace.symbolic.prover import (
     Given,
+    Interval,
     Method,
     Point,
     Proven,
     Refuted,
-    Undecided,
-    proves_at_least,
+    Unknown,
+    follows,
+    strongest,
 )
-from kvtrace.symbolic.linear import Interval, constant
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.contents.loaded import depends_on
@@ -51,7 +52,6 @@ _NONE: Final = (
     "the kernel as compiled touches no memory; the compiler deletes a load whose value nobody uses"
 )
 
-_STRENGTH = ("interval", "affine", "solver")
 
 #: An evaluation of one program, which shows a witness, ends after so many lanes.
 _MOST_LANES = 1 << 25
@@ -146,7 +146,7 @@ def _verdicts(
         )
         return
     inside = [found for found in findings if isinstance(found, _Inside)]
-    method = max((found.method for found in inside), key=_STRENGTH.index)
+    method = strongest(found.method for found in inside)
     scope = "in every program" if any(found.reached for found in inside) else (
         "no program reaches it"
     )  # fmt: skip
@@ -187,7 +187,7 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
     return _compared(bound, access, tensor, given)
 
 
-def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Undecided) -> bool:
+def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Unknown) -> bool:
     """Tell whether no number that wraps around shows in an access, although one may be computed.
 
     Not asked, since it may take the solver long, of what formulas do not follow, or of
@@ -195,7 +195,7 @@ def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Undecided) -
     """
     if bound.contents.read_by(feeding(access.op, bound.call.module)):
         return not overflow.wraps(bound, access)  # an evaluation would not tell
-    if isinstance(decision, Undecided):
+    if isinstance(decision, Unknown):
         return False
     doubts = bound.doubts(decision.model)
     symbols = [key for key in doubts if isinstance(key, Symbol)]
@@ -209,7 +209,7 @@ def _wrapping(
     access: Access,
     tensor: TensorArgument,
     arithmetic: Arithmetic,
-    decision: Refuted | Undecided,
+    decision: Refuted | Unknown,
 ) -> _Finding:
     """Judge an access whose ideal address may not be the one that the kernel computes."""
     reason = (
@@ -228,19 +228,19 @@ def _wrapping(
 def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: Given) -> _Finding:
     """Compare where an access goes with what its tensor spans."""
     storage, view = tensor.storage_bytes, _view(tensor)
-    quick = _within(bound, access, view, given)
-    if quick is not None:
-        return _Inside(quick)
-    decision = bound.decide(_claim(access, storage), given)
+    proof = follows(access.lies_within(view), given)
+    if proof is not None:
+        return _Inside(proof.method)
+    decision = bound.prove(access.lies_within(storage), given)
     rule = "out-of-bounds"
     if isinstance(decision, Proven) and view != storage:
         taken = decision.solver_ns
-        decision = bound.decide(_claim(access, view), given)
+        decision = bound.prove(access.lies_within(view), given)
         decision = replace(decision, solver_ns=decision.solver_ns + taken)
         rule = "out-of-view"
     if isinstance(decision, Proven):
         return _Inside(decision.method, solver_ns=decision.solver_ns)
-    if isinstance(decision, Undecided):
+    if isinstance(decision, Unknown):
         return _Open(decision.reason, evaluating=True, solver_ns=decision.solver_ns)
     doubts = bound.doubts(decision.model)
     if not doubts:
@@ -252,24 +252,6 @@ def _view(tensor: TensorArgument) -> Interval:
     """Return the byte limits of what a tensor's view has of its storage."""
     storage, view = tensor.storage_bytes, tensor.view_bytes
     return max(view[0], storage[0]), min(view[1], storage[1])
-
-
-def _within(bound: BoundCall, access: Access, limits: Interval, given: Given) -> Method | None:
-    """Prove without a solver that an access stays within byte limits."""
-    form = bound.ranges.form(access.offset)
-    first = proves_at_least(form.shifted(-limits[0]), given)
-    if first is None:
-        return None
-    second = proves_at_least(constant(limits[1] - access.element_bytes) - form, given)
-    if second is None:
-        return None
-    return max(first, second, key=_STRENGTH.index)
-
-
-def _claim(access: Access, limits: Interval) -> Condition:
-    """Say that an access lies within byte limits (first, one past the last)."""
-    last = limits[1] - access.element_bytes
-    return conjunction((at_least(access.offset, limits[0]), at_least(last - access.offset)))
 
 
 # -- what is not decided ------------------------------------------------------------------------

@@ -6,14 +6,14 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.symbolic.conditions import at_least
-from kvtrace.symbolic.decide import Proven, Refuted, decide_given
+from kvtrace.symbolic.prover import Proven, Refuted, prove
 from kvtrace.symbolic.terms import as_term
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import OutOfBounds
-    from kvtrace.symbolic.decide import Point
+    from kvtrace.symbolic.prover import Point
     from kvtrace.symbolic.summary import Access
     from kvtrace.verdicts.binding import BoundCall
 
@@ -60,7 +60,7 @@ def _farthest_point(bound: BoundCall, access: Access, point: Point, *, past: boo
     low, high = offset.value(point), bound.ranges.interval(offset)[1]
     while low < high and time.perf_counter() < end:
         middle = (low + high) // 2
-        decision = decide_given(at_least(middle - offset), given, budget=0, order=bound.order)
+        decision = prove(at_least(middle - offset), given, seconds=0, order=bound.order)
         if isinstance(decision, Proven):
             high = middle
         elif isinstance(decision, Refuted) and not bound.doubts(decision.model):

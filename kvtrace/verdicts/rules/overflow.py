@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import ScalarArgument
 from kvtrace.ir.flow import counter_of
 from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.decide import Decision, Given, Proven, Refuted, prove
 from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk_types import integer_bits
@@ -160,7 +160,7 @@ def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
     """Decide whether nothing shows: mostly, all numbers fit, and that is plain to see."""
     found = bound.of_uses.get(use)
     if found is None:
-        found = prove(use.fits, given) or bound.decide(use.right, given)
+        found = follows(use.fits, given) or bound.prove(use.right, given)
         bound.of_uses[use] = found
     return found
 

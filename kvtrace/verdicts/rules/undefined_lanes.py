@@ -16,7 +16,7 @@ from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import mask_of
 from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.decide import Method, Proven, Refuted, is_counterexample
+from kvtrace.symbolic.prover import Proven, Refuted, is_counterexample, strongest
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
@@ -26,14 +26,13 @@ from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
-    from kvtrace.symbolic.decide import Decision, Given, Point
+    from kvtrace.symbolic.prover import Decision, Given, Point
     from kvtrace.verdicts.binding import BoundCall
 
 LANES: Final = "undefined-lanes"
 USE: Final = "undefined-use"
 
 _RANK: Final = ("proven", "unknown", "violation")
-_STRENGTH: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 _MOST_FLIPPED: Final = 4
 _DECIDES: Final = {
     "address": "where memory is accessed",
@@ -69,14 +68,14 @@ def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdic
     given = bound.active(place) if isinstance(place, Access) else bound.given(place)
     if bound.is_unreached(place, given):
         return None
-    decision = bound.decide(~undefined.surely, given)
+    decision = bound.prove(~undefined.surely, given)
     weak = False
     if isinstance(decision, Proven) and undefined.possibly is not undefined.surely:
         first = decision
-        decision = bound.decide(~undefined.possibly, given)
+        decision = bound.prove(~undefined.possibly, given)
         weak = True
         if isinstance(decision, Proven):
-            method = max(first.method, decision.method, key=_STRENGTH.index)
+            method = strongest((first.method, decision.method))
             decision = Proven(method, first.solver_ns + decision.solver_ns)
     if isinstance(decision, Proven):
         return None if _wraps(bound, sink) else _proven(bound, sink, rule, decision)
@@ -170,7 +169,7 @@ def _all_on(bound: BoundCall, sink: Sink) -> bool:
     loads = [each for each in bound.summary.accesses if each.op in sink.undefined.sources]
 
     def is_on(access: Access, given: Given) -> bool:
-        decision: Decision = bound.decide(access.mask, given)
+        decision: Decision = bound.prove(access.mask, given)
         return isinstance(decision, Proven)
 
     return bool(loads) and all(is_on(access, bound.given(access)) for access in loads)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import less
 from kvtrace.symbolic.functions import choice, maximum, minimum, quotient, remainder
-from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import constant
+from kvtrace.symbolic.prover import Ranges
+from kvtrace.symbolic.prover.linear import constant
 from kvtrace.symbolic.terms import Symbol, lane, program, scalar
 from tests.symbolic.random_formulas import KNOWN, POINTS, conditions, terms
 

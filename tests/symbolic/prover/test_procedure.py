@@ -7,18 +7,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-import kvtrace.symbolic
-from kvtrace.symbolic.conditions import TRUE, Opaque, at_least, equal, less
-from kvtrace.symbolic.decide import Proven, Refuted, Undecided, decide
+import kvtrace.symbolic.prover
+from kvtrace.symbolic.conditions import Opaque, at_least, equal, less
 from kvtrace.symbolic.functions import choice
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, Unknown, prove
 from kvtrace.symbolic.terms import lane, program, scalar
 from tests.support.thorough import usually
 from tests.symbolic.random_formulas import KNOWN, POINTS, conditions
 
 
-def check(claim, assumed, budget):
-    decision = decide(claim, assumed, Ranges(KNOWN), budget=budget)
+def check(claim, assumed, seconds):
+    decision = prove(claim, Given((assumed,), Ranges(KNOWN)), seconds=seconds)
     if isinstance(decision, Refuted):
         assert assumed.value(decision.model)
         assert not claim.value(decision.model)
@@ -52,26 +51,27 @@ def test_z3_is_not_imported_for_what_is_linear():
     code = (
         "import sys\n"
         "from kvtrace.symbolic.conditions import less\n"
-        "from kvtrace.symbolic.decide import Proven, Refuted, decide\n"
-        "from kvtrace.symbolic.intervals import Ranges\n"
+        "from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, prove\n"
         "from kvtrace.symbolic.terms import lane, program\n"
         "place = program(0) * 1024 + lane(0, 1024)\n"
         "ranges = Ranges({('program', 0): (0, 10**9)})\n"
-        "assert decide(less(place, 10**6), less(place, 10**6 - 3), ranges) == Proven('affine')\n"
-        "assert isinstance(decide(less(place, 10**6), less(place, 10**7), ranges), Refuted)\n"
+        "below = Given([less(place, 10**6 - 3)], ranges)\n"
+        "assert prove(less(place, 10**6), below) == Proven('affine')\n"
+        "below = Given([less(place, 10**7)], ranges)\n"
+        "assert isinstance(prove(less(place, 10**6), below), Refuted)\n"
         "assert 'z3' not in sys.modules\n"
     )
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=root)
 
 
 def test_without_a_solver_what_is_not_linear_is_undecided(monkeypatch):
-    monkeypatch.setitem(sys.modules, "kvtrace.symbolic.solver", None)
-    monkeypatch.delattr(kvtrace.symbolic, "solver", raising=False)
+    monkeypatch.setitem(sys.modules, "kvtrace.symbolic.prover.solver", None)
+    monkeypatch.delattr(kvtrace.symbolic.prover, "solver", raising=False)
     n = scalar(0)
-    decision = decide(at_least(n * n, n), TRUE, Ranges({}))
+    decision = prove(at_least(n * n, n), Given((), Ranges({})))
 
-    assert isinstance(decision, Undecided)
+    assert isinstance(decision, Unknown)
     assert "z3-solver is not installed" in decision.reason
 
 
@@ -79,7 +79,7 @@ def test_the_first_program_is_the_witness():
     place = program(0) * 1024 + lane(0, 1024)
     (axis,) = program(0).atoms()
 
-    decision = decide(less(place, 10**6), TRUE, Ranges(RANGES), order=[axis])
+    decision = prove(less(place, 10**6), Given((), Ranges(RANGES)), order=[axis])
 
     assert isinstance(decision, Refuted)
     assert decision.model[axis] == 10**6 // 1024
@@ -89,30 +89,30 @@ def test_both_values_of_a_choice_are_looked_at():
     i = program(0)
     chosen = choice(less(i, 500), i, 0)
 
-    assert decide(less(chosen, 500), TRUE, Ranges(RANGES), budget=0) == Proven("affine")
-    assert isinstance(decide(less(chosen, 499), TRUE, Ranges(RANGES), budget=0), Refuted)
+    assert prove(less(chosen, 500), Given((), Ranges(RANGES)), seconds=0) == Proven("affine")
+    assert isinstance(prove(less(chosen, 499), Given((), Ranges(RANGES)), seconds=0), Refuted)
 
 
 def test_what_cannot_be_is_proven_of_anything():
     i = program(0)
     nothing = less(i, 5) & at_least(i, 5)
 
-    assert isinstance(decide(equal(i, 77), nothing, Ranges(RANGES), budget=0), Proven)
+    assert isinstance(prove(equal(i, 77), Given((nothing,), Ranges(RANGES)), seconds=0), Proven)
 
 
 def test_an_alternative_that_is_given_is_looked_at_by_each_of_its_cases():
     i = program(0)
     either = less(i, 5) | equal(i, 9)
 
-    assert decide(less(i, 10), either, Ranges(RANGES), budget=0) == Proven("affine")
-    assert isinstance(decide(less(i, 9), either, Ranges(RANGES), budget=0), Refuted)
+    assert prove(less(i, 10), Given((either,), Ranges(RANGES)), seconds=0) == Proven("affine")
+    assert isinstance(prove(less(i, 9), Given((either,), Ranges(RANGES)), seconds=0), Refuted)
 
 
 def test_opaque_conditions_prove_nothing():
     i = program(0)
     unknown = Opaque(3, "depends on floats")
 
-    decision = decide(less(i, 9), unknown, Ranges(RANGES), budget=0)
+    decision = prove(less(i, 9), Given((unknown,), Ranges(RANGES)), seconds=0)
 
     assert isinstance(decision, Refuted)
     assert decision.model[unknown] == 1

@@ -14,7 +14,15 @@ from typing import Any, Final, TypeAlias
 from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
-from kvtrace.symbolic.linear import Interval, Linear, Variable, constant, interval, lowest, single
+from kvtrace.symbolic.prover.linear import (
+    Interval,
+    Linear,
+    Variable,
+    constant,
+    interval,
+    lowest,
+    single,
+)
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
 Cases: TypeAlias = tuple[tuple[Linear, Condition | tuple[Linear, ...]], ...]
