@@ -62,6 +62,27 @@ class Budget:
     replay_lanes: int = 1 << 23
 
 
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """What a point supposes that the call does not say; false where it supposes nothing.
+
+    `keys` are contents, arguments and what is not followed; `unrecorded` the tensors without
+    contents that some of them were loaded from; `reason` describes them all.
+    """
+
+    keys: tuple[Symbol | Opaque, ...]
+    unrecorded: tuple[TensorArgument, ...]
+    reason: str
+
+    def __bool__(self) -> bool:
+        return bool(self.keys)
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The integers among the keys."""
+        return tuple(key for key in self.keys if isinstance(key, Symbol))
+
+
 class BoundCall:
     """One unique call and its kernel's summary, with ranges for the symbols.
 
@@ -90,8 +111,8 @@ class BoundCall:
         self.budget = Budget() if budget is None else budget
         self.contents = Contents(call, self.summary)
         self._known = {**_known(call), **supposed}
-        self._carried = CarriedRanges(self.summary, self.supposing)
-        self.ranges = Ranges(self._known, self._range_of)
+        self._sources = self.contents.range_of, CarriedRanges(self.summary, self.supposing).of
+        self.ranges = Ranges(self._known, self._sources)
         self._spent = 0.0
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
@@ -194,9 +215,9 @@ class BoundCall:
             return Proven("interval")
         return Unknown(f"{self.budget.seconds_a_call:g} s were spent on the call without it")
 
-    def doubts(self, point: Point) -> tuple[Symbol | Opaque, ...]:
+    def doubts(self, point: Point) -> Doubts:
         """Return what a point supposes that the call does not say: contents, what is unknown."""
-        return tuple(
+        keys = tuple(
             key
             for key in point
             if isinstance(key, Opaque)
@@ -206,6 +227,9 @@ class BoundCall:
                 and not (key.kind == "content" and self.contents.number(key, point) == point[key])
             )
         )
+        unrecorded = self.unrecorded(key for key in keys if isinstance(key, Symbol))
+        described = ", ".join(dict.fromkeys(map(self._described, keys)))
+        return Doubts(keys, unrecorded, f"it depends on {described}")
 
     def missing_contents(self, op: Op) -> str:
         """Say which tensors without contents decide where an op goes, or whether it runs."""
@@ -214,11 +238,6 @@ class BoundCall:
     def _varies(self, symbol: Symbol) -> bool:
         low, high = self.ranges.of(symbol)
         return low != high
-
-    def described_doubts(self, point: Point) -> str:
-        """Describe what a point assumes that the call does not determine."""
-        found = [self._described(key) for key in self.doubts(point)]
-        return f"it depends on {', '.join(dict.fromkeys(found))}"
 
     def _described(self, key: Symbol | Opaque) -> str:
         if isinstance(key, Opaque):
@@ -267,12 +286,7 @@ class BoundCall:
 
     def supposing(self, more: Mapping[tuple[str, Any], Interval]) -> Ranges:
         """Return ranges as they would be if so much more were known of some symbols."""
-        return Ranges({**self._known, **more}, self._range_of)
-
-    def _range_of(self, symbol: Symbol) -> Interval | None:
-        """Return the range of what a load gives, or a loop carries; None: it is not known."""
-        found = self.contents.range_of(symbol)
-        return self._carried.of(symbol) if found is None else found
+        return Ranges({**self._known, **more}, self._sources)
 
     def unrecorded(self, symbols: Iterable[Symbol]) -> tuple[TensorArgument, ...]:
         """Return the tensors without contents that content symbols were loaded from."""

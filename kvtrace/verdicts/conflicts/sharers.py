@@ -138,7 +138,7 @@ def _is_ideal(bound: BoundCall, access: Access) -> bool:
     if wrapping is None:
         return True
     decision = wrapping[1]
-    doubtful = isinstance(decision, Refuted) and bound.doubts(decision.model)
+    doubtful = isinstance(decision, Refuted) and bool(bound.doubts(decision.model))
     return (not doubtful or is_unreached(bound, access)) and not overflow.wraps(bound, access)
 
 

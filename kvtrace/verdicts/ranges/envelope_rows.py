@@ -255,7 +255,7 @@ def doubts_of(bound: BoundCall, decision: Refuted, supposed: Supposed) -> list[S
     """Return what a counterexample is based on besides the launch, and ranges of the row."""
     return [
         key
-        for key in bound.doubts(decision.model)
+        for key in bound.doubts(decision.model).keys
         if isinstance(key, Opaque) or (key.kind, key.key) not in supposed
     ]
 

@@ -105,7 +105,7 @@ def _unknown(bound: BoundCall, access: Access, decision: Decision, name: str) ->
     if not isinstance(decision, Refuted):
         reason = "" if isinstance(decision, Proven) else decision.reason
         return _open(access, reason, name, decision.solver_ns)
-    return _open(access, bound.described_doubts(decision.model), name, decision.solver_ns)
+    return _open(access, bound.doubts(decision.model).reason, name, decision.solver_ns)
 
 
 def _open(access: Access, reason: str, name: str, solver_ns: int) -> Verdict:

@@ -25,7 +25,7 @@ from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, 
 from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, BlockPointer
-from kvtrace.symbolic.terms import Symbol, Term, as_term, lane
+from kvtrace.symbolic.terms import Term, as_term, lane
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.rules.tensor_map_watch import (
     LARGEST_EXTENT,
@@ -86,9 +86,8 @@ def _judged(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdi
             continue
         if isinstance(decision, Refuted):
             doubts = bound.doubts(decision.model)
-            unrecorded = bound.unrecorded(key for key in doubts if isinstance(key, Symbol))
-            if unrecorded:
-                return _unknown(bound, access, depends_on(unrecorded))
+            if doubts.unrecorded:
+                return _unknown(bound, access, depends_on(doubts.unrecorded))
             program = bound.program_of(decision.model)
             seen = None if doubts else _seen(bound, access, program)
             if isinstance(seen, Breach):

@@ -181,8 +181,9 @@ def _decided(
         return _verdict("proven", place.op, f"{what}, and so it is", decision.method, decision)
     if not isinstance(decision, Refuted):
         return _unknown(place.op, what, decision.reason, decision)
-    if bound.doubts(decision.model):
-        return _unknown(place.op, what, bound.described_doubts(decision.model), decision)
+    doubts = bound.doubts(decision.model)
+    if doubts:
+        return _unknown(place.op, what, doubts.reason, decision)
     maker = value.owner if isinstance(value.owner, Op) else place.op
     watch = ValueWatch(maker, value, test)
     failure = evaluated(bound, watch, (bound.program_of(decision.model),))

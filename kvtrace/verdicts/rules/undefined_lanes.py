@@ -27,7 +27,7 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
     from kvtrace.symbolic.prover import Decision, Given, Point
-    from kvtrace.verdicts.binding import BoundCall
+    from kvtrace.verdicts.binding import BoundCall, Doubts
 
 LANES: Final = "undefined-lanes"
 USE: Final = "undefined-use"
@@ -84,9 +84,9 @@ def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdic
     claim = ~(undefined.possibly if weak else undefined.surely)
     doubts = _doubts(bound, decision.model, claim, given)
     if doubts and not _is_replayable(bound, sink, doubts):
-        reason = bound.described_doubts(decision.model)
+        reason = doubts.reason
         return _unknown(bound, sink, rule, reason, decision.solver_ns)
-    whole = doubts and bound.lanes <= bound.budget.replay_lanes
+    whole = bool(doubts) and bound.lanes <= bound.budget.replay_lanes
     program = None if whole else bound.program_of(decision.model)
     look = _look(sink)
     if look is None:
@@ -96,7 +96,7 @@ def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdic
         return _violation(bound, sink, rule, shown, decision, weak=weak)
     reason = f"a counterexample to it did not show: {shown}"
     if doubts:
-        reason = f"{bound.described_doubts(decision.model)}; {shown}"
+        reason = f"{doubts.reason}; {shown}"
     return _unknown(bound, sink, rule, reason, decision.solver_ns)
 
 
@@ -107,23 +107,21 @@ def _wraps(bound: BoundCall, sink: Sink) -> bool:
     return any(bound.may_wrap(place) is not None for place in (sink.place, *places))
 
 
-def _doubts(
-    bound: BoundCall, point: Point, claim: Condition, given: Given
-) -> Sequence[Symbol | Opaque]:
+def _doubts(bound: BoundCall, point: Point, claim: Condition, given: Given) -> Doubts | None:
     """Return what a counterexample supposes and the call does not say, if it makes a difference."""
     doubts = bound.doubts(point)
-    opaque = [key for key in doubts if isinstance(key, Opaque)]
-    if len(opaque) < len(doubts) or len(opaque) > _MOST_FLIPPED:
+    opaque = [key for key in doubts.keys if isinstance(key, Opaque)]
+    if len(opaque) < len(doubts.keys) or len(opaque) > _MOST_FLIPPED:
         return doubts
     for truths in product((0, 1), repeat=len(opaque)):
         flipped: dict[Symbol | Opaque, int] = dict(point)
         flipped.update(zip(opaque, truths, strict=True))
         if not is_counterexample(flipped, claim, given.exact):
             return doubts
-    return ()
+    return None
 
 
-def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaque]) -> bool:
+def _is_replayable(bound: BoundCall, sink: Sink, doubts: Doubts) -> bool:
     """Whether a run tells although formulas do not: what it depends on was recorded, or is none."""
     tensors = [a for a in bound.call.arguments if isinstance(a, TensorArgument)]
     if all(tensor.storage.data is not None for tensor in tensors):
@@ -133,8 +131,8 @@ def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaqu
     hanging = depending_on_data(module)
     if not any(op.index in hanging for op in ops):
         return True
-    contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts)
-    if not contents or bound.unrecorded(key for key in doubts if isinstance(key, Symbol)):
+    contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts.keys)
+    if not contents or doubts.unrecorded:
         return False
     return not any(bound.contents.read_by(feeding(op, module)) for op in ops)
 

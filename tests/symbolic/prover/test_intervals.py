@@ -71,9 +71,9 @@ def test_equal_functions_are_one_variable():
     assert ranges.interval(gap) == (0, 0)
 
 
-def test_more_is_asked_of_what_is_not_known():
+def test_sources_are_asked_for_what_is_not_known():
     content = Symbol("content", 12, -(2**31), 2**31 - 1)
-    ranges = Ranges({}, lambda symbol: (3, 5) if symbol is content else None)
+    ranges = Ranges({}, [lambda symbol: (3, 5) if symbol is content else None])
 
     assert ranges.interval(content.term * 2) == (6, 10)
     assert ranges.of(Symbol("content", 13, 0, 9)) == (0, 9)
