@@ -110,10 +110,10 @@ class Access(Place):
         """That a lane is reached and not masked off: `reached` and `mask`."""
         return conjunction((self.reached, self.mask))
 
-    def lies_within(self, limits: tuple[int, int]) -> Condition:
-        """Return the claim that an element lies within byte limits (first, one past the last)."""
-        last = limits[1] - self.element_bytes
-        return conjunction((at_least(self.offset, limits[0]), at_least(last - self.offset)))
+    def lies_within(self, first: Term | int, end: Term | int) -> Condition:
+        """Return the claim that an element lies from byte `first` on, and ends at `end` at most."""
+        last = end - self.element_bytes
+        return conjunction((at_least(self.offset, first), at_least(last - self.offset)))
 
 
 @dataclass(frozen=True, eq=False)

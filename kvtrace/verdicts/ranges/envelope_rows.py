@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
-from kvtrace.symbolic.conditions import Opaque, at_least, conjunction
+from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Interval, Refuted, prove
 from kvtrace.symbolic.terms import Atom, Symbol
@@ -504,9 +504,7 @@ class Subject:
         tensor = None if access.argument is None else call.arguments[access.argument]
         if not isinstance(tensor, TensorArgument):
             return None
-        first, end = tensor.view_bytes
-        last = end - access.element_bytes - access.offset
-        claim = conjunction((at_least(access.offset, first), at_least(last)))
+        claim = access.lies_within(*tensor.view_bytes)
         bound = BoundCall(call, (), BUDGET, supposed)
         given = bound.active(access)
         decision = prove(claim, given, seconds=BUDGET.solver_seconds, order=bound.order)

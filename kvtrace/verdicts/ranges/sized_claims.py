@@ -174,8 +174,7 @@ def _is_inside(number: int, found: AccessCondition, bound: SizedCall) -> bool:
         return False
     if _is_inside_by_condition(bound, found, end):
         return True
-    last = end - access.element_bytes - access.offset
-    return bound.proves(conjunction((at_least(access.offset), at_least(last))), given)
+    return bound.proves(access.lies_within(0, end), given)
 
 
 def _is_inside_by_condition(bound: SizedCall, found: AccessCondition, end: Term) -> bool:

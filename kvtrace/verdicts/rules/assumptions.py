@@ -40,7 +40,7 @@ def _suffices(
 ) -> bool:
     """Prove that an access is safe if all that a load gives lies in a range."""
     ranges = bound.supposing({(symbol.kind, symbol.key): span})
-    claims = [(access.lies_within(limits), bound.active(access))]
+    claims = [(access.lies_within(*limits), bound.active(access))]
     claims += [(each.stays_in_width, bound.given(each)) for each in bound.arithmetic_of(access)]
     return all(follows(claim, Given(given.exact, ranges)) for claim, given in claims)
 

@@ -117,7 +117,7 @@ def _verdicts(
         )
         return
     inside = [found for found in findings if isinstance(found, _Inside)]
-    method = strongest(found.method for found in inside)
+    method = strongest([found.method for found in inside])
     scope = "in every program" if any(found.reached for found in inside) else (
         "no program reaches it"
     )  # fmt: skip
@@ -198,14 +198,14 @@ def _wrapping(
 def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: Given) -> _Finding:
     """Compare where an access goes with what its tensor spans."""
     storage, view = tensor.storage_bytes, _view(tensor)
-    proof = follows(access.lies_within(view), given)
+    proof = follows(access.lies_within(*view), given)
     if proof is not None:
         return _Inside(proof.method)
-    decision = bound.prove(access.lies_within(storage), given)
+    decision = bound.prove(access.lies_within(*storage), given)
     rule = "out-of-bounds"
     if isinstance(decision, Proven) and view != storage:
         taken = decision.solver_ns
-        decision = bound.prove(access.lies_within(view), given)
+        decision = bound.prove(access.lies_within(*view), given)
         decision = replace(decision, solver_ns=decision.solver_ns + taken)
         rule = "out-of-view"
     if isinstance(decision, Proven):
