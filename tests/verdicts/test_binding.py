@@ -4,7 +4,7 @@ import numpy as np
 
 from kvtrace.symbolic.conditions import at_least, less
 from kvtrace.symbolic.prover import Proven, Refuted
-from kvtrace.symbolic.terms import program, programs, scalar
+from kvtrace.symbolic.terms import Symbol, program, programs, scalar
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.replaying import linear_program
 from tests.metrics import kernels as older
@@ -82,6 +82,12 @@ def test_contents_have_the_range_that_was_recorded():
     assert unknown.ranges.of(content) == (-(2**31), 2**31 - 1)
     assert known.unrecorded([content]) == ()
     assert [tensor.name for tensor in unknown.unrecorded([content])] == ["ids"]
+    doubts = unknown.doubts({content: 50})
+    assert doubts
+    assert doubts.symbols == (content,)
+    assert [tensor.name for tensor in doubts.unrecorded] == ["ids"]
+    assert doubts.reason == "it depends on what ids holds"
+    assert not unknown.doubts({Symbol("program", 0, 0, 7): 3})
     assert unknown.supposing({("content", content.key): (0, 1)}).of(content) == (0, 1)
 
 

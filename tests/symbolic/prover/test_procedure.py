@@ -10,10 +10,19 @@ from hypothesis import HealthCheck, given, settings
 import kvtrace.symbolic.prover
 from kvtrace.symbolic.conditions import Opaque, at_least, equal, less
 from kvtrace.symbolic.functions import choice
-from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, Unknown, prove
+from kvtrace.symbolic.prover import (
+    Given,
+    Proven,
+    Ranges,
+    Refuted,
+    Unknown,
+    follows,
+    prove,
+    strongest,
+)
 from kvtrace.symbolic.terms import lane, program, scalar
 from tests.support.thorough import usually
-from tests.symbolic.random_formulas import KNOWN, POINTS, conditions
+from tests.symbolic.random_formulas import KNOWN, POINTS, conditions, terms
 
 
 def check(claim, assumed, seconds):
@@ -41,6 +50,41 @@ def test_linear_reasoning_is_sound(claim, assumed):
 @given(conditions(), conditions())
 def test_solver_is_sound(claim, assumed):
     check(claim, assumed, 0.2)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(conditions(), terms())
+def test_bounds_of_a_term_hold_wherever_the_conditions_do(assumed, term):
+    values = [term.value(point) for point in POINTS if assumed.value(point)]
+
+    bounds = Given((assumed,), Ranges(KNOWN)).bounds(term)
+
+    assert not values or (bounds is not None and bounds[0] <= min(values))
+    assert not values or (bounds is not None and max(values) <= bounds[1])
+
+
+def test_bounds_are_of_all_alternatives_that_may_hold():
+    i = program(0)
+    either = less(i, 10) | (at_least(i, 20) & less(i, 30))
+
+    assert Given((either,), Ranges(RANGES)).bounds(i * 2) == (0, 58)
+    assert Given((less(i, 10), at_least(i, 20)), Ranges(RANGES)).bounds(i) is None
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(conditions(), conditions())
+def test_what_follows_is_what_is_proven_without_a_solver(claim, assumed):
+    given_ = Given((assumed,), Ranges(KNOWN))
+    proof = follows(claim, given_)
+
+    assert proof is None or prove(claim, given_, seconds=0) == proof
+    assert proof is not None or not isinstance(prove(claim, given_, seconds=0), Proven)
+
+
+def test_the_strongest_method_is_that_of_the_whole():
+    assert strongest(["affine", "interval", "affine"]) == "affine"
+    assert strongest(["solver", "interval"]) == "solver"
+    assert strongest([]) == "interval"
 
 
 RANGES = {("program", 0): (0, 10**9 - 1), ("scalar", 0): (0, 2**31 - 1)}
