@@ -77,6 +77,7 @@ OUTSIDE = {"kvtrace.schema"}
 # to, and itself; the core imports no add-on.
 COMMAND_LINE = re.compile(r"kvtrace\.cli\b|kvtrace\.addons\.\w+\.commands\b")
 NOT_IN_READING = {"torch", "triton"}
+PROVER_FILES = {path.stem for path in (PACKAGE / "symbolic" / "prover").glob("*.py")}
 
 
 def tracked_files() -> list[Path]:
@@ -137,6 +138,19 @@ def test_the_core_names_no_add_on() -> None:
     entries = (PACKAGE / "entry_points.txt").read_text(encoding="utf-8")
     assert broken == []
     assert "addons" not in entries
+
+
+def test_the_prover_is_asked_by_its_door() -> None:
+    """`digits` is the other question that it answers; how it does is nobody else's."""
+    room = "kvtrace.symbolic.prover"
+    broken = [
+        f"{name} imports {target}"
+        for name, path in MODULES
+        if not name.startswith(room)
+        for target in imports_of(name, path)
+        if target.startswith(f"{room}.") and target.split(".")[3] in PROVER_FILES - {"digits"}
+    ]
+    assert broken == []
 
 
 def test_no_more_than_two_files_import_each_other_in_a_circle() -> None:

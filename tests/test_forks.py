@@ -105,7 +105,7 @@ def test_a_property_that_another_thread_works_out_can_be_asked_in_a_child():
 @pytest.mark.process
 def test_every_lock_of_ours_is_free_in_a_child(held_elsewhere, monkeypatch, tmp_path):
     # given every kind of lock that kvtrace makes, all held by another thread
-    for name in ("symbolic.terms", "symbolic.solver", "evaluate.threads", "capture.api"):
+    for name in ("symbolic.terms", "symbolic.prover.solver", "evaluate.threads", "capture.api"):
         import_module(f"kvtrace.{name}")
     from kvtrace.capture.session import Session
     from kvtrace.settings import Settings

@@ -215,12 +215,11 @@ def _envelope(
 def _at(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
     """Judge a kernel at sizes, by its default rules; None: it has no number of these names."""
     from kvtrace.verdicts.ranges.at_size import at_size
-    from kvtrace.verdicts.ranges.sized_claims import rules_of_sizes
 
     chosen = {name: value for name, value in sizes.items() if relations.quantity(name)}
     if not chosen:
         return None
-    found = at_size(relations, chosen, rules_of_sizes())
+    found = at_size(relations, chosen)
     verdicts = [v for v in found.verdicts if v.verdict != "proven"]
     return AtSizes(
         ", ".join(f"{name} = {value}" for name, value in chosen.items()),

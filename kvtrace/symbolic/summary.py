@@ -15,8 +15,8 @@ from typing import Literal
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.ops import AccessKind
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
-from kvtrace.symbolic.terms import Key, Symbol, Term
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
+from kvtrace.symbolic.terms import Key, Symbol, Term, signed_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +110,11 @@ class Access(Place):
         """That a lane is reached and not masked off: `reached` and `mask`."""
         return conjunction((self.reached, self.mask))
 
+    def lies_within(self, first: Term | int, end: Term | int) -> Condition:
+        """Return the claim that an element lies from byte `first` on, and ends at `end` at most."""
+        last = end - self.element_bytes
+        return conjunction((at_least(self.offset, first), at_least(last - self.offset)))
+
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic(Place):
@@ -126,6 +131,12 @@ class Arithmetic(Place):
     bits: int
     shape: tuple[int, ...]
     followed: bool = True
+
+    @property
+    def stays_in_width(self) -> Condition:
+        """The claim that the result stays within its width."""
+        low, high = signed_range(self.bits)
+        return conjunction((at_least(self.result, low), at_least(high - self.result)))
 
 
 @dataclass(frozen=True, eq=False)

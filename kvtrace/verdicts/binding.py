@@ -16,23 +16,22 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, Opaque
-from kvtrace.symbolic.decide import (
+from kvtrace.symbolic.prover import (
     SOLVER_SECONDS,
     Decision,
     Given,
+    Interval,
     Point,
     Proven,
+    Ranges,
     Refuted,
-    Undecided,
-    decide_given,
+    Unknown,
+    follows,
     prove,
 )
-from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import Interval
 from kvtrace.symbolic.summary import Access, Arithmetic, Loop, Place, Summary
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
-from kvtrace.verdicts.arithmetic import fits, within_width
 from kvtrace.verdicts.carried import CarriedRanges
 from kvtrace.verdicts.contents.by_contents import ByContents
 from kvtrace.verdicts.contents.loaded import Contents, depends_on
@@ -63,6 +62,27 @@ class Budget:
     replay_lanes: int = 1 << 23
 
 
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """What a point supposes that the call does not say; false where it supposes nothing.
+
+    `keys` are contents, arguments and what is not followed; `unrecorded` the tensors without
+    contents that some of them were loaded from; `reason` describes them all.
+    """
+
+    keys: tuple[Symbol | Opaque, ...]
+    unrecorded: tuple[TensorArgument, ...]
+    reason: str
+
+    def __bool__(self) -> bool:
+        return bool(self.keys)
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The integers among the keys."""
+        return tuple(key for key in self.keys if isinstance(key, Symbol))
+
+
 class BoundCall:
     """One unique call and its kernel's summary, with ranges for the symbols.
 
@@ -91,8 +111,8 @@ class BoundCall:
         self.budget = Budget() if budget is None else budget
         self.contents = Contents(call, self.summary)
         self._known = {**_known(call), **supposed}
-        self._carried = CarriedRanges(self.summary, self.supposing)
-        self.ranges = Ranges(self._known, self._range_of)
+        self._sources = self.contents.range_of, CarriedRanges(self.summary, self.supposing).of
+        self.ranges = Ranges(self._known, self._sources)
         self._spent = 0.0
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
@@ -153,7 +173,7 @@ class BoundCall:
         """Return conditions with the ranges of this call."""
         return Given(conditions, self.ranges)
 
-    def decide(self, claim: Condition, given: Given) -> Decision:
+    def prove(self, claim: Condition, given: Given) -> Decision:
         """Decide a claim for this call, each once, within what is left of the call's time."""
         key = (claim, id(given))
         found = self._decided.get(key)
@@ -174,10 +194,10 @@ class BoundCall:
         """Decide a claim; what is about recorded contents by what is read of them."""
         conditions = (claim, *given.exact) if self._reads_contents else ()
         if any(self.by_contents.is_about(condition.atoms()) for condition in conditions):
-            found = prove(claim, given) or self.by_contents.decide(claim, given.exact, seconds)
-            if not isinstance(found, Undecided):
+            found = follows(claim, given) or self.by_contents.prove(claim, given.exact, seconds)
+            if not isinstance(found, Unknown):
                 return found
-        return decide_given(claim, given, budget=seconds, order=self.order)
+        return prove(claim, given, seconds=seconds, order=self.order)
 
     @cached_property
     def _reads_contents(self) -> bool:
@@ -193,11 +213,11 @@ class BoundCall:
     def _by_intervals(self, claim: Condition, given: Given) -> Decision:
         if given.is_impossible or self.ranges.truth(claim):
             return Proven("interval")
-        return Undecided(f"{self.budget.seconds_a_call:g} s were spent on the call without it")
+        return Unknown(f"{self.budget.seconds_a_call:g} s were spent on the call without it")
 
-    def doubts(self, point: Point) -> tuple[Symbol | Opaque, ...]:
+    def doubts(self, point: Point) -> Doubts:
         """Return what a point supposes that the call does not say: contents, what is unknown."""
-        return tuple(
+        keys = tuple(
             key
             for key in point
             if isinstance(key, Opaque)
@@ -207,6 +227,9 @@ class BoundCall:
                 and not (key.kind == "content" and self.contents.number(key, point) == point[key])
             )
         )
+        unrecorded = self.unrecorded(key for key in keys if isinstance(key, Symbol))
+        described = ", ".join(dict.fromkeys(map(self._described, keys)))
+        return Doubts(keys, unrecorded, f"it depends on {described}")
 
     def missing_contents(self, op: Op) -> str:
         """Say which tensors without contents decide where an op goes, or whether it runs."""
@@ -215,11 +238,6 @@ class BoundCall:
     def _varies(self, symbol: Symbol) -> bool:
         low, high = self.ranges.of(symbol)
         return low != high
-
-    def described_doubts(self, point: Point) -> str:
-        """Describe what a point assumes that the call does not determine."""
-        found = [self._described(key) for key in self.doubts(point)]
-        return f"it depends on {', '.join(dict.fromkeys(found))}"
 
     def _described(self, key: Symbol | Opaque) -> str:
         if isinstance(key, Opaque):
@@ -240,7 +258,7 @@ class BoundCall:
         program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
         return linear_program(program, self.call.grid)
 
-    def may_wrap(self, place: Place) -> tuple[Arithmetic, Refuted | Undecided] | None:
+    def may_wrap(self, place: Place) -> tuple[Arithmetic, Refuted | Unknown] | None:
         """Return arithmetic that an op's address or mask is made of and that may wrap around.
 
         With it comes a point where it does, or why that is not known. None: all of it stays within
@@ -268,12 +286,7 @@ class BoundCall:
 
     def supposing(self, more: Mapping[tuple[str, Any], Interval]) -> Ranges:
         """Return ranges as they would be if so much more were known of some symbols."""
-        return Ranges({**self._known, **more}, self._range_of)
-
-    def _range_of(self, symbol: Symbol) -> Interval | None:
-        """Return the range of what a load gives, or a loop carries; None: it is not known."""
-        found = self.contents.range_of(symbol)
-        return self._carried.of(symbol) if found is None else found
+        return Ranges({**self._known, **more}, self._sources)
 
     def unrecorded(self, symbols: Iterable[Symbol]) -> tuple[TensorArgument, ...]:
         """Return the tensors without contents that content symbols were loaded from."""
@@ -303,9 +316,8 @@ class BoundCall:
         if low <= least and most <= high:
             return Proven("interval")
         given = self.given(arithmetic)
-        if fits(arithmetic, given):
-            return Proven("affine")
-        return self.decide(within_width(arithmetic), given)
+        claim = arithmetic.stays_in_width
+        return follows(claim, given) or self.prove(claim, given)
 
 
 def _is_program(key: Symbol | Opaque) -> bool:

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.symbolic.conditions import at_least
-from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import ways
+from kvtrace.symbolic.prover import Given, follows
 
 if TYPE_CHECKING:
-    from kvtrace.symbolic.intervals import Ranges
-    from kvtrace.symbolic.linear import Interval
+    from kvtrace.symbolic.prover import Interval, Ranges
     from kvtrace.symbolic.summary import CarriedInteger, Loop, Summary
     from kvtrace.symbolic.terms import Key, Symbol
 
@@ -112,9 +111,9 @@ class _Induction:
                 (value, Given((*conditions, *when), ranges)) for when, value in self._outcomes[each]
             ]
             (first, last), (least, most) = guessed[each], widest[each]
-            if high < most and not all(prove(at_least(high - v), given) for v, given in trips):
+            if high < most and not all(follows(at_least(high - v), given) for v, given in trips):
                 high = high + 1 if high == last else most
-            if low > least and not all(prove(at_least(v, low), given) for v, given in trips):
+            if low > least and not all(follows(at_least(v, low), given) for v, given in trips):
                 low = low - 1 if low == first else least
             wider[each] = low, high
         return wider

@@ -49,7 +49,6 @@ from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Po
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import element_of, integer_bits, is_pointer, number_of, shape_of
-from kvtrace.verdicts.arithmetic import within_width
 from kvtrace.verdicts.deciding import Purpose, modular_ops, stored_index
 from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_lanes
@@ -253,7 +252,7 @@ class _Finder:
         *,
         place: Place | None = None,
     ) -> None:
-        right = within_width(arithmetic)
+        right = arithmetic.stays_in_width
         self._note(
             by, arithmetic, value, arithmetic.result, (right, right), purpose, None, place=place
         )

@@ -6,8 +6,8 @@ import pytest
 
 from kvtrace.symbolic.conditions import TRUE, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import choice, maximum, minimum, quotient
-from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.meanings.invariants import kept_bounds, most_trips
+from kvtrace.symbolic.prover import Ranges
 from kvtrace.symbolic.summary import CarriedInteger, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, as_term, signed_range
 from kvtrace.verdicts.carried import _Induction

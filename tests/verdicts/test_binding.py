@@ -3,8 +3,8 @@
 import numpy as np
 
 from kvtrace.symbolic.conditions import at_least, less
-from kvtrace.symbolic.decide import Proven, Refuted
-from kvtrace.symbolic.terms import program, programs, scalar
+from kvtrace.symbolic.prover import Proven, Refuted
+from kvtrace.symbolic.terms import Symbol, program, programs, scalar
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.replaying import linear_program
 from tests.metrics import kernels as older
@@ -48,11 +48,11 @@ def test_what_is_active_is_what_reaches_an_access_under_its_mask():
     load = bound.summary.accesses[0]
     inside = less(load.offset, 4000)
 
-    assert isinstance(bound.decide(inside, bound.active(load)), Proven)
-    found = bound.decide(inside, bound.given(load))
+    assert isinstance(bound.prove(inside, bound.active(load)), Proven)
+    found = bound.prove(inside, bound.given(load))
     assert isinstance(found, Refuted)
     assert bound.program_of(found.model) == 3
-    assert bound.doubts(found.model) == ()
+    assert not bound.doubts(found.model)
 
 
 def test_arithmetic_that_feeds_an_address_is_seen_to_fit_or_not():
@@ -82,6 +82,12 @@ def test_contents_have_the_range_that_was_recorded():
     assert unknown.ranges.of(content) == (-(2**31), 2**31 - 1)
     assert known.unrecorded([content]) == ()
     assert [tensor.name for tensor in unknown.unrecorded([content])] == ["ids"]
+    doubts = unknown.doubts({content: 50})
+    assert doubts
+    assert doubts.symbols == (content,)
+    assert [tensor.name for tensor in doubts.unrecorded] == ["ids"]
+    assert doubts.reason == "it depends on what ids holds"
+    assert not unknown.doubts({Symbol("program", 0, 0, 7): 3})
     assert unknown.supposing({("content", content.key): (0, 1)}).of(content) == (0, 1)
 
 
@@ -104,7 +110,7 @@ def test_the_solvers_time_is_limited_for_the_whole_call():
     bound = BoundCall(copy_call(), budget=Budget(solver_seconds=1.0, solver_seconds_a_call=0.0))
     n = program(0)
 
-    found = bound.decide(at_least(n * n * n, n), bound.given(bound.summary.accesses[0]))
+    found = bound.prove(at_least(n * n * n, n), bound.given(bound.summary.accesses[0]))
 
     assert found.solver_ns == 0
 

@@ -1,7 +1,7 @@
 """Trees whose integers and conditions are proven equal, and numbers at which they may differ.
 
 Random numbers rarely tell formulas of integers apart: `a % 1000 == 7 and a // 1000 == 3` is true
-for one of four billion. So formulas are compared by `kvtrace.symbolic.decide`.
+for one of four billion. So formulas are compared by `kvtrace.symbolic.prover`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Final
 from kvtrace.addons.invariance.formulas import is_followed
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.symbolic.conditions import Condition, conjunction, disjunction, equal
-from kvtrace.symbolic.decide import Decision, Proven, Refuted, decide
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover import Decision, Given, Proven, Ranges, Refuted, prove
 from kvtrace.symbolic.terms import Symbol, Term
 
 _MOST_CLAIMS: Final = 12
@@ -76,7 +75,7 @@ class Alike:
         if self._claims == _MOST_CLAIMS or not is_followed(claim) or not kinds <= _SHARED:
             return None
         self._claims += 1
-        return decide(claim, (), self._ranges)
+        return prove(claim, Given((), self._ranges))
 
 
 def _contents_of(decision: Decision | None) -> Iterator[int]:

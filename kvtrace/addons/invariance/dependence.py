@@ -18,13 +18,13 @@ from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.addons.invariance.trees import tree as made
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
-from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Choice, Quotient, Remainder
+from kvtrace.symbolic.prover import Given, follows
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Axis
-    from kvtrace.symbolic.intervals import Ranges
+    from kvtrace.symbolic.prover import Ranges
     from kvtrace.symbolic.summary import Summary
 
 Through = Literal["data", "mask", "address", "guard", "trips", "integer"]
@@ -365,7 +365,7 @@ class Follower:
         ends = {each for each in limits if not self._rows.isdisjoint(each.within())} - begins
         rest = Substitution(dict.fromkeys(begins, ZERO))(offset)
         first = rest.coefficients.get((), 0)
-        if not ends or (first < 0 and prove(at_least(rest), given) is None):
+        if not ends or (first < 0 and follows(at_least(rest), given) is None):
             return "rows"
         for begin in begins:
             unit = _unit(begin, offset)
@@ -374,11 +374,11 @@ class Follower:
             low, high = self._batch.ranges.interval(unit)
             step = _along(unit, rest)
             inner = rest - step * unit
-            is_inside = low == high and prove(
+            is_inside = low == high and follows(
                 conjunction((at_least(inner), less(inner, low))), given
             )
             is_before = any(
-                prove(less(place, end.term), given) is not None
+                follows(less(place, end.term), given) is not None
                 for end in ends
                 for place in (step, begin.term + step)
             )
@@ -475,7 +475,7 @@ class Follower:
             known = Given((*given.exact, *parts), given.ranges) if parts else given
             for shift in shifts:
                 claim = conjunction((at_least(inner, shift), less(inner, shift + low)))
-                if claim is TRUE or prove(claim, known) is not None:
+                if claim is TRUE or follows(claim, known) is not None:
                     self._shifts[name] = shift
                     break
             else:

@@ -24,11 +24,9 @@ from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import KINDS
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction
-from kvtrace.symbolic.decide import Given
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import BlockPointer
 from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term, lane
-from kvtrace.verdicts.arithmetic import fits
 from kvtrace.verdicts.binding import BoundCall
 
 if TYPE_CHECKING:
@@ -232,7 +230,8 @@ class Kernel:
         pending: list[Value] = []
         for arithmetic in self.summary.arithmetic:
             ideal = self._as_bound(arithmetic.result, indexed=False)
-            if ideal.symbols("content") and not fits(replace(arithmetic, result=ideal), given):
+            claim = replace(arithmetic, result=ideal).stays_in_width
+            if ideal.symbols("content") and follows(claim, given) is None:
                 pending += arithmetic.op.results
         wrapping = {value.id for value in pending}
         while pending:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvtrace.symbolic.conditions import at_least, less
-from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.prover import Given, follows
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.invariance.kernels import Kernel
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.evaluate.arguments import TensorArgument
-    from kvtrace.symbolic.intervals import Ranges
+    from kvtrace.symbolic.prover import Ranges
     from kvtrace.symbolic.summary import Access
 
 
@@ -99,7 +99,7 @@ def _is_apart(load: Access, store: Access, trips: Sequence[Symbol], at: int, siz
     given = Given((*known, before), sizes)
     gap = load.offset - earlier(store.offset)
     return any(
-        prove(at_least(apart, width), given) is not None
+        follows(at_least(apart, width), given) is not None
         for apart, width in ((gap, store.element_bytes), (-gap, load.element_bytes))
     )
 

@@ -34,8 +34,8 @@ from kvtrace.addons.invariance.digits import (
 )
 from kvtrace.symbolic.bits import Bitwise, bitwise
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
-from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
+from kvtrace.symbolic.prover import Given, follows
 from kvtrace.symbolic.terms import (
     MOST_PROGRAMS,
     ZERO,
@@ -49,7 +49,7 @@ from kvtrace.symbolic.terms import (
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.arguments import TensorArgument
-    from kvtrace.symbolic.intervals import Ranges
+    from kvtrace.symbolic.prover import Ranges
     from kvtrace.symbolic.summary import Access
 
 _NO_SUM = "which element a lane writes is not a sum over programs and lanes"
@@ -173,7 +173,7 @@ class _Coordinates:
             if (twice or not placed) and self._ranges.of(symbol)[1] == 0:
                 self._replaced[symbol] = ZERO
         for symbol in placing(self._access.offset):
-            if prove(less(symbol.term, 1), self._active) is not None:
+            if follows(less(symbol.term, 1), self._active) is not None:
                 self._replaced[symbol] = ZERO
 
     def _without_divisions(self, offset: Term) -> Term:
@@ -259,7 +259,7 @@ class _Coordinates:
     def _fits(self, inner: Term, reach: int) -> bool:
         """Whether an inner position stays below where an outer axis takes its next step."""
         claim = conjunction((at_least(inner), less(inner, reach)))
-        return claim is TRUE or prove(claim, self._given) is not None
+        return claim is TRUE or follows(claim, self._given) is not None
 
     def _flat(self, positions: Term) -> list[tuple[Term, Term]]:
         """Return nothing more to split: an axis for each of the tensor's, of numbered elements."""
@@ -494,6 +494,6 @@ class _Coordinates:
 
     def _reach(self, lane: Symbol, step: int) -> int:
         """Return the last lane that is active, where a mask ends lanes before a block's step."""
-        if step <= lane.high and prove(less(lane.term, step), self._active) is not None:
+        if step <= lane.high and follows(less(lane.term, step), self._active) is not None:
             return step - 1
         return lane.high

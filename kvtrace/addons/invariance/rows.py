@@ -36,13 +36,13 @@ from kvtrace.addons.invariance.places import coordinates_of, split_axis
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, less
-from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Minimum, Quotient, Remainder, single
+from kvtrace.symbolic.prover import Given, follows
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
-    from kvtrace.symbolic.intervals import Ranges
+    from kvtrace.symbolic.prover import Ranges
     from kvtrace.symbolic.summary import Access
 
 Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
@@ -318,7 +318,7 @@ def _guards(
             or _leaves_out_rows(part, rows, output, simplifier.active, kernel)
         )
         and not _is_end(part, output)
-        and prove(part, known) is None
+        and follows(part, known) is None
     ]
 
 
@@ -360,12 +360,13 @@ def _leaves_out_rows(
     scalars = [atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "scalar"]
     if not scalars:
         return (
-            prove(part, Given((at_least(row.term), less(row.term, count + 1)), ranges)) is not None
+            follows(part, Given((at_least(row.term), less(row.term, count + 1)), ranges))
+            is not None
         )
     counting = [each for each in scalars if ranges.of(each) == (count, count)]
     if counting:
         below = ((at_least(row.term), less(row.term, each.term)) for each in counting)
-        return all(prove(part, Given(each, kernel.sizes)) is None for each in below)
+        return all(follows(part, Given(each, kernel.sizes)) is None for each in below)
     return not sizes_of_batch(active, output.axes[1:]).isdisjoint(scalars)
 
 

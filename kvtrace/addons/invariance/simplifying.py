@@ -18,7 +18,6 @@ from kvtrace.symbolic.conditions import (
     conjunction,
     less,
 )
-from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import (
     Choice,
     Maximum,
@@ -30,11 +29,12 @@ from kvtrace.symbolic.functions import (
     remainder,
     single,
 )
+from kvtrace.symbolic.prover import Given, follows
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, as_term
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.coordinates import Output
-    from kvtrace.symbolic.intervals import Ranges
+    from kvtrace.symbolic.prover import Ranges
 
 _MOST_ROUNDS: Final = 8
 
@@ -136,9 +136,9 @@ class Simplifier:
             return self._of_numbers(atom, left, right) if self._is_counted(atom.term) else None
         if isinstance(atom, Quotient | Remainder):
             return self._divided(atom, left, right)
-        if prove(at_least(right, left), self.given) is not None:
+        if follows(at_least(right, left), self.given) is not None:
             return left if isinstance(atom, Minimum) else right
-        if prove(at_least(left, right), self.given) is not None:
+        if follows(at_least(left, right), self.given) is not None:
             return right if isinstance(atom, Minimum) else left
         return None
 
@@ -147,7 +147,7 @@ class Simplifier:
         if not _is_placed(condition.atoms()):
             return self._truth_of_numbers(condition)
         for truth, claim in ((True, condition), (False, ~condition)):
-            if claim in self.given.exact or prove(claim, self.given) is not None:
+            if claim in self.given.exact or follows(claim, self.given) is not None:
                 return truth
         return None
 
@@ -176,11 +176,11 @@ class Simplifier:
         return left if (low >= 0) == isinstance(atom, Minimum) else right
 
     def _divided(self, atom: Quotient | Remainder, left: Term, right: Term) -> Term | None:
-        if prove(at_least(left), self.given) is None:
+        if follows(at_least(left), self.given) is None:
             return None
         number = right.constant
         even, odd = (ZERO, left) if number is None or number < 1 else multiples(left, number)
-        if prove(conjunction((at_least(odd), less(odd, right))), self.given) is None:
+        if follows(conjunction((at_least(odd), less(odd, right))), self.given) is None:
             if number is None or left.symbols("content"):
                 return None
             return self._divided_steps(atom, left, number)
@@ -191,7 +191,7 @@ class Simplifier:
         steps = {gcd(coefficient, number) for coefficient in left.coefficients.values()}
         for step in sorted(steps - {1, number}, reverse=True):
             coarse, fine = multiples(left, step)
-            if fine == ZERO or prove(conjunction((at_least(fine), less(fine, step))), self.given):
+            if fine == ZERO or follows(conjunction((at_least(fine), less(fine, step))), self.given):
                 if isinstance(atom, Quotient):
                     return quotient(coarse, number // step, floor=True)
                 return remainder(coarse, number // step, floor=True) * step + fine

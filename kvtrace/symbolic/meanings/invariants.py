@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.symbolic.conditions import AtLeast, Condition, Equal, at_least, equal
-from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Maximum, Minimum, maximum, minimum, ways
-from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import propagated
+from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import CarriedInteger, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, Term
 
@@ -70,7 +68,7 @@ def kept_bounds(
             bound
             for bound in kept
             if all(
-                prove(bound.of(value, at_next(bound.limit)), each)
+                follows(bound.of(value, at_next(bound.limit)), each)
                 for value, each in given[bound.integer]
             )
         ]
@@ -121,10 +119,9 @@ def most_trips(loop: Loop) -> int:
     ranges = Ranges({})
     last = -1
     for conditions in _cases((loop.going_on, loop.going_on.substitute(at_next))):
-        for forms in Given(conditions, ranges).alternatives:
-            box = {each: ranges.intervals[each] for form in forms for each in form.coefficients}
-            if propagated(forms, box):
-                last = max(last, box.get(trip, (0, trip.high))[1])
+        bounds = Given(conditions, ranges).bounds(trip.term)
+        if bounds is not None:
+            last = max(last, bounds[1])
     return min(last + 2, trip.high)
 
 

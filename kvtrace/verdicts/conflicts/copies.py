@@ -23,10 +23,9 @@ from kvtrace.symbolic.conditions import (
     equal,
     less,
 )
-from kvtrace.symbolic.decide import Given, Point
 from kvtrace.symbolic.functions import Choice
-from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.prover import Given, Interval, Point, Ranges
+from kvtrace.symbolic.prover.digits import Shared, nothing
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Substitution, Symbol, Term
 
 _OWN: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
@@ -34,15 +33,6 @@ _OWN: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
 
 Copy = tuple[Term, int, Sequence[Condition]]
 """An access: its address, the width of its elements in bytes, and what holds where it is active."""
-
-Shared = Callable[[Symbol], bool]
-"""Tells whether a symbol has the same number on both sides."""
-
-
-def nothing(symbol: Symbol) -> bool:  # noqa: ARG001
-    """Share nothing, as two programs do."""
-    return False
-
 
 When = Callable[[Substitution], Condition]
 """A function of the second side's renaming of symbols; returns a further condition on both."""

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.symbolic.decide import Given
-from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.prover import Given, Interval, follows
+from kvtrace.symbolic.prover.digits import Common, Side
 from kvtrace.symbolic.terms import Atom, Symbol
-from kvtrace.verdicts.arithmetic import fits
-from kvtrace.verdicts.conflicts.digits import Common, Side
 from kvtrace.verdicts.conflicts.outcomes import Open
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of
 
@@ -123,7 +121,7 @@ def _suffices(
         if access.unknown is not None or not isinstance(tensor, TensorArgument):
             return False
         if not all(
-            fits(arithmetic, Given(bound.given(arithmetic).exact, ranges))
+            follows(arithmetic.stays_in_width, Given(bound.given(arithmetic).exact, ranges))
             for arithmetic in bound.arithmetic_of(access)
         ):
             return False

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from kvtrace.ir import Module, Op
 from kvtrace.ir.constants import constant_of
 from kvtrace.symbolic.functions import Choice
-from kvtrace.symbolic.linear import Linear, Variable
+from kvtrace.symbolic.prover import Linear, Variable
+from kvtrace.symbolic.prover.digits import Common, Side, are_apart
 from kvtrace.symbolic.terms import Symbol
-from kvtrace.verdicts.conflicts.digits import Common, Side, are_apart
 from kvtrace.verdicts.conflicts.parts import ADD, updates_by
 from kvtrace.verdicts.conflicts.releases import Releases
 from kvtrace.verdicts.conflicts.sections import Section, sections_of

@@ -17,11 +17,11 @@ from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import backward
 from kvtrace.ir.ops import ELEMENTWISE, SPREADING
 from kvtrace.symbolic.conditions import FALSE, Condition, equal
-from kvtrace.symbolic.decide import Given, Proven
+from kvtrace.symbolic.prover import Given, Proven
+from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Term
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.copies import Actors, Question
-from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, proven, unknown
 from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open
 from kvtrace.verdicts.conflicts.pairs import Finding
@@ -106,7 +106,7 @@ def _are_settled(
         elif doubt.what is not None:
             one, other = question.both(doubt.what)
             claim = (one & other) | (~one & ~other)
-        found = bound.decide(claim, Given(conditions, question.given.ranges))
+        found = bound.prove(claim, Given(conditions, question.given.ranges))
         if not isinstance(found, Proven):
             return None
         taken = surest.solver_ns + found.solver_ns

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from kvtrace.ir import Op
 from kvtrace.ir.ops import POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
+from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.conflicts.barriers import Barriers
 from kvtrace.verdicts.conflicts.copies import Actors
 from kvtrace.verdicts.conflicts.data import data_behind
-from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.lane_orders import LaneVisit
 from kvtrace.verdicts.conflicts.lane_replay import raced
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN, race_within

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from kvtrace.ir import Op
 
 if TYPE_CHECKING:
-    from kvtrace.symbolic.decide import Method
+    from kvtrace.symbolic.prover import Method
 
 
 @dataclass(frozen=True)

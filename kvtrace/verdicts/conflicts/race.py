@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
-from kvtrace.symbolic.decide import Proven
+from kvtrace.symbolic.prover import Proven
+from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
 from kvtrace.verdicts.conflicts.copies import two_programs
 from kvtrace.verdicts.conflicts.data import unrecorded
-from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.exclusion import Exclusion
 from kvtrace.verdicts.conflicts.messages import RACE, race
 from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, Shown
@@ -155,7 +155,7 @@ def _loads_what_it_stored(
     if store.exact is None or load.exact is None:
         return False
     covered = _covered(bound, store, load)
-    return covered is not None and isinstance(bound.decide(covered, load.exact.given), Proven)
+    return covered is not None and isinstance(bound.prove(covered, load.exact.given), Proven)
 
 
 def _comes_first(bound: BoundCall, store: Sharer, load: Sharer) -> bool:

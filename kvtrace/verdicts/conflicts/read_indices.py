@@ -18,17 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.decide import Given, Refuted, decide_given, is_counterexample
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover import Given, Ranges, Refuted, is_counterexample, prove
+from kvtrace.symbolic.prover.digits import Common, Side, nothing
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
-from kvtrace.verdicts.conflicts.copies import Actors, Copy, nothing
-from kvtrace.verdicts.conflicts.digits import Common, Side
+from kvtrace.verdicts.conflicts.copies import Actors, Copy
 from kvtrace.verdicts.conflicts.outcomes import Meeting
 from kvtrace.verdicts.contents.gathering import Gathering
 from kvtrace.verdicts.contents.read_values import Reading, Rows, TooLarge
 
 if TYPE_CHECKING:
-    from kvtrace.symbolic.linear import Interval
+    from kvtrace.symbolic.prover import Interval
     from kvtrace.verdicts.binding import BoundCall
 
 _LARGEST: Final = 1 << 62
@@ -207,7 +206,7 @@ class ReadIndices:
             (symbol.kind, symbol.key): (first[symbol], first[symbol]) for symbol in part.sums
         }
         given = Given(part.given, self._bound.supposing(fixed))
-        found = decide_given(FALSE, given, budget=0, order=self._bound.order)
+        found = prove(FALSE, given, seconds=0, order=self._bound.order)
         if not isinstance(found, Refuted):
             return False
         both = dict(found.model)

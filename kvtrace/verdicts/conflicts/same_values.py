@@ -31,11 +31,11 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import TensorType
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
+from kvtrace.symbolic.prover.digits import Common
 from kvtrace.symbolic.summary import Access, Pointer
 from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
 from kvtrace.symbolic.walk_types import is_block_pointer, number_of, shape_of
-from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
 from kvtrace.verdicts.lanes import lanes_before, own_lanes

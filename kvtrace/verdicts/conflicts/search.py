@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Module
 from kvtrace.ir.flow import around
-from kvtrace.symbolic.decide import Proven, Refuted, decide_given
-from kvtrace.symbolic.linear import propagated
+from kvtrace.symbolic.prover import Proven, Refuted, prove
+from kvtrace.symbolic.prover.digits import Common, Shared, Side, are_far_apart
 from kvtrace.symbolic.terms import Symbol, lane
-from kvtrace.verdicts.conflicts.copies import Actors, Question, Shared
+from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.data import assumption_of, data_behind, is_loaded
-from kvtrace.verdicts.conflicts.digits import Common, Side, are_far_apart
 from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open
 from kvtrace.verdicts.conflicts.read_indices import ReadIndices
 from kvtrace.verdicts.conflicts.sharers import (
@@ -113,20 +112,10 @@ def _are_one_program(one: Side, other: Side, axes: Sequence[Symbol]) -> bool:
 
 def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
     """Return the only program that can be active, if there is but one."""
-    found: tuple[int, ...] | None = None
-    for forms in side.given.alternatives:
-        box = dict(side.ranges.intervals)
-        for axis in axes:
-            box.setdefault(axis, side.ranges.of(axis))
-        if not propagated(forms, box):
-            continue
-        if any(box[axis][0] != box[axis][1] for axis in axes):
-            return None
-        program = tuple(int(box[axis][0]) for axis in axes)
-        if found not in (None, program):
-            return None
-        found = program
-    return found
+    bounds = [side.given.bounds(axis.term) for axis in axes]
+    if any(each is None or each[0] != each[1] for each in bounds):
+        return None
+    return tuple(each[0] for each in bounds if each is not None)
 
 
 def _lost(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> Free | Open:
@@ -173,9 +162,9 @@ def searched(
         return data or Open(_LOST)
     if any(is_loaded(each.access.offset.atoms()) for each in (one, other)):
         # Of an address from memory a solver finds but what the memory might hold.
-        decision = decide_given(question.claim, question.given, budget=0)
+        decision = prove(question.claim, question.given, seconds=0)
     else:
-        decision = bound.decide(question.claim, question.given)
+        decision = bound.prove(question.claim, question.given)
     if isinstance(decision, Proven):
         return Free(decision.method, solver_ns=decision.solver_ns)
     if actors.differing is not None and actors.when is None:

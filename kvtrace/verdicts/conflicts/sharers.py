@@ -22,11 +22,11 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import IntegerType, TensorType
 from kvtrace.symbolic.conditions import FALSE
-from kvtrace.symbolic.decide import Given, Proven, Refuted
+from kvtrace.symbolic.prover import Given, Proven, Refuted
+from kvtrace.symbolic.prover.digits import Shared, Side
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
-from kvtrace.verdicts.conflicts.copies import Copy, Shared
-from kvtrace.verdicts.conflicts.digits import Side
+from kvtrace.verdicts.conflicts.copies import Copy
 from kvtrace.verdicts.conflicts.parts import Part, parts_of
 from kvtrace.verdicts.ideal_trips import are_ideal, has_ideal_trips
 from kvtrace.verdicts.rules import overflow
@@ -138,13 +138,13 @@ def _is_ideal(bound: BoundCall, access: Access) -> bool:
     if wrapping is None:
         return True
     decision = wrapping[1]
-    doubtful = isinstance(decision, Refuted) and bound.doubts(decision.model)
+    doubtful = isinstance(decision, Refuted) and bool(bound.doubts(decision.model))
     return (not doubtful or is_unreached(bound, access)) and not overflow.wraps(bound, access)
 
 
 def is_unreached(bound: BoundCall, access: Access) -> bool:
     """Tell whether no program gets to an access, as far as ideal integers tell."""
-    return isinstance(bound.decide(FALSE, bound.given(access)), Proven)
+    return isinstance(bound.prove(FALSE, bound.given(access)), Proven)
 
 
 def as_in_one_program(bound: BoundCall, sharer: Sharer, shared: Shared) -> Sharer:

@@ -19,17 +19,18 @@ from kvtrace.symbolic.conditions import (
     at_least,
     conjunction,
 )
-from kvtrace.symbolic.decide import (
+from kvtrace.symbolic.functions import Quotient, Remainder
+from kvtrace.symbolic.prover import (
     Decision,
     Given,
     Method,
     Proven,
     Refuted,
-    Undecided,
-    decide_given,
+    Unknown,
+    follows,
     prove,
+    strongest,
 )
-from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.contents.extremes import Extremes
 from kvtrace.verdicts.contents.gathering import Gathering, directions
@@ -38,14 +39,12 @@ from kvtrace.verdicts.contents.read_values import Reading, ReadValues, Rows, Too
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvtrace.symbolic.intervals import Ranges
-    from kvtrace.symbolic.linear import Interval
+    from kvtrace.symbolic.prover import Interval, Ranges
     from kvtrace.verdicts.contents.loaded import Contents
 
 _MOST_SPLIT: Final = 4
 _MOST_KEPT: Final = 1 << 18
 _KEPT: Final = 4
-_STRENGTH: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 _UNDECIDED: Final = "the contents that it depends on decide it neither way"
 
 
@@ -74,7 +73,7 @@ class ByContents:
         """Whether integers that were recorded are among atoms."""
         return any(self._is_recorded(atom) for atom in atoms)
 
-    def decide(self, claim: Condition, given: Sequence[Condition], seconds: float) -> Decision:
+    def prove(self, claim: Condition, given: Sequence[Condition], seconds: float) -> Decision:
         """Decide whether a claim holds wherever what is given does, for what is recorded.
 
         A counterexample has the numbers that are loaded, too. `seconds` is the solver's time.
@@ -90,7 +89,7 @@ class ByContents:
             try:
                 decision = self._decided(question, seconds)
             except TooLarge:
-                return Undecided(_UNDECIDED)
+                return Unknown(_UNDECIDED)
             if isinstance(decision, Refuted):
                 return self._completed(decision, split, atoms)
             if isinstance(decision, Proven):
@@ -99,7 +98,7 @@ class ByContents:
             if wider <= own:
                 break
             own = wider
-        return Undecided(_UNDECIDED)
+        return Unknown(_UNDECIDED)
 
     def deciding(self, atoms: Iterable[Atom]) -> frozenset[Symbol]:
         """Return the programs, trips and lanes that decide which recorded integers are loaded."""
@@ -161,29 +160,29 @@ class ByContents:
             return Proven("interval")
         ranges = self._ranges(question, seen.ends)
         whole = Given((*question.given, *seen.bounds()), ranges)
-        found = None if seen.is_doubtful else prove(question.claim, whole)
+        found = None if seen.is_doubtful else follows(question.claim, whole)
         if found is not None:
             return found
         methods: list[Method] = []
         for row in seen.candidates():
             fixed = self._ranges(question, [(number, number) for number in row.numbers])
             given = Given(question.given, fixed)
-            decision = decide_given(question.claim, given, budget=seconds, order=self._order)
+            decision = prove(question.claim, given, seconds=seconds, order=self._order)
             seconds = max(seconds - decision.solver_ns / 1e9, 0.0)
             if isinstance(decision, Refuted):
                 point = {k: n for k, n in decision.model.items() if k not in question.gathered}
                 point.update(row.own)
                 return Refuted(point, decision.method, decision.solver_ns)
-            if isinstance(decision, Undecided):
+            if isinstance(decision, Unknown):
                 break
             methods.append(decision.method)
         else:
             if seen.distinct is not None and not seen.is_doubtful:
-                return Proven(max(methods, key=_STRENGTH.index))
+                return Proven(strongest(methods))
         if seen.is_doubtful:
-            return Undecided(_UNDECIDED)
-        decision = decide_given(question.claim, whole, budget=seconds, order=self._order)
-        return decision if isinstance(decision, Proven) else Undecided(_UNDECIDED)
+            return Unknown(_UNDECIDED)
+        decision = prove(question.claim, whole, seconds=seconds, order=self._order)
+        return decision if isinstance(decision, Proven) else Unknown(_UNDECIDED)
 
     def _ranges(self, question: _Question, ends: Sequence[Interval]) -> Ranges:
         """Return the call's ranges with those of gathered symbols."""

@@ -13,7 +13,7 @@ from kvtrace.symbolic.conditions import Condition, Opaque, at_least
 from kvtrace.symbolic.terms import Symbol, Term, as_term
 
 if TYPE_CHECKING:
-    from kvtrace.symbolic.linear import Interval
+    from kvtrace.symbolic.prover import Interval
     from kvtrace.verdicts.contents.gathering import Direction
     from kvtrace.verdicts.contents.read_values import Reading, Rows
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Key, Symbol, signed_range
 

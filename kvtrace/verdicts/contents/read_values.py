@@ -24,7 +24,7 @@ from kvtrace.verdicts.contents.loaded import Recorded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvtrace.symbolic.linear import Interval
+    from kvtrace.symbolic.prover import Interval
 
 Numbers = NDArray[np.int64]
 Doubt = Any

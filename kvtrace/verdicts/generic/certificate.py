@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
-from kvtrace.symbolic.decide import Given, Proven, decide_given
 from kvtrace.symbolic.functions import Quotient, quotient
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover import Given, Proven, Ranges, prove
 from kvtrace.symbolic.terms import ONE, Atom, Symbol, Term, as_term, programs
 from kvtrace.verdicts.generic.upper_bounds import (
     Bound,
@@ -63,7 +62,7 @@ class Certifier:
             self._facts[fact] = (
                 claim in self._stated
                 or _is_monotonous(fact, given)
-                or isinstance(decide_given(claim, given, budget=_SECONDS), Proven)
+                or isinstance(prove(claim, given, seconds=_SECONDS), Proven)
             )
         return self._facts[fact]
 
@@ -84,7 +83,7 @@ def _is_monotonous(fact: Term, given: Given) -> bool:
     claim = conjunction(
         (at_least(one.arguments[1] - 1), at_least(one.arguments[0] - other.arguments[0]))
     )
-    return isinstance(decide_given(claim, given, budget=_SECONDS), Proven)
+    return isinstance(prove(claim, given, seconds=_SECONDS), Proven)
 
 
 def _within_grid(atoms: Iterable[Atom]) -> tuple[Condition, ...]:
@@ -150,7 +149,7 @@ def _follows_where_sizes_are_positive(claim: Condition, given: Sequence[Conditio
     positive = positive_sizes(atoms)
     claim = claim.substitute(positive)
     prepared = Given((condition.substitute(positive) for condition in given), Ranges({}))
-    return isinstance(decide_given(claim, prepared, budget=_SECONDS), Proven)
+    return isinstance(prove(claim, prepared, seconds=_SECONDS), Proven)
 
 
 def _place(term: Term, bound: Bound, active: Sequence[Condition]) -> Mapping[Atom, Term] | None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kvtrace.symbolic.conditions import AtLeast, Condition, at_least
-from kvtrace.symbolic.decide import Given, prove
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.verdicts.generic.certificate import Certifier
 from kvtrace.verdicts.generic.upper_bounds import Elimination, varies
@@ -38,7 +37,7 @@ def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[
         certifier = Certifier(running)
         if len(bounds) == 1 and bounds[0].scale == 1 and certifier.certifies(index, bounds[0]):
             condition = at_least(bounds[0].limit - last)
-            if prove(condition, Given((), Ranges({}))) is None:
+            if follows(condition, Given((), Ranges({}))) is None:
                 yield condition
 
 

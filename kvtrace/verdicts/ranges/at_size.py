@@ -13,7 +13,7 @@ from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.ranges.envelope import limit_of
 from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
 from kvtrace.verdicts.ranges.launch_numbers import Number
-from kvtrace.verdicts.ranges.sized_claims import is_defined, shifts_of
+from kvtrace.verdicts.ranges.sized_claims import is_defined, rules_of_sizes, shifts_of
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -36,13 +36,15 @@ class AtSize:
     reason: str | None = None
 
 
-def at_size(relations: Relations, wanted: Mapping[str, int], rules: Sequence[str]) -> AtSize:
+def at_size(
+    relations: Relations, wanted: Mapping[str, int], rules: Sequence[str] | None = None
+) -> AtSize:
     """Judge a launch at other sizes by formulas: all that the names represent, and what follows.
 
     Args:
         relations: of the recorded launches of a variant.
         wanted: values by the name of a scalar, an extent ("x.shape[0]") or an axis ("grid_x").
-        rules: ids of the rules to ask.
+        rules: ids of the rules to ask; None: all that a size may break.
 
     """
     quantities = {name: relations.quantity(name) for name in wanted}
@@ -59,7 +61,7 @@ def at_size(relations: Relations, wanted: Mapping[str, int], rules: Sequence[str
     limit = limit_of(relations, grown.numbers)
     if limit is not None and limit[0] in ("grid", "argument"):
         return AtSize(grown.along, limit[1])
-    verdicts = judge(grown.call, rules, _BUDGET)
+    verdicts = judge(grown.call, rules_of_sizes() if rules is None else rules, _BUDGET)
     respecialized = _respecialized(relations, grown.numbers)
     verdicts = [v for v in verdicts if v.rule != "wrong-hint" or v.arg not in respecialized]
     ends = ([] if limit is None else [limit[1]]) + list(respecialized.values())

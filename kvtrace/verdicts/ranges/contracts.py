@@ -20,7 +20,7 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.expressions import assigned_name
 from kvtrace.symbolic.functions import quotient
-from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Term, as_term
 from kvtrace.symbolic.walk import summarise

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import at_least
-from kvtrace.symbolic.decide import Refuted
+from kvtrace.symbolic.prover import Refuted
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import integer_bits
@@ -186,7 +186,7 @@ def is_filled(call: Call, place: int) -> bool:
         if access.argument == place and access.unknown is None:
             before_last = tensor.view_bytes[1] - access.element_bytes - 1
             claim = at_least(before_last - access.offset)
-            decision = bound.decide(claim, bound.active(access))
+            decision = bound.prove(claim, bound.active(access))
             if isinstance(decision, Refuted) and not bound.doubts(decision.model):
                 return True
     return False

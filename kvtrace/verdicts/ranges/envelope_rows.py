@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
-from kvtrace.symbolic.conditions import Opaque, at_least, conjunction
-from kvtrace.symbolic.decide import Refuted, decide_given
+from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.expressions import operation_expression
-from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.prover import Interval, Refuted, prove
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall, Budget
@@ -246,7 +245,7 @@ def refuted(call: Call, supposed: Supposed, use: Use) -> int | None:
     """Return a program in which an integer wraps around, for sure; None: it is not known to."""
     bound = BoundCall(call, (), BUDGET, supposed)
     given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
-    decision = decide_given(use.right, given, budget=BUDGET.solver_seconds, order=bound.order)
+    decision = prove(use.right, given, seconds=BUDGET.solver_seconds, order=bound.order)
     if not isinstance(decision, Refuted) or doubts_of(bound, decision, supposed):
         return None
     return bound.program_of(decision.model)
@@ -256,7 +255,7 @@ def doubts_of(bound: BoundCall, decision: Refuted, supposed: Supposed) -> list[S
     """Return what a counterexample is based on besides the launch, and ranges of the row."""
     return [
         key
-        for key in bound.doubts(decision.model)
+        for key in bound.doubts(decision.model).keys
         if isinstance(key, Opaque) or (key.kind, key.key) not in supposed
     ]
 
@@ -505,12 +504,10 @@ class Subject:
         tensor = None if access.argument is None else call.arguments[access.argument]
         if not isinstance(tensor, TensorArgument):
             return None
-        first, end = tensor.view_bytes
-        last = end - access.element_bytes - access.offset
-        claim = conjunction((at_least(access.offset, first), at_least(last)))
+        claim = access.lies_within(*tensor.view_bytes)
         bound = BoundCall(call, (), BUDGET, supposed)
         given = bound.active(access)
-        decision = decide_given(claim, given, budget=BUDGET.solver_seconds, order=bound.order)
+        decision = prove(claim, given, seconds=BUDGET.solver_seconds, order=bound.order)
         if not isinstance(decision, Refuted) or doubts_of(bound, decision, supposed):
             return None
         return f"the {access.kind} leaves {tensor.name}", None

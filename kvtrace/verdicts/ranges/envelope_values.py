@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.evaluate import Storage, TensorArgument
-from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.ranges.envelope_rows import (

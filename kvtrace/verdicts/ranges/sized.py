@@ -1,7 +1,7 @@
 """All launches of a kernel between two sizes at once: one number is a symbol, and what follows it.
 
 A `SizedCall` is a call whose scalars, extents, strides and grid are terms of one symbol, the size,
-which lies in a range. Rules that decide claims by `bound.decide` prove them for every size in the
+which lies in a range. Rules that decide claims by `bound.prove` prove them for every size in the
 range. Nothing is ever refuted here: where a proof fails, a launch at one size has to show why.
 """
 
@@ -14,10 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.symbolic.conditions import Condition, at_least
-from kvtrace.symbolic.decide import Decision, Given, Proven, Undecided, decide_given, prove
 from kvtrace.symbolic.functions import maximum
-from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.prover import (
+    Decision,
+    Given,
+    Interval,
+    Proven,
+    Ranges,
+    Unknown,
+    follows,
+    prove,
+)
 from kvtrace.symbolic.summary import Loop, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, as_term, program
 from kvtrace.symbolic.walk import summarise
@@ -216,15 +223,15 @@ class SizedCall(BoundCall):
         """Return the launches of another range of sizes, asked for in the same way."""
         return self.sized.between(low, high, solving=self._solving)
 
-    def decide(self, claim: Condition, given: Given) -> Decision:
+    def prove(self, claim: Condition, given: Given) -> Decision:
         """Prove a claim for all sizes in the range, or leave it open."""
         claim = self.sized.at(claim)
-        found = prove(claim, given)
+        found = follows(claim, given)
         seconds = self.seconds()
         if found is None and seconds:
-            solved = decide_given(claim, given, budget=seconds, order=self.order)
+            solved = prove(claim, given, seconds=seconds, order=self.order)
             found = solved if isinstance(solved, Proven) else None
-        return Undecided("it is not decided for all sizes") if found is None else found
+        return Unknown("it is not decided for all sizes") if found is None else found
 
     def seconds(self) -> float:
         """Return what a solver may take for one claim.
@@ -238,7 +245,7 @@ class SizedCall(BoundCall):
 
     def proves(self, claim: Condition, given: Given) -> bool:
         """Tell whether a claim holds at all sizes in the range, as far as is seen."""
-        return isinstance(self.decide(claim, given), Proven)
+        return isinstance(self.prove(claim, given), Proven)
 
     def given_of(self, conditions: Iterable[Condition]) -> Given:
         """Return conditions with the sizes put in, and what bounds programs and contents."""

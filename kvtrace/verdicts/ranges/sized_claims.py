@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir.ops import operator_of
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, conjunction
-from kvtrace.symbolic.decide import Proven, prove
 from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.prover import Proven, follows
 from kvtrace.symbolic.summary import Place
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.symbolic.undefined.flow import sinks_of
@@ -103,7 +103,7 @@ def _fits(use: Use, bound: SizedCall) -> bool:
         if unsigned and bound.ranges.of(symbol)[0] < 0:
             return False
     fits: Condition = bound.sized.at(use.fits)
-    if prove(fits, given) is not None:
+    if follows(fits, given) is not None:
         return True
     return use.right is not use.fits and bound.proves(use.right, given)
 
@@ -146,7 +146,7 @@ def is_defined(place: Place | None, in_width: Condition, bound: BoundCall) -> bo
     if place is None:
         return False
     given = bound.given(place)
-    return given.is_impossible or isinstance(bound.decide(in_width, given), Proven)
+    return given.is_impossible or isinstance(bound.prove(in_width, given), Proven)
 
 
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
@@ -174,8 +174,7 @@ def _is_inside(number: int, found: AccessCondition, bound: SizedCall) -> bool:
         return False
     if _is_inside_by_condition(bound, found, end):
         return True
-    last = end - access.element_bytes - access.offset
-    return bound.proves(conjunction((at_least(access.offset), at_least(last))), given)
+    return bound.proves(access.lies_within(0, end), given)
 
 
 def _is_inside_by_condition(bound: SizedCall, found: AccessCondition, end: Term) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
-from kvtrace.symbolic.decide import Given, Proven, decide_given, prove
+from kvtrace.symbolic.prover import Given, Proven, follows, prove
 from kvtrace.symbolic.terms import ZERO, Monomial, Term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Question, two_programs
@@ -88,7 +88,7 @@ def _are_apart(bound: SizedCall, first: Access, second: Access) -> bool:
     found += [each for each in question.given.exact if bound.sized.size not in each.atoms()]
     given = Given(conjunction(found).conjuncts(), question.given.ranges)
     left = bound.seconds()
-    return isinstance(decide_given(same, given, budget=left), Proven)
+    return isinstance(prove(same, given, seconds=left), Proven)
 
 
 def _side(bound: SizedCall, access: Access) -> tuple[Term, int, tuple[Condition, ...]]:
@@ -110,7 +110,7 @@ def _forced(gap: Term, slack: int, given: Given) -> Iterator[Condition]:
             continue
         rest = gap - size * digit
         room = size * gcd(*digit.coefficients.values()) - slack - 1
-        if prove(conjunction((at_least(room - rest), at_least(room + rest))), given) is not None:
+        if follows(conjunction((at_least(room - rest), at_least(room + rest))), given) is not None:
             yield equal(digit)
             if rest.coefficients:
                 yield from _forced(rest, slack, given)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import Observer, ScalarArgument, TensorArgument
 from kvtrace.evaluate.observe import Access as Touched
 from kvtrace.symbolic.conditions import FALSE, Condition, at_least, equal
-from kvtrace.symbolic.decide import Decision, Point, Proven, Refuted
 from kvtrace.symbolic.expressions import address_expression
 from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER, FROM_MEMORY
+from kvtrace.symbolic.prover import Decision, Point, Proven, Refuted
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.verdicts.replaying import run
@@ -63,7 +63,7 @@ def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
     given = bound.active(access)
     if bound.is_unreached(access, given):
         return None
-    decision = bound.decide(equal(remainder(address, size, floor=True)), given)
+    decision = bound.prove(equal(remainder(address, size, floor=True)), given)
     if isinstance(decision, Proven) and bound.may_wrap(access) is not None:
         reason = "arithmetic of its address may leave its width"
         return _open(access, reason, tensor.name, decision.solver_ns)
@@ -105,7 +105,7 @@ def _unknown(bound: BoundCall, access: Access, decision: Decision, name: str) ->
     if not isinstance(decision, Refuted):
         reason = "" if isinstance(decision, Proven) else decision.reason
         return _open(access, reason, name, decision.solver_ns)
-    return _open(access, bound.described_doubts(decision.model), name, decision.solver_ns)
+    return _open(access, bound.doubts(decision.model).reason, name, decision.solver_ns)
 
 
 def _open(access: Access, reason: str, name: str, solver_ns: int) -> Verdict:
@@ -153,7 +153,7 @@ def _null(bound: BoundCall, access: Access) -> Verdict | None:
     claim, address = _elsewhere(bound, access)
     if claim is None:
         return None
-    decision = bound.decide(claim, given)
+    decision = bound.prove(claim, given)
     if not isinstance(decision, Refuted) or bound.doubts(decision.model):
         return None  # an unknown pointer is reported for the access itself
     watch = _Offsets(access.op)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.observe import FailedAssertion
-from kvtrace.symbolic.decide import Proven, Refuted
+from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.summary import Assertion
-from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.feeding import feeding
@@ -19,8 +18,7 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
-    from kvtrace.symbolic.decide import Point
-    from kvtrace.verdicts.binding import BoundCall
+    from kvtrace.verdicts.binding import BoundCall, Doubts
 
 
 #: An evaluation of one program, which shows a witness, ends after so many lanes.
@@ -52,13 +50,14 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
         return _proven(assertion, "interval", "no program reaches it")
     if bound.may_wrap(assertion) is not None:
         return _unknown(assertion, "arithmetic that it depends on may leave its width")
-    decision = bound.decide(assertion.condition, given)
+    decision = bound.prove(assertion.condition, given)
     if isinstance(decision, Proven):
         return _proven(assertion, decision.method, "in every program", decision.solver_ns)
     if not isinstance(decision, Refuted):
         return _unknown(assertion, decision.reason, decision.solver_ns)
-    if bound.doubts(decision.model):
-        return _unknown(assertion, _doubted(bound, op, decision.model), decision.solver_ns)
+    doubts = bound.doubts(decision.model)
+    if doubts:
+        return _unknown(assertion, _doubted(bound, op, doubts), decision.solver_ns)
     program = bound.program_of(decision.model)
     seen = EvaluatedAsserts(bound.call, ())
     run(bound.call, (seen,), (program,), lanes=_MOST_LANES)
@@ -67,14 +66,12 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
     return asserted(seen.failure, decision.method)
 
 
-def _doubted(bound: BoundCall, op: Op, model: Point) -> str:
+def _doubted(bound: BoundCall, op: Op, doubts: Doubts) -> str:
     """Say what a counterexample supposes, and which setting records the contents among that."""
-    symbols = [key for key in bound.doubts(model) if isinstance(key, Symbol)]
-    if bound.unrecorded(symbols):
-        return depends_on(bound.unrecorded(symbols))
-    reason = bound.described_doubts(model)
+    if doubts.unrecorded:
+        return depends_on(doubts.unrecorded)
     missing = bound.contents.read_by(feeding(op, bound.call.module))
-    return f"{reason}; {depends_on(missing)}" if missing else reason
+    return f"{doubts.reason}; {depends_on(missing)}" if missing else doubts.reason
 
 
 def _proven(assertion: Assertion, method: str, scope: str, solver_ns: int = 0) -> Verdict:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kvtrace.symbolic.decide import Given, proves_at_least
-from kvtrace.symbolic.linear import Interval, Linear, constant, interval, propagated
+from kvtrace.symbolic.prover import Given, Interval, follows
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
-from kvtrace.verdicts.arithmetic import fits
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -30,8 +28,9 @@ def assumption_of(
     names = {tensor.name for symbol in loaded for tensor in bound.contents.sources(symbol)}
     if len(loaded) != 1 or len(names) != 1:
         return None
-    span = _span(bound, access, limits, loaded[0], form)
-    if span is None or not _suffices(bound, access, limits, loaded[0], span):
+    symbol = loaded[0]
+    span = _span(bound, access, limits, symbol, form.coefficients[symbol])
+    if span is None or not _suffices(bound, access, limits, symbol, span):
         return None
     return f"{span[0]} <= {names.pop()} < {span[1] + 1}"
 
@@ -41,38 +40,19 @@ def _suffices(
 ) -> bool:
     """Prove that an access is safe if all that a load gives lies in a range."""
     ranges = bound.supposing({(symbol.kind, symbol.key): span})
-    given = Given(bound.active(access).exact, ranges)
-    form = ranges.form(access.offset)
-    goals = (form.shifted(-limits[0]), constant(limits[1] - access.element_bytes) - form)
-    if any(proves_at_least(goal, given) is None for goal in goals):
-        return False
-    return all(
-        fits(arithmetic, Given(bound.given(arithmetic).exact, ranges))
-        for arithmetic in bound.arithmetic_of(access)
-    )
+    claims = [(access.lies_within(*limits), bound.active(access))]
+    claims += [(each.stays_in_width, bound.given(each)) for each in bound.arithmetic_of(access)]
+    return all(follows(claim, Given(given.exact, ranges)) for claim, given in claims)
 
 
 def _span(
-    bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, form: Linear
+    bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, factor: int
 ) -> Interval | None:
     """Solve for the range of one symbol, the others being anywhere that what is given leaves."""
-    factor = form.coefficients[symbol]
-    rest = form.plus(Linear(0, {symbol: factor}), -1)
-    least = most = None
-    for forms in bound.active(access).alternatives:
-        narrowed = {
-            variable: bound.ranges.intervals[variable]
-            for each in (*forms, form)
-            for variable in each.coefficients
-        }
-        if not propagated(forms, narrowed):
-            continue
-        low, high = interval(rest, narrowed)
-        least = low if least is None else min(least, low)
-        most = high if most is None else max(most, high)
-    if least is None or most is None:
+    rest = bound.active(access).bounds(access.offset - symbol.term * factor)
+    if rest is None:
         return None
-    room = limits[0] - least, limits[1] - access.element_bytes - most
+    room = limits[0] - rest[0], limits[1] - access.element_bytes - rest[1]
     if factor < 0:
         room = -room[1], -room[0]
     factor = abs(factor)

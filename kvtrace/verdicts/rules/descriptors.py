@@ -22,10 +22,10 @@ from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.tensor_maps import CHUNK_BYTES, has_tensor_maps
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
-from kvtrace.symbolic.decide import Given, Proven, Refuted
 from kvtrace.symbolic.functions import remainder
+from kvtrace.symbolic.prover import Given, Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, BlockPointer
-from kvtrace.symbolic.terms import Symbol, Term, as_term, lane
+from kvtrace.symbolic.terms import Term, as_term, lane
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.rules.tensor_map_watch import (
     LARGEST_EXTENT,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 RULE: Final = "descriptor-contract"
 _RANK: Final = ("proven", "unknown", "violation")
-_STRENGTH: Final = ("interval", "affine", "solver")
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
@@ -77,18 +76,18 @@ def _judged(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdi
         return _proven(bound, access, "interval", "no program reaches it")
     if access.argument is None:
         return _unknown(bound, access, access.unknown or "its base comes from no argument")
-    method, solver_ns = "interval", 0
+    method: Method = "interval"
+    solver_ns = 0
     for claim, given in _claims(bound, access, descriptor, reached):
-        decision = bound.decide(claim, given)
+        decision = bound.prove(claim, given)
         solver_ns += decision.solver_ns
         if isinstance(decision, Proven) and bound.may_wrap(access) is None:
-            method = max(method, decision.method, key=_STRENGTH.index)
+            method = strongest((method, decision.method))
             continue
         if isinstance(decision, Refuted):
             doubts = bound.doubts(decision.model)
-            unrecorded = bound.unrecorded(key for key in doubts if isinstance(key, Symbol))
-            if unrecorded:
-                return _unknown(bound, access, depends_on(unrecorded))
+            if doubts.unrecorded:
+                return _unknown(bound, access, depends_on(doubts.unrecorded))
             program = bound.program_of(decision.model)
             seen = None if doubts else _seen(bound, access, program)
             if isinstance(seen, Breach):

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.symbolic.conditions import equal
-from kvtrace.symbolic.decide import Proven, Refuted
 from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.prover import Proven, Refuted
 from kvtrace.symbolic.summary import Division
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk_types import integer_bits
@@ -42,7 +42,7 @@ def _judged(bound: BoundCall, division: Division) -> Verdict:
     if bound.is_unreached(division, given):
         return _proven(bound, division, "interval", "no program reaches it")
     exact = _is_exact(bound, division)
-    decision = bound.decide(~equal(division.divisor), given)
+    decision = bound.prove(~equal(division.divisor), given)
     if isinstance(decision, Proven) and exact:
         return _proven(bound, division, decision.method, "in every program", decision.solver_ns)
     symbols = [a for a in division.divisor.atoms() if isinstance(a, Symbol)]

@@ -18,9 +18,9 @@ import numpy as np
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.ir import Op
 from kvtrace.symbolic.conditions import Condition, equal
-from kvtrace.symbolic.decide import Decision, Proven, Refuted
 from kvtrace.symbolic.expressions import value_expression
 from kvtrace.symbolic.functions import remainder
+from kvtrace.symbolic.prover import Decision, Proven, Refuted
 from kvtrace.symbolic.summary import Assertion, Hint, Place
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
 from kvtrace.verdicts.rules.watched_values import Test, ValueWatch, evaluated
@@ -176,13 +176,14 @@ def _decided(
     if bound.may_wrap(place) is not None:
         reason = "arithmetic that it depends on may leave its width"
         return _unknown(place.op, what, reason)
-    decision = bound.decide(claim, given)
+    decision = bound.prove(claim, given)
     if isinstance(decision, Proven):
         return _verdict("proven", place.op, f"{what}, and so it is", decision.method, decision)
     if not isinstance(decision, Refuted):
         return _unknown(place.op, what, decision.reason, decision)
-    if bound.doubts(decision.model):
-        return _unknown(place.op, what, bound.described_doubts(decision.model), decision)
+    doubts = bound.doubts(decision.model)
+    if doubts:
+        return _unknown(place.op, what, doubts.reason, decision)
     maker = value.owner if isinstance(value.owner, Op) else place.op
     watch = ValueWatch(maker, value, test)
     failure = evaluated(bound, watch, (bound.program_of(decision.model),))

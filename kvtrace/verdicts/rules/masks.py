@@ -14,7 +14,7 @@ from kvtrace.evaluate import Observer
 from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.ops import effect_of, mask_of
 from kvtrace.symbolic.conditions import FALSE
-from kvtrace.symbolic.decide import Method, Proven, Refuted
+from kvtrace.symbolic.prover import Method, Proven, Refuted, strongest
 from kvtrace.symbolic.summary import Access, Place
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.replaying import run
@@ -23,13 +23,11 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import Access as Seen
     from kvtrace.ir import Op
-    from kvtrace.symbolic.decide import Given
+    from kvtrace.symbolic.prover import Given
     from kvtrace.verdicts.binding import BoundCall
 
 ALWAYS_FALSE: Final = "mask-always-false"
 ALWAYS_TRUE: Final = "mask-always-true"
-
-_STRENGTH: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
@@ -61,7 +59,7 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
     methods: list[Method] = []
     for access in reached:
         given = bound.active(access)
-        decision = Proven("interval") if given.is_impossible else bound.decide(FALSE, given)
+        decision = Proven("interval") if given.is_impossible else bound.prove(FALSE, given)
         if not isinstance(decision, Proven):
             return
         methods.append(decision.method)
@@ -69,7 +67,7 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
         return
     if any(bound.may_wrap(access) is not None for access in reached):
         return  # numbers that wrap around may fulfil what ideal ones do not
-    method = max(methods, key=_STRENGTH.index)
+    method = strongest(methods)
     yield from _never_seen(bound, op, accesses[0].kind, _names(bound, accesses), method)
 
 
@@ -79,7 +77,7 @@ def _is_reached(bound: BoundCall, place: Place) -> bool:
     There is no verdict for an access that no program is known to reach: a mask there is true and
     false in every lane.
     """
-    return isinstance(bound.decide(FALSE, bound.given(place)), Refuted)
+    return isinstance(bound.prove(FALSE, bound.given(place)), Refuted)
 
 
 def _runs_at_first(bound: BoundCall, access: Access) -> bool:
@@ -159,14 +157,14 @@ def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ve
         given = bound.given(access)
         if given.is_impossible:
             continue
-        decision = bound.decide(access.mask, given)
+        decision = bound.prove(access.mask, given)
         if not isinstance(decision, Proven) or bound.may_wrap(access) is not None:
             return
         if _is_reached(bound, access):
             methods.append(decision.method)
     if not methods:
         return
-    kind, method = accesses[0].kind, max(methods, key=_STRENGTH.index)
+    kind, method = accesses[0].kind, strongest(methods)
     message = f"the mask of this {kind} is true in every lane of every program of this call"
     arg = _names(bound, accesses)
     yield Verdict(ALWAYS_TRUE, "violation", op, message, method, access=kind, arg=arg)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import ScalarArgument
 from kvtrace.ir.flow import counter_of
 from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.decide import Decision, Given, Proven, Refuted, prove
 from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.prover import Decision, Given, Proven, Refuted, follows
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk_types import integer_bits
@@ -160,7 +160,7 @@ def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
     """Decide whether nothing shows: mostly, all numbers fit, and that is plain to see."""
     found = bound.of_uses.get(use)
     if found is None:
-        found = prove(use.fits, given) or bound.decide(use.right, given)
+        found = follows(use.fits, given) or bound.prove(use.right, given)
         bound.of_uses[use] = found
     return found
 
@@ -177,9 +177,9 @@ def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
         return _proven(bound, use, decision.method, decision.solver_ns)
     if not isinstance(decision, Refuted):
         return _unknown(bound, use.arithmetic, decision.reason, decision.solver_ns, evaluating=True)
-    if bound.doubts(decision.model):
-        reason = bound.described_doubts(decision.model)
-        return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
+    doubts = bound.doubts(decision.model)
+    if doubts:
+        return _unknown(bound, use.arithmetic, doubts.reason, decision.solver_ns, evaluating=True)
     shown = replays.shown(use, bound.program_of(decision.model))
     if shown is None:
         reason = "a counterexample to it did not show when it was run"
@@ -222,7 +222,7 @@ def _of_data(bound: BoundCall, use: Use, given: Given, loose: Sequence[Symbol]) 
         found = _unknown(bound, use.arithmetic, depends_on(missing), 0)
         return replace(found, unless=None if use.purpose == "index" else use.access.op)
     model: dict[Symbol | Opaque, int] = dict.fromkeys(loose, 0)
-    reason = bound.described_doubts(model) if loose else "an argument is a large unsigned integer"
+    reason = bound.doubts(model).reason if loose else "an argument is a large unsigned integer"
     return _unknown(bound, use.arithmetic, reason, 0, evaluating=True)
 
 

@@ -16,7 +16,7 @@ from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.ir.ops import mask_of
 from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.decide import Method, Proven, Refuted, is_counterexample
+from kvtrace.symbolic.prover import Proven, Refuted, is_counterexample, strongest
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
@@ -26,14 +26,13 @@ from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
-    from kvtrace.symbolic.decide import Decision, Given, Point
-    from kvtrace.verdicts.binding import BoundCall
+    from kvtrace.symbolic.prover import Decision, Given, Point
+    from kvtrace.verdicts.binding import BoundCall, Doubts
 
 LANES: Final = "undefined-lanes"
 USE: Final = "undefined-use"
 
 _RANK: Final = ("proven", "unknown", "violation")
-_STRENGTH: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 _MOST_FLIPPED: Final = 4
 _DECIDES: Final = {
     "address": "where memory is accessed",
@@ -69,14 +68,14 @@ def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdic
     given = bound.active(place) if isinstance(place, Access) else bound.given(place)
     if bound.is_unreached(place, given):
         return None
-    decision = bound.decide(~undefined.surely, given)
+    decision = bound.prove(~undefined.surely, given)
     weak = False
     if isinstance(decision, Proven) and undefined.possibly is not undefined.surely:
         first = decision
-        decision = bound.decide(~undefined.possibly, given)
+        decision = bound.prove(~undefined.possibly, given)
         weak = True
         if isinstance(decision, Proven):
-            method = max(first.method, decision.method, key=_STRENGTH.index)
+            method = strongest((first.method, decision.method))
             decision = Proven(method, first.solver_ns + decision.solver_ns)
     if isinstance(decision, Proven):
         return None if _wraps(bound, sink) else _proven(bound, sink, rule, decision)
@@ -85,9 +84,9 @@ def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdic
     claim = ~(undefined.possibly if weak else undefined.surely)
     doubts = _doubts(bound, decision.model, claim, given)
     if doubts and not _is_replayable(bound, sink, doubts):
-        reason = bound.described_doubts(decision.model)
+        reason = doubts.reason
         return _unknown(bound, sink, rule, reason, decision.solver_ns)
-    whole = doubts and bound.lanes <= bound.budget.replay_lanes
+    whole = bool(doubts) and bound.lanes <= bound.budget.replay_lanes
     program = None if whole else bound.program_of(decision.model)
     look = _look(sink)
     if look is None:
@@ -97,7 +96,7 @@ def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdic
         return _violation(bound, sink, rule, shown, decision, weak=weak)
     reason = f"a counterexample to it did not show: {shown}"
     if doubts:
-        reason = f"{bound.described_doubts(decision.model)}; {shown}"
+        reason = f"{doubts.reason}; {shown}"
     return _unknown(bound, sink, rule, reason, decision.solver_ns)
 
 
@@ -108,23 +107,21 @@ def _wraps(bound: BoundCall, sink: Sink) -> bool:
     return any(bound.may_wrap(place) is not None for place in (sink.place, *places))
 
 
-def _doubts(
-    bound: BoundCall, point: Point, claim: Condition, given: Given
-) -> Sequence[Symbol | Opaque]:
+def _doubts(bound: BoundCall, point: Point, claim: Condition, given: Given) -> Doubts | None:
     """Return what a counterexample supposes and the call does not say, if it makes a difference."""
     doubts = bound.doubts(point)
-    opaque = [key for key in doubts if isinstance(key, Opaque)]
-    if len(opaque) < len(doubts) or len(opaque) > _MOST_FLIPPED:
+    opaque = [key for key in doubts.keys if isinstance(key, Opaque)]
+    if len(opaque) < len(doubts.keys) or len(opaque) > _MOST_FLIPPED:
         return doubts
     for truths in product((0, 1), repeat=len(opaque)):
         flipped: dict[Symbol | Opaque, int] = dict(point)
         flipped.update(zip(opaque, truths, strict=True))
         if not is_counterexample(flipped, claim, given.exact):
             return doubts
-    return ()
+    return None
 
 
-def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaque]) -> bool:
+def _is_replayable(bound: BoundCall, sink: Sink, doubts: Doubts) -> bool:
     """Whether a run tells although formulas do not: what it depends on was recorded, or is none."""
     tensors = [a for a in bound.call.arguments if isinstance(a, TensorArgument)]
     if all(tensor.storage.data is not None for tensor in tensors):
@@ -134,8 +131,8 @@ def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaqu
     hanging = depending_on_data(module)
     if not any(op.index in hanging for op in ops):
         return True
-    contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts)
-    if not contents or bound.unrecorded(key for key in doubts if isinstance(key, Symbol)):
+    contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts.keys)
+    if not contents or doubts.unrecorded:
         return False
     return not any(bound.contents.read_by(feeding(op, module)) for op in ops)
 
@@ -170,7 +167,7 @@ def _all_on(bound: BoundCall, sink: Sink) -> bool:
     loads = [each for each in bound.summary.accesses if each.op in sink.undefined.sources]
 
     def is_on(access: Access, given: Given) -> bool:
-        decision: Decision = bound.decide(access.mask, given)
+        decision: Decision = bound.prove(access.mask, given)
         return isinstance(decision, Proven)
 
     return bool(loads) and all(is_on(access, bound.given(access)) for access in loads)

@@ -13,7 +13,7 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.decide import Point
+from kvtrace.symbolic.prover import Point
 from kvtrace.symbolic.terms import Symbol, Term
 from kvtrace.verdicts.replaying import program_at, run
 

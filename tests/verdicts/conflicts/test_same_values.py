@@ -3,8 +3,8 @@
 import triton
 import triton.language as tl
 
+from kvtrace.symbolic.prover.digits import Common
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.digits import Common
 from kvtrace.verdicts.conflicts.same_values import store_the_same
 from kvtrace.verdicts.conflicts.sharers import sharers_of
 from tests.verdicts.calls import call, tensor

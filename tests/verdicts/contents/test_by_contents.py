@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.symbolic.conditions import FALSE, at_least, less
-from kvtrace.symbolic.decide import Proven, Refuted
 from kvtrace.symbolic.functions import choice, quotient, remainder
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover import Proven, Ranges, Refuted
 from kvtrace.symbolic.terms import Substitution, Symbol
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.contents.by_contents import ByContents
@@ -92,7 +91,7 @@ def test_what_is_decided_is_so_at_every_point(place, claim, supposed, numbers):
     replaced = Substitution({SCALAR: loaded(PLACES[place]) - TRIP.term})
     claim, supposed = claim.substitute(replaced), supposed.substitute(replaced)
 
-    decision = by_contents(numbers).decide(claim, [supposed], 0.0)
+    decision = by_contents(numbers).prove(claim, [supposed], 0.0)
 
     if isinstance(decision, Proven):
         for point, outside in itertools.product(points(), (-100, 0, 2, 100)):
@@ -113,9 +112,9 @@ def test_a_table_that_decides_it_decides_it():
     place = loaded(PROGRAM.term) * 6 + LANE.term
     decided = by_contents(numbers)
 
-    assert isinstance(decided.decide(less(place, 36), (), 0.0), Proven)
-    assert isinstance(decided.decide(less(place, 35), (), 0.0), Refuted)
-    assert isinstance(decided.decide(less(place, 30), [less(0, PROGRAM.term)], 0.0), Proven)
+    assert isinstance(decided.prove(less(place, 36), (), 0.0), Proven)
+    assert isinstance(decided.prove(less(place, 35), (), 0.0), Refuted)
+    assert isinstance(decided.prove(less(place, 30), [less(0, PROGRAM.term)], 0.0), Proven)
 
 
 def test_lanes_that_nothing_fills_decide_nothing():
@@ -123,8 +122,8 @@ def test_lanes_that_nothing_fills_decide_nothing():
     filled = choice(less(LANE.term, 3), loaded(LANE.term), unknown)
     decided = by_contents([0, 1, 2, 3, 4, 5])
 
-    assert isinstance(decided.decide(less(filled, 3), [less(LANE.term, 3)], 0.0), Proven)
-    assert not isinstance(decided.decide(less(filled, 3), (), 0.0), Proven | Refuted)
+    assert isinstance(decided.prove(less(filled, 3), [less(LANE.term, 3)], 0.0), Proven)
+    assert not isinstance(decided.prove(less(filled, 3), (), 0.0), Proven | Refuted)
 
 
 def test_conditions_of_two_sums_are_used_together():
@@ -134,8 +133,8 @@ def test_conditions_of_two_sums_are_used_together():
     row = Symbol("lane", 1, 0, 4095)
     inside = less(row.term, end - start)
 
-    decision = by_contents(ends).decide(less((start + row.term) * 8 + 7, 40000), [inside], 0.0)
-    beyond = by_contents(ends).decide(less((start + row.term) * 8 + 7, 39999), [inside], 0.0)
+    decision = by_contents(ends).prove(less((start + row.term) * 8 + 7, 40000), [inside], 0.0)
+    beyond = by_contents(ends).prove(less((start + row.term) * 8 + 7, 39999), [inside], 0.0)
 
     assert isinstance(decision, Proven)
     assert isinstance(beyond, Refuted)
@@ -145,15 +144,15 @@ def test_conditions_of_two_sums_are_used_together():
 def test_what_is_never_reached_is_proven():
     decided = by_contents([1, 2, 3, 4, 5])
 
-    assert decided.decide(FALSE, [at_least(loaded(PROGRAM.term), 6)], 0.0) == Proven("interval")
+    assert decided.prove(FALSE, [at_least(loaded(PROGRAM.term), 6)], 0.0) == Proven("interval")
 
 
 def test_numbers_that_64_bits_do_not_hold_are_left_open():
     value = loaded(PROGRAM.term)
     cube = value * value * value
 
-    small = by_contents([1, 2, 3, 4, 5]).decide(less(cube, 126), (), 0.0)
-    large = by_contents([1, 2, 3, 4, 2**30]).decide(less(cube, 2**70), (), 0.0)
+    small = by_contents([1, 2, 3, 4, 5]).prove(less(cube, 126), (), 0.0)
+    large = by_contents([1, 2, 3, 4, 2**30]).prove(less(cube, 2**70), (), 0.0)
 
     assert isinstance(small, Proven)
     assert not isinstance(large, Proven | Refuted)
@@ -271,12 +270,12 @@ def test_loops_are_gone_through_as_far_as_conditions_let_them():
     claim = less(loaded(trip.term), 4)
 
     for _ in range(2):
-        assert not isinstance(decided.decide(claim, (), 0.0), Proven | Refuted)
-    assert isinstance(decided.decide(claim, [less(trip.term, 4)], 0.0), Proven)
+        assert not isinstance(decided.prove(claim, (), 0.0), Proven | Refuted)
+    assert isinstance(decided.prove(claim, [less(trip.term, 4)], 0.0), Proven)
     assert isinstance(
-        decided.decide(claim, [less(trip.term, loaded(PROGRAM.term - PROGRAM.term))], 0.0), Proven
+        decided.prove(claim, [less(trip.term, loaded(PROGRAM.term - PROGRAM.term))], 0.0), Proven
     )
-    assert isinstance(decided.decide(claim, [less(trip.term, loaded(PROGRAM.term))], 0.0), Refuted)
+    assert isinstance(decided.prove(claim, [less(trip.term, loaded(PROGRAM.term))], 0.0), Refuted)
 
 
 def test_kept_rows_are_those_of_the_question():
@@ -284,6 +283,6 @@ def test_kept_rows_are_those_of_the_question():
     decided = by_contents([5, 1, 4, 2, 3])
     value = loaded(PROGRAM.term)
 
-    assert isinstance(decided.decide(less(value, 5), [less(0, PROGRAM.term)], 0.0), Proven)
-    assert isinstance(decided.decide(less(value, 5), (), 0.0), Refuted)
-    assert isinstance(decided.decide(less(value, 4), [less(0, PROGRAM.term)], 0.0), Refuted)
+    assert isinstance(decided.prove(less(value, 5), [less(0, PROGRAM.term)], 0.0), Proven)
+    assert isinstance(decided.prove(less(value, 5), (), 0.0), Refuted)
+    assert isinstance(decided.prove(less(value, 4), [less(0, PROGRAM.term)], 0.0), Refuted)

@@ -144,11 +144,11 @@ def test_a_size_that_is_compiled_again_is_no_violation():
     plain = call(kernels.following, (8,), x=tensor(1024), y=tensor(1024), n=1024, B=128)
     one = replace(plain, module=parsed(text))
 
-    found = at_size(Relations(one), {"n": 1001}, rules_of_sizes())
+    found = at_size(Relations(one), {"n": 1001})
 
     assert found.limit == "n is 1,001, no multiple of 16: the kernel is compiled again"
     assert {v.verdict for v in found.verdicts} == {"proven"}
-    assert at_size(Relations(one), {"n": 1040}, rules_of_sizes()).limit is None
+    assert at_size(Relations(one), {"n": 1040}).limit is None
 
 
 def test_a_lower_end_that_only_a_solver_proves():

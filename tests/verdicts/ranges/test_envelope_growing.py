@@ -6,7 +6,6 @@ import triton.language as tl
 from kvtrace.verdicts.ranges.at_size import at_size
 from kvtrace.verdicts.ranges.growth import Relations
 from kvtrace.verdicts.ranges.launch_numbers import numbers_of
-from kvtrace.verdicts.ranges.sized_claims import rules_of_sizes
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.ranges.envelope_rows import rows
 
@@ -90,10 +89,10 @@ def chunks(size, count):
 def test_what_a_scalar_gives_is_no_quantity_of_its_own():
     relations = Relations(chunks(50, 2), [numbers_of(chunks(70, 3))])
 
-    found = at_size(relations, {"h.shape[1]": 9}, rules_of_sizes())
+    found = at_size(relations, {"h.shape[1]": 9})
 
     assert found.reason == "h.shape[1] was cdiv(size, 32): it grows with that"
-    along = at_size(relations, {"size": 1000}, rules_of_sizes()).along
+    along = at_size(relations, {"size": 1000}).along
     assert {"grid_x = cdiv(size, 32)", "h.shape[1] = (size + 31) // 32"} <= set(along)
 
 

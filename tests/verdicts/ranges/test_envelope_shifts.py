@@ -5,7 +5,6 @@ import triton.language as tl
 
 from kvtrace.verdicts.ranges.at_size import at_size
 from kvtrace.verdicts.ranges.growth import Relations
-from kvtrace.verdicts.ranges.sized_claims import rules_of_sizes
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.ranges.envelope_rows import rows
 
@@ -60,9 +59,7 @@ def test_a_shift_by_a_negative_number_or_the_width_is_not_proven():
 
 def test_a_launch_whose_shift_is_undefined_is_unknown_at_that_size():
     for level, answers in ((9, {"proven"}), (-1, {"proven", "unknown"})):
-        verdicts = at_size(
-            Relations(levels(level_above)), {"level": level}, rules_of_sizes()
-        ).verdicts
+        verdicts = at_size(Relations(levels(level_above)), {"level": level}).verdicts
 
         assert {each.verdict for each in verdicts} == answers
         texts = [each.reason for each in verdicts if each.verdict == "unknown"]

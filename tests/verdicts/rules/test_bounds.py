@@ -34,7 +34,7 @@ def copy_of(elements, programs, room=None, kernel=kernels.copy):
 @pytest.mark.parametrize("programs", [10**3, 10**6, 10**9])
 def test_a_mask_is_proven_for_any_grid_without_running_anything(programs, monkeypatch):
     monkeypatch.setattr("kvtrace.verdicts.judge.run", None)
-    monkeypatch.setattr("kvtrace.verdicts.rules.bounds.run", None)
+    monkeypatch.setattr("kvtrace.verdicts.rules.bounds_witnesses.run", None)
 
     verdicts = judged(copy_of(programs * 1024 - 5, programs))
 

@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.symbolic.linear import Variable
+from kvtrace.symbolic.prover.linear import Variable
 from kvtrace.symbolic.terms import Symbol
 
 Values = NDArray[np.int64]
 
 _FUNCTIONS: Final = frozenset({"/", "%", "trunc", "rest", "//", "%%", "min", "max"})
-"""Names of functions of forms in variables; see `kvtrace.symbolic.intervals`."""
+"""Names of functions of forms in variables; see `kvtrace.symbolic.prover.intervals`."""
 
 
 def tell_apart(

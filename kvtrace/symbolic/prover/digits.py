@@ -11,18 +11,17 @@ block. Neither is enumerated where algebra suffices.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.symbolic.decide import Given, proves_at_least
 from kvtrace.symbolic.functions import Choice
-from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import Linear, Variable, constant, interval
+from kvtrace.symbolic.prover.intervals import Ranges
+from kvtrace.symbolic.prover.linear import Linear, Variable, constant, interval
+from kvtrace.symbolic.prover.procedure import Given, proves_at_least
+from kvtrace.symbolic.prover.tables import keys_of, tell_apart
 from kvtrace.symbolic.terms import Atom, Symbol
-from kvtrace.verdicts.conflicts.copies import Shared, nothing
-from kvtrace.verdicts.conflicts.tables import keys_of, tell_apart
 
 MOST_TABULATED: Final = 1 << 20
 """Programs of a grid (or lanes of a block) over which functions of their indices are tabulated."""
@@ -30,6 +29,15 @@ MOST_TABULATED: Final = 1 << 20
 _ROUNDS: Final = 8
 _GIVEN: Final = ("scalar", "programs")
 """Kinds of symbols that are the same for all programs."""
+
+
+Shared: TypeAlias = Callable[[Symbol], bool]
+"""Tells whether a symbol has the same number on both sides."""
+
+
+def nothing(symbol: Symbol) -> bool:  # noqa: ARG001
+    """Share nothing, as two programs do."""
+    return False
 
 
 @dataclass(frozen=True, eq=False)

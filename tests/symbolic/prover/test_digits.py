@@ -8,12 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kvtrace.symbolic.conditions import at_least, conjunction, less
-from kvtrace.symbolic.decide import Given, Proven, Refuted, decide_given
 from kvtrace.symbolic.functions import maximum, minimum, quotient, remainder
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, prove
+from kvtrace.symbolic.prover.digits import Common, Side, are_apart
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, lane, program
 from kvtrace.verdicts.conflicts.copies import Actors, Question
-from kvtrace.verdicts.conflicts.digits import Common, Side, are_apart
 from tests.support.thorough import usually
 
 P, Q = program(0), program(1)
@@ -178,7 +177,7 @@ def test_two_copies_are_decided_as_bytes_say(first, second, grid):
         return
 
     question = Question(*sides, Actors(axes), ranges, nbytes)
-    decision = decide_given(question.claim, question.given, budget=1.0)
+    decision = prove(question.claim, question.given, seconds=1.0)
 
     met = meet(first, second, grid, (4, 4))
     if isinstance(decision, Proven):
@@ -248,7 +247,7 @@ def test_two_lanes_of_one_program_are_decided_as_bytes_say(first, second, alone,
     sides = [(term + (1 << 10), 4, (*holds, at_least(term + (1 << 10)))) for term, holds in both]
 
     question = Question(*sides, Actors(_LANES, not_a_lane), ranges, 1 << 20)
-    decision = decide_given(question.claim, question.given, budget=1.0)
+    decision = prove(question.claim, question.given, seconds=1.0)
 
     met = lanes_meet(*both, grid, (4, 4))
     if isinstance(decision, Proven):

@@ -17,7 +17,7 @@ from kvtrace.forks import Lock
 from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover.intervals import Ranges
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
 _TURN: Final = Lock(taken=True)  # Z3's main context is for one thread at a time

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import less
 from kvtrace.symbolic.functions import choice, maximum, minimum, quotient, remainder
-from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import constant
+from kvtrace.symbolic.prover import Ranges
+from kvtrace.symbolic.prover.linear import constant
 from kvtrace.symbolic.terms import Symbol, lane, program, scalar
 from tests.symbolic.random_formulas import KNOWN, POINTS, conditions, terms
 
@@ -71,9 +71,9 @@ def test_equal_functions_are_one_variable():
     assert ranges.interval(gap) == (0, 0)
 
 
-def test_more_is_asked_of_what_is_not_known():
+def test_sources_are_asked_for_what_is_not_known():
     content = Symbol("content", 12, -(2**31), 2**31 - 1)
-    ranges = Ranges({}, lambda symbol: (3, 5) if symbol is content else None)
+    ranges = Ranges({}, [lambda symbol: (3, 5) if symbol is content else None])
 
     assert ranges.interval(content.term * 2) == (6, 10)
     assert ranges.of(Symbol("content", 13, 0, 9)) == (0, 9)

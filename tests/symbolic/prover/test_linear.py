@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.symbolic.linear import (
+from kvtrace.symbolic.prover.linear import (
     Linear,
     constant,
     first_point,

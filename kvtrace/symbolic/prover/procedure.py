@@ -1,4 +1,4 @@
-"""Deciding claims about integers: intervals, then multiples of what is given, then a solver.
+"""The procedure that decides claims: intervals, then multiples of what is given, then a solver.
 
 A claim is decided for all values of its symbols at once: programs, lanes and trips are never
 enumerated. Proofs hold for every point in the ranges that satisfies what is given; a refutation
@@ -23,17 +23,19 @@ from kvtrace.symbolic.conditions import (
     conjunction,
 )
 from kvtrace.symbolic.functions import Choice
-from kvtrace.symbolic.intervals import Ranges
-from kvtrace.symbolic.linear import (
+from kvtrace.symbolic.prover.intervals import Ranges
+from kvtrace.symbolic.prover.linear import (
+    Interval,
     Linear,
     Variable,
     first_point,
+    interval,
     is_implied,
     lowest,
     propagated,
     tightened,
 )
-from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.terms import Symbol, Term
 
 Method = Literal["interval", "affine", "solver"]
 Point: TypeAlias = Mapping[Symbol | Opaque, int]
@@ -46,7 +48,8 @@ _MOST_ALTERNATIVES: Final = 16
 _MOST_FORMS: Final = 160
 _MOST_SPLITS: Final = 4
 _MOST_CASES: Final = 16
-_STRENGTH: Final[Mapping[Method, int]] = {"interval": 0, "affine": 1, "solver": 2}
+_METHODS: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
+"""Methods of proofs, the weakest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +73,14 @@ class Refuted:
 
 
 @dataclass(frozen=True, slots=True)
-class Undecided:
-    """Neither was found; `reason` explains why."""
+class Unknown:
+    """Neither a proof nor a counterexample was found; `reason` explains why."""
 
     reason: str
     solver_ns: int = 0
 
 
-Decision: TypeAlias = Proven | Refuted | Undecided
+Decision: TypeAlias = Proven | Refuted | Unknown
 
 
 class Given:
@@ -99,42 +102,33 @@ class Given:
         """Whether it is seen, by intervals, never to hold."""
         return not self.alternatives
 
-
-def decide(
-    claim: Condition,
-    given: Condition | Sequence[Condition],
-    ranges: Ranges,
-    *,
-    budget: float = SOLVER_SECONDS,
-    order: Sequence[Symbol] = (),
-) -> Decision:
-    """Decide whether `claim` holds wherever `given` does, for all symbols within `ranges`.
-
-    Args:
-        claim: what is to be proven.
-        given: conditions that may be assumed, as a conjunction.
-        ranges: bounds of symbols, both included.
-        budget: the solver's time in seconds; 0: no solver.
-        order: symbols that a counterexample keeps as small as is easily found, the first foremost.
-
-    """
-    conditions = (given,) if isinstance(given, Condition) else tuple(given)
-    return decide_given(claim, Given(conditions, ranges), budget=budget, order=order)
+    def bounds(self, term: Term) -> Interval | None:
+        """Bound a term where the conditions hold; None: they are seen never to hold."""
+        form = self.ranges.form(term)
+        low = high = None
+        for forms in self.alternatives:
+            box = {each: self.ranges.intervals[each] for each in _variables((*forms, form))}
+            if not propagated(forms, box):
+                continue
+            least, most = interval(form, box)
+            low = least if low is None else min(low, least)
+            high = most if high is None else max(high, most)
+        return None if low is None or high is None else (low, high)
 
 
-def decide_given(
+def prove(
     claim: Condition,
     given: Given,
     *,
-    budget: float = SOLVER_SECONDS,
+    seconds: float = SOLVER_SECONDS,
     order: Sequence[Symbol] = (),
 ) -> Decision:
-    """Decide as `decide` does, from prepared assumptions.
+    """Decide whether `claim` holds wherever `given` does, for all symbols within their ranges.
 
     Args:
         claim: what is to be proven.
         given: the assumptions and the ranges of symbols; reusable for other claims.
-        budget: the solver's time in seconds; 0: no solver.
+        seconds: the solver's time; 0: no solver.
         order: symbols that a counterexample keeps as small as is easily found, the first foremost.
 
     """
@@ -144,46 +138,51 @@ def decide_given(
     point = _counterexample(open_parts, given, order)
     if point is not None:
         return Refuted(_completed(point, claim, given), "affine")
-    if budget <= 0:
-        return Undecided("linear reasoning finds neither a proof nor a counterexample")
-    return _solved(claim, conjunction(open_parts), given, budget)
+    if seconds <= 0:
+        return Unknown("linear reasoning finds neither a proof nor a counterexample")
+    return _solved(claim, conjunction(open_parts), given, seconds)
 
 
-def prove(claim: Condition, given: Given) -> Proven | None:
-    """Prove a claim by intervals and linear reasoning alone; None: not found, nothing refuted."""
+def follows(claim: Condition, given: Given) -> Proven | None:
+    """Return the proof of a claim by intervals and linear reasoning alone; None: none was found."""
     method, open_parts = _proof_of_parts(claim, given)
     return None if open_parts else Proven(method)
+
+
+def strongest(methods: Iterable[Method]) -> Method:
+    """Return the strongest of the methods that the parts of a proof took."""
+    return max(methods, key=_METHODS.index, default=_METHODS[0])
 
 
 def _proof_of_parts(claim: Condition, given: Given) -> tuple[Method, list[Condition]]:
     """Return the strongest method that the proofs of a claim's parts take, and what has none."""
     open_parts = []
-    method: Method = "interval"
+    methods: list[Method] = []
     for part in claim.conjuncts():
-        found = _proof(part, given)
-        if found is None:
+        method = _proof(part, given)
+        if method is None:
             open_parts.append(part)
-        elif _STRENGTH[found] > _STRENGTH[method]:
-            method = found
-    return method, open_parts
+        else:
+            methods.append(method)
+    return strongest(methods), open_parts
 
 
-def _solved(claim: Condition, rest: Condition, given: Given, budget: float) -> Decision:
+def _solved(claim: Condition, rest: Condition, given: Given, seconds: float) -> Decision:
     """Ask the solver about what is open of a claim."""
     try:
-        from kvtrace.symbolic import solver
+        from kvtrace.symbolic.prover import solver
     except ImportError:
-        return Undecided("linear reasoning does not decide it, and z3-solver is not installed")
+        return Unknown("linear reasoning does not decide it, and z3-solver is not installed")
     started = time.perf_counter_ns()
-    answer = solver.counterexample(rest, given.exact, given.ranges, budget)
+    answer = solver.counterexample(rest, given.exact, given.ranges, seconds)
     taken = time.perf_counter_ns() - started
     if answer is None:
         return Proven("solver", taken)
     if isinstance(answer, str):
-        return Undecided(answer, taken)
+        return Unknown(answer, taken)
     point = _completed(answer, claim, given)
     if not is_counterexample(point, claim, given.exact):
-        return Undecided("a solver's counterexample does not hold exactly", taken)
+        return Unknown("a solver's counterexample does not hold exactly", taken)
     return Refuted(point, "solver", taken)
 
 

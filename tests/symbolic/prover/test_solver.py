@@ -4,14 +4,13 @@ import pytest
 
 from kvtrace.symbolic.bits import bitwise
 from kvtrace.symbolic.conditions import Opaque, at_least, equal, less
-from kvtrace.symbolic.decide import Proven, Refuted, Undecided, decide
 from kvtrace.symbolic.functions import minimum, quotient, remainder
-from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.prover import Given, Proven, Ranges, Refuted, Unknown, prove
 from kvtrace.symbolic.terms import lane, program, scalar, signed_range
 
 pytest.importorskip("z3")
 
-from kvtrace.symbolic import solver
+from kvtrace.symbolic.prover import solver
 
 RANGES = {("program", 0): (0, 1000), ("scalar", 0): signed_range(32)}
 
@@ -54,7 +53,7 @@ def test_division_by_what_may_be_zero_or_negative_is_exact(floor):
     i, n = program(0), scalar(0)
     identity = equal(quotient(i, n, floor=floor) * n + remainder(i, n, floor=floor), i)
 
-    decision = decide(identity, less(n, 4), Ranges(RANGES), budget=5)
+    decision = prove(identity, Given([less(n, 4)], Ranges(RANGES)), seconds=5)
 
     assert not isinstance(decision, Refuted)
 
@@ -69,10 +68,10 @@ def test_opaque_conditions_get_a_truth():
 def test_bits_are_known_by_their_range_alone_so_a_point_is_checked():
     i, n = program(0), scalar(0)
     never = less(bitwise("xor", i, n, 32), -1 - (1 << 40))
-    assert decide(~never, at_least(n), Ranges(RANGES)) == Proven("interval")
+    assert prove(~never, Given([at_least(n)], Ranges(RANGES))) == Proven("interval")
 
     parity = equal(remainder(bitwise("and", i, n, 32) + bitwise("or", i, n, 32) - i - n, 2))
-    assert isinstance(decide(parity, at_least(n), Ranges(RANGES)), Undecided | Refuted)
+    assert isinstance(prove(parity, Given([at_least(n)], Ranges(RANGES))), Unknown | Refuted)
 
 
 def test_time_is_limited_and_that_is_said():

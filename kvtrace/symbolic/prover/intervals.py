@@ -8,13 +8,21 @@ are never negative, which express it as far as linear forms can (`d*q <= x < d*(
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
-from kvtrace.symbolic.linear import Interval, Linear, Variable, constant, interval, lowest, single
+from kvtrace.symbolic.prover.linear import (
+    Interval,
+    Linear,
+    Variable,
+    constant,
+    interval,
+    lowest,
+    single,
+)
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
 Cases: TypeAlias = tuple[tuple[Linear, Condition | tuple[Linear, ...]], ...]
@@ -23,16 +31,17 @@ Cases: TypeAlias = tuple[tuple[Linear, Condition | tuple[Linear, ...]], ...]
 Known: TypeAlias = Mapping[tuple[str, Any], Interval]
 """Ranges by a symbol's kind and key."""
 
+Source: TypeAlias = Callable[[Symbol], Interval | None]
+"""Returns a symbol's range; None: it is not known there."""
+
 
 class Ranges:
     """The ranges of symbols in one question, and the forms of terms within them, each once."""
 
-    def __init__(
-        self, known: Known, more: Callable[[Symbol], Interval | None] | None = None
-    ) -> None:
-        """`known` are ranges of symbols; `more` is asked of those that are not there."""
+    def __init__(self, known: Known, sources: Sequence[Source] = ()) -> None:
+        """`known` are ranges of symbols; `sources` are asked, in turn, for others."""
         self._known = known
-        self._more = more
+        self._sources = sources
         self.intervals: dict[Variable, Interval] = {}
         self.cases: dict[Variable, Cases] = {}
         self._definitions: dict[Variable, Callable[[], tuple[Linear, ...]]] = {}
@@ -44,8 +53,10 @@ class Ranges:
     def of(self, symbol: Symbol) -> Interval:
         """Return the range of a symbol: its own, narrowed by what is known of it here."""
         known = self._known.get((symbol.kind, symbol.key))
-        if known is None and self._more is not None:
-            known = self._more(symbol)
+        for source in self._sources if known is None else ():
+            known = source(symbol)
+            if known is not None:
+                break
         if known is None:
             return symbol.low, symbol.high
         return max(symbol.low, known[0]), min(symbol.high, known[1])

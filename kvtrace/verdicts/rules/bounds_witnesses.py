@@ -1,0 +1,183 @@
+"""Witnesses of accesses that leave their tensor: counterexamples, run in the evaluator.
+
+Where the grid is small the whole of it is run, once for all counterexamples of a call; else one
+program, and formulas tell which lane of the grid goes farthest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import Observer
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.conditions import at_least
+from kvtrace.symbolic.prover import Proven, Refuted, prove
+from kvtrace.symbolic.terms import as_term
+from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.rules.admitted import admitted
+from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, left
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.observe import Access as Evaluated
+    from kvtrace.evaluate.observe import OutOfBounds
+    from kvtrace.ir import Op
+    from kvtrace.symbolic.prover import Point
+    from kvtrace.symbolic.summary import Access
+    from kvtrace.verdicts.binding import BoundCall
+
+_MOST_LANES: Final = 1 << 25
+"""An evaluation of one program, which shows a witness, ends after so many lanes."""
+
+_ENOUGH_BATCHES: Final = 1 << 10
+"""It ends after so many batches of accesses if it has shown that."""
+
+_FARTHEST_SECONDS: Final = 0.1
+"""What the search for the farthest lane may take: it decorates a violation that is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """An access leaves its storage (or only its view) at a point.
+
+    `suspected`: why it may, where what is refuted is not its bounds but what they depend on.
+    """
+
+    access: Access
+    rule: str
+    refuted: Refuted
+    suspected: str | None = None
+
+
+class _Shown(KvtraceError):
+    """Ends an evaluation that has shown what it was made for."""
+
+    slug = "shown"
+
+
+class _Enough(Observer):
+    """Ends an evaluation of long loops once an op was seen to leave its tensor."""
+
+    def __init__(self, seen: EvaluatedBounds, op: int) -> None:
+        self._seen = seen
+        self._op = op
+        self._batches = 0
+
+    def access(self, access: Evaluated) -> None:  # noqa: ARG002
+        """Count a batch."""
+        self._batches += 1
+        if self._batches > _ENOUGH_BATCHES and self._seen.defects(self._op):
+            raise _Shown("an access was seen to leave its tensor")
+
+
+class Witnesses:
+    """Runs counterexamples; where the grid is small the whole of it, once for all of them."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        self._bound = bound
+        self._whole: EvaluatedBounds | None = None
+        self._ended: str | None = None
+        self._failure: str | None = None
+
+    def verdicts(
+        self, op: Op, found: Sequence[Outside], arg: str | None, kind: str
+    ) -> Iterator[Verdict]:
+        """Return what a run shows of an op that is reported to leave its tensor."""
+        access, refuted = found[0].access, found[0].refuted
+        seen, counted = self._run(op, refuted.model)
+        defects = seen.defects(op.index)
+        if not defects:
+            reason = found[0].suspected or "a counterexample to it did not show when it was run"
+            reason += f" ({self._failure})" if self._failure else ""
+            message = f"{kind} could not be decided: {reason}"
+            yield Verdict(
+                "out-of-bounds", "unknown", op, message, reason=reason, access=kind, arg=arg,
+                solver_ns=refuted.solver_ns or None, evaluating=True,
+            )  # fmt: skip
+            return
+        arguments = self._bound.call.arguments
+        for defect in defects.values():
+            whole = defect if counted else self._farthest(found, defect)
+            shown = left(
+                whole or defect, arguments, refuted.method, counted=counted,
+                farthest=whole is not None,
+            )  # fmt: skip
+            if shown.verdict == "violation":
+                shown = replace(shown, reason=admitted(self._bound, access, defect))
+            yield replace(shown, solver_ns=refuted.solver_ns or None)
+
+    def _farthest(self, found: Sequence[Outside], defect: OutOfBounds) -> OutOfBounds | None:
+        """Return a defect with the lane of the grid that goes farthest, None if it is not known."""
+        first, *others = found
+        if others or first.suspected or first.rule != defect.rule:
+            return None
+        if not self._bound.budget.replay_lanes:
+            return None  # the program waits
+        return _with_farthest(self._bound, first.access, defect, first.refuted.model)
+
+    def _run(self, op: Op, point: Point) -> tuple[EvaluatedBounds, bool]:
+        """Return what was seen, and whether in all programs."""
+        bound = self._bound
+        if self._whole is None and bound.lanes <= bound.budget.replay_lanes:
+            self._whole = EvaluatedBounds(bound.call)
+            self._ended = run(bound.call, (self._whole,), contents="none", lanes=_MOST_LANES)
+        if self._whole is not None and self._whole.defects(op.index):
+            return self._whole, self._ended is None
+        seen = EvaluatedBounds(bound.call, (op.index,))
+        programs = (bound.program_of(point),)
+        enough = _Enough(seen, op.index)
+        self._failure = run(bound.call, (seen, enough), programs, lanes=_MOST_LANES)
+        return seen, False
+
+
+# -- the farthest lane ----------------------------------------------------------------------------
+
+
+def _with_farthest(
+    bound: BoundCall, access: Access, defect: OutOfBounds, point: Point
+) -> OutOfBounds | None:
+    """Return a defect that was seen in one program with the lane that goes farthest, too.
+
+    Args:
+        bound: the call.
+        access: the access that leaves its tensor.
+        defect: what was seen of it.
+        point: one where it does.
+
+    Returns:
+        None where the farthest is not known, or did not show when it was run.
+
+    """
+    farthest = _farthest_point(bound, access, point, past=defect.past_end_bytes > 0)
+    if farthest is None:
+        return None
+    seen = EvaluatedBounds(bound.call, (access.op.index,))
+    run(bound.call, (seen,), (bound.program_of(farthest),), lanes=_MOST_LANES)
+    other = seen.defects(access.op.index).get(defect.rule)
+    if other is None or access.offset.value(farthest) not in (other.lowest, other.highest):
+        return None
+    return defect.followed_by(other)
+
+
+def _farthest_point(bound: BoundCall, access: Access, point: Point, *, past: bool) -> Point | None:
+    """Return a point where an active lane of an access has its highest or lowest offset.
+
+    Decided by formulas alone, so that no other rule's time for the solver is spent. None where that
+    takes too long, or depends on contents that are not known.
+    """
+    offset = access.offset if past else as_term(0) - access.offset
+    given, end = bound.active(access), time.perf_counter() + _FARTHEST_SECONDS
+    low, high = offset.value(point), bound.ranges.interval(offset)[1]
+    while low < high and time.perf_counter() < end:
+        middle = (low + high) // 2
+        decision = prove(at_least(middle - offset), given, seconds=0, order=bound.order)
+        if isinstance(decision, Proven):
+            high = middle
+        elif isinstance(decision, Refuted) and not bound.doubts(decision.model):
+            point, low = decision.model, offset.value(decision.model)
+        else:
+            return None
+    return point if low >= high else None
