@@ -18,7 +18,7 @@ from kvtrace.evaluate.dialects.arith_casts import float_to_unsigned
 from kvtrace.evaluate.dialects.libdevice import accuracy_of, library_function
 from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise
 from kvtrace.evaluate.rounding import rounding_to
-from kvtrace.evaluate.shadows.radius.floats import image, radius_around, widened
+from kvtrace.evaluate.shadows.errors.images import image, radius_around, widened
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op, Value
