@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, evaluate
-from kvtrace.evaluate.shadows.errors.analysis import Deviations
-from kvtrace.evaluate.shadows.errors.analysis import Radii
+from kvtrace.evaluate.shadows.errors.analysis import Deviations, Radii
 from kvtrace.ir import parse
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.judge import judge

@@ -1,4 +1,4 @@
-"""How far a device's elements may be off, where each is made of those at its place in operands.
+"""Rules of radii for elementwise ops: how far a device's elements may be from the evaluator's.
 
 A rule takes the operands' numbers (arrays) and radii (None: 0) and gives the result's radius, or
 None where the device gives the same.

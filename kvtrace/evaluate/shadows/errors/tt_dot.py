@@ -10,7 +10,7 @@ max_num_imprecise_acc is about). Without tensor cores each product is added by o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_dot import dot_form
-from kvtrace.evaluate.rounding import rounding_to, truncated_to_tf32
+from kvtrace.evaluate.rounding import rounded_to_bf16, rounding_to, truncated_to_tf32
 from kvtrace.evaluate.shadows.errors.planes import (
     Span,
     centers,
@@ -40,10 +40,14 @@ from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, actual, full_array
 from kvtrace.ir import Op
 
-#: What splitting float32 into parts leaves out, relative to a product, by input precision.
-_SPLIT: Final = {
-    1: 3 * 2.0**-20, "tf32x3": 3 * 2.0**-20, 3: 3 * 2.0**-14, "bf16x3": 3 * 2.0**-14,
-    4: 3 * 2.0**-20, "bf16x6": 3 * 2.0**-20,
+#: Triton's input precisions, by number.
+_PRECISIONS: Final = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+#: What splitting float32 into parts leaves out, relative to a product.
+_SPLIT: Final = {"tf32x3": 3 * 2.0**-20, "bf16x3": 3 * 2.0**-14, "bf16x6": 3 * 2.0**-20}
+#: What is multiplied first of the factors.
+_CUT: Final[dict[str, Callable[[Array], Array]]] = {
+    "tf32": truncated_to_tf32, "tf32x3": truncated_to_tf32,
+    "bf16x3": rounded_to_bf16, "bf16x6": rounded_to_bf16,
 }  # fmt: skip
 
 TF32_STEP: Final = 2.0**-10
@@ -63,7 +67,15 @@ class Adder:
     unit: float
 
 
-def adder_of(op: Op) -> Adder:
+def _precision(op: Op) -> str:
+    """Return the precision in which float32 factors are multiplied; `ieee` of all other types."""
+    if value_type(op.operand("left").type).element.name != "f32":
+        return "ieee"
+    precision = attribute(op, "inputPrecision", _PRECISIONS.index("ieee"))
+    return str(precision) if isinstance(precision, str) else _PRECISIONS[precision]
+
+
+def _adder(op: Op) -> Adder:
     """Return how the products of a `dot` are added up."""
     element = value_type(op.operand("left").type).element
     if element.bits == 64:
@@ -72,15 +84,7 @@ def adder_of(op: Op) -> Adder:
         return Adder(32, 2.0**-13)
     if element.bits == 16:
         return Adder(16, 2.0**-23)
-    precise = attribute(op, "inputPrecision", 2) in (2, "ieee")
-    return Adder(1, 2.0**-24) if precise else Adder(8, 2.0**-23)
-
-
-def split_of(op: Op) -> float:
-    """Return what splitting float32 factors into parts leaves out, relative to a product."""
-    if value_type(op.operand("left").type).element.name != "f32":
-        return 0.0
-    return _SPLIT.get(attribute(op, "inputPrecision", 2), 0.0)
+    return Adder(1, 2.0**-24) if _precision(op) == "ieee" else Adder(8, 2.0**-23)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +98,9 @@ class _Factor:
     common_span: Span
     certain: bool
 
-    def is_whole(self, *, in_tf32: bool) -> bool:
-        """Tell whether all numbers are whole, and kept if they are cut to tf32."""
-        kept = truncated_to_tf32(self.center.astype(np.float32)) if in_tf32 else self.center
+    def is_whole(self, cut: Callable[[Array], Array] | None) -> bool:
+        """Tell whether all numbers are whole, and kept where a device cuts factors."""
+        kept = self.center if cut is None else cut(self.center.astype(np.float32))
         return np.array_equal(self.center, np.rint(kept))
 
     def cut(self) -> _Factor:
@@ -122,8 +126,9 @@ class Product:
         self._form = dot_form(op)
         self._types = [value_type(op.operand(name).type) for name in ("left", "right", "added")]
         self._roundings = roundings
-        self._adder = adder_of(op)
-        self._split = split_of(op)
+        self._adder = _adder(op)
+        self._split = _SPLIT.get(_precision(op), 0.0)
+        self._first = _CUT.get(_precision(op))
         self._element = self._types[2].element
         self._working = "f64" if self._types[0].element.bits == 64 else FLOAT32
         narrow = self._element.bits == 16
@@ -149,10 +154,7 @@ class Product:
         small = precise and bool(sizes.max(initial=0) < largest_whole(FLOAT32))
         if not small or not all(each.certain for each in (*factors, start)):
             return False
-        cuts = self._form.tf32 or self._split > 0
-        return start.is_whole(in_tf32=False) and all(
-            each.is_whole(in_tf32=cuts) for each in factors
-        )
+        return start.is_whole(None) and all(each.is_whole(self._first) for each in factors)
 
     def of(self, given: Sequence[Any], value: Array | None) -> Any:
         """Return the product of operands with planes.
