@@ -297,8 +297,8 @@ class RadiusRule:
                 distances[plane] = np.asarray(radius)
         if not distances:
             return None
-        shape = np.broadcast_shapes(*(each.shape for each in distances.values()))
-        planes = self._roundings.zeros(np.broadcast_shapes(shape, value.shape if all_count else ()))
+        shape = np.broadcast_shapes(value.shape, *(each.shape for each in distances.values()))
+        planes = self._roundings.zeros(shape)
         for plane, radius in distances.items():
             planes[plane] = radius
         if not all_count:

@@ -55,6 +55,7 @@ class KeptPlanes(Memory):
 
     Attributes:
         kept: by the storage's id.
+        summed: the storages that atomic additions of floats go to, whose planes are not final yet.
 
     """
 
@@ -63,6 +64,7 @@ class KeptPlanes(Memory):
     ) -> None:
         super().__init__(arguments, written)
         self.kept: dict[int, Kept] = {}
+        self.summed: set[int] = set()
         self._dtype = planes
 
     def type_of(self, type_: ValueType, lanes: np.dtype[Any] | None = None) -> ValueType:
@@ -82,7 +84,7 @@ class KeptPlanes(Memory):
         storage = tensor.storage
         kept = self.kept.get(id(storage))
         if kept is not None and kept[:2] != (size, phase):
-            if not is_blank(kept[2]):
+            if id(storage) in self.summed or not is_blank(kept[2]):
                 raise Undecided(
                     f"the memory of {tensor.name} is read and written as elements of several sizes"
                 )
@@ -281,6 +283,7 @@ class BoundedMemory(Memory):
         if storage in self.planes.kept:
             first = centers(first, self.planes.kept[storage][2])
         count = np.zeros(len(flat), np.int64)
+        self.planes.summed.add(storage)
         self._sums[storage] = _Sums(count, size, first, flat, element)
 
     def finish(self) -> None:

@@ -44,9 +44,7 @@ def of_diagonal(number, factor):
         ("bf16x3", 1023.0, False),
     ],
 )
-def test_whole_numbers_are_exact_where_all_parts_are_kept(
-    analysis, precision, number, is_exact
-):
+def test_whole_numbers_are_exact_where_all_parts_are_kept(analysis, precision, number, is_exact):
     factors = of_diagonal(number, number)
     values, planes = bounded(
         analysis, product, factors, torch.zeros(SIDE, SIDE), PRECISION=precision, SIDE=SIDE
