@@ -134,7 +134,9 @@ class Product:
         narrow = self._element.bits == 16
         self._narrowed = narrow and roundings.all_count and not roundings.granted.narrow
         self._is_narrow = narrow and not self._narrowed
-        self._is_short = not self._is_narrow and self._adder.unit > _SHORT
+        # Steps are followed in one order; radii hold where several accumulators are added up, too.
+        short = self._adder.unit > _SHORT
+        self._is_short = roundings.all_count and short and not self._is_narrow
         self._cuts = self._form.tf32 and roundings.granted.tf32 is not False
 
     @property
