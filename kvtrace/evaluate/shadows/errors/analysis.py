@@ -5,12 +5,12 @@ memory, loops, branches and calls. Two analyses differ in the roundings that cou
 their bounds lie around:
 
 * `Radii`: those in which a device has a choice (how it rounds an approximate function, in which
-  order it sums, whether it joins a product with a sum). 1/3 in float32 is the same on every device
-  that rounds as the IR says, so its radius is that of an inexact division alone. Bounds lie around
-  the evaluator's numbers, as checked launches need them.
+  order it sums, whether it joins a product with a sum). 1e8 + 1 is 1e8 in float32 on every device
+  that keeps to the IR, and has radius 0. Bounds lie around the evaluator's numbers, as checked
+  launches need them.
 * `Deviations`: all of them. The exact number is followed, too, and bounds lie around that, so that
   what is computed in another way, as a reference in float64, can be compared with a device's
-  numbers (tolerances). TTIR only.
+  numbers (tolerances). 1e8 + 1 is 100000001, and a device's 1e8 is within its bound of 4. TTIR only.
 
 Where a number that is not certain decides a branch, a loop or an address, nothing can be concluded
 about the launch.
@@ -77,12 +77,12 @@ _COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", 
 
 
 class ErrorAnalysis(Shadows):
-    """Follows planes.
+    """An instrument that keeps planes beside the values of a launch.
 
     Attributes:
         memory: once an evaluation has ended, what was stored, with planes.
-        shared: what came too early in the memory that threads share.
-        roundings: what roundings count.
+        shared: the memory that threads share; its `faults` say what came too early.
+        roundings: which roundings count.
         open: bounds of which nothing is known any more, for the path of the launch depends on
             roundings as large as they allow.
 
@@ -111,23 +111,24 @@ class ErrorAnalysis(Shadows):
     # -- what decides -----------------------------------------------------------------------------
 
     def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
-        """See that what decides is certain, except with the stated chance."""
+        """Require that a deciding value is certain, except with the stated chance."""
         del value, scope
-        self._see_that_it_is_certain(
+        self._require_certain(
             held,
             f"what decides at {place(op)} depends on a rounding, or an order, that is the "
             "device's choice",
         )
 
-    def _see_that_it_is_certain(self, held: Any, otherwise: str) -> None:
-        if not isinstance(held, Deviating):
+    def _require_certain(self, value: Any, reason: str) -> None:
+        """Raise a reason if a value is uncertain; remember bounds that do not hold otherwise."""
+        if not isinstance(value, Deviating):
             return
-        planes, roundings = held.shadow, self.roundings
+        planes, roundings = value.shadow, self.roundings
         if np.any(planes[roundings.deciding] > 0):
-            raise Undecided(otherwise)
+            raise Undecided(reason)
         self.open |= {plane for plane in roundings.open if np.any(planes[plane] > 0)}
 
-    def _see_that_nothing_is_shared(self, op: Op, pointer: Any) -> None:
+    def _require_unshared(self, op: Op, pointer: Any) -> None:
         """Refuse an access, in a launch whose programs' order matters, to what others write."""
         assert self.memory is not None
         storages = self.memory.storages_of(actual(pointer))
@@ -261,7 +262,7 @@ class ErrorAnalysis(Shadows):
                 return
             if result_type.descriptor or any(each.shadow.ndim > rank for each in doubtful):
                 for each in doubtful:
-                    self._see_that_it_is_certain(
+                    self._require_certain(
                         each, f"a descriptor at {place(op)} depends on the device's roundings"
                     )
                 return
@@ -328,15 +329,15 @@ class ErrorAnalysis(Shadows):
             assert memory is not None
             towards, masked = values[pointer.id], None if mask is None else values[mask.id]
             if scope.launch.in_order and not atomic:
-                self._see_that_nothing_is_shared(op, towards)
+                self._require_unshared(op, towards)
             for value in deciding:
                 self.decided(op, value, values[value.id], scope)
             if not loads:
-                self._see_that_it_is_certain(
+                self._require_certain(
                     towards, f"where {place(op)} writes depends on the device's roundings"
                 )
             if atomic:
-                self._see_that_it_is_certain(
+                self._require_certain(
                     masked, f"a mask at {place(op)} depends on the device's roundings"
                 )
             doubtful = [each for each in (towards, masked) if isinstance(each, Deviating)]
@@ -358,14 +359,14 @@ class ErrorAnalysis(Shadows):
 
 
 class Radii(ErrorAnalysis):
-    """Bounds a device's distance from the evaluator's numbers; for TTIR and TTGIR."""
+    """Bounds of a device's distance from the evaluator's numbers, for TTIR and TTGIR."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module, Roundings(all_count=False))
 
 
 class Deviations(ErrorAnalysis):
-    """Follows exact numbers, and bounds a device's distance from them."""
+    """Exact numbers, and bounds of a device's distance from them."""
 
     def __init__(
         self,
