@@ -10,7 +10,7 @@ their bounds lie around:
   launches need them.
 * `Deviations`: all of them. The exact number is followed, too, and bounds lie around that, so that
   what is computed in another way, as a reference in float64, can be compared with a device's
-  numbers (tolerances). 1e8 + 1 is 100000001, and a device's 1e8 is within its bound of 4. TTIR only.
+  numbers (tolerances). 1e8 + 1 is 100000001, of which 1e8 is within the bound of 6. TTIR only.
 
 Where a number that is not certain decides a branch, a loop or an address, nothing can be concluded
 about the launch.
