@@ -18,7 +18,7 @@ from kvtrace.addons.tolerance.launched import Launched, seen
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import Referred
 from kvtrace.evaluate.order import written_storages
-from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import Granted
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Below this, whatever the ratio says, FLA's comparison passes.

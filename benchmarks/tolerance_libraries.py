@@ -46,7 +46,7 @@ from benchmarks.tolerance_mutants import (
     STATE_MUTANTS,
     SWISH_MUTANTS,
 )
-from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import Granted
 
 Tensor = torch.Tensor
 

@@ -35,7 +35,7 @@ from benchmarks.tolerance_mutants import (
     TUTORIAL_LAYER_MUTANTS,
     TUTORIAL_SOFTMAX_MUTANTS,
 )
-from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import Granted
 
 OURS = "benchmarks/tolerance_kernels.py"
 LIGER = "liger_kernel/ops"

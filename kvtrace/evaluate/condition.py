@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.shadows.deviation.roundings import is_float, rounding, unit_of
+from kvtrace.evaluate.shadows.errors.roundings import is_float, rounding, unit_of
 
 Numbers = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from kvtrace.evaluate.shadows.ideal.integers import (
     read_unsigned,
 )
 from kvtrace.evaluate.shadows.ideal.tt_reduce import combination_of
-from kvtrace.evaluate.shadows.values import Wrapped, ideal_numbers, origins_of
+from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers, origins_of
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Pointer, Unknown, actual
 from kvtrace.ir import Op, Value

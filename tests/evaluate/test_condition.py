@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kvtrace.evaluate.condition import Condition, Draw, are_alike, conditions, granted, inputs_of
-from kvtrace.evaluate.shadows.deviation.roundings import unit_of
+from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
 SCALES = 7.0
 

@@ -3,7 +3,7 @@
     python tests/gpu/check_oracle.py [--only WORDS] [--workers N]
 
 Each case's kernel runs on the GPU; then its outputs are compared with what its TTIR means, within
-the bounds that kvtrace derives (evaluate/shadows/radius). Every difference is a false alarm, or a
+the bounds that kvtrace derives (evaluate/shadows/errors). Every difference is a false alarm, or a
 defect of Triton's or of ours. Prints differences, what could not be decided, and for each op how
 near to their bounds the GPU's results came. Ends with 1 where a case differs that is not known to.
 """

@@ -14,7 +14,7 @@ from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import MOST_STEPS
-from kvtrace.evaluate.shadows.radius.radii import Radii
+from kvtrace.evaluate.shadows.errors.analysis import Radii
 from kvtrace.evaluate.types import ElementType, element_of
 from kvtrace.ir.tensor_maps import within_extents
 from kvtrace.schema.errors import KvtraceError
@@ -22,7 +22,7 @@ from kvtrace.schema.errors import KvtraceError
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch, StorageAfter
     from kvtrace.evaluate.shadows.driver import Shadows
-    from kvtrace.evaluate.shadows.radius.tt_memory import FollowedMemory
+    from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
     from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
 
@@ -114,7 +114,7 @@ class Piece:
     offset: int
     expected: NDArray[np.uint8]
     got: NDArray[np.uint8]
-    radii: NDArray[np.float32]
+    radii: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def compared(meant: Computed) -> LaunchCheck:
     return LaunchCheck("undecided", checks, "; ".join(reasons) or _NOTHING_DECIDED)
 
 
-def _expected(call: Call, memory: FollowedMemory, after: StorageAfter) -> Expected | str:
+def _expected(call: Call, memory: BoundedMemory, after: StorageAfter) -> Expected | str:
     place = after.arguments[0]
     tensor = call.arguments[place]
     assert isinstance(tensor, TensorArgument)
@@ -234,7 +234,7 @@ def _expected(call: Call, memory: FollowedMemory, after: StorageAfter) -> Expect
         return f"what it stores to {tensor.name} depends on tensors that were not kept"
     element = _element(tensor, memory.elements.get(id(tensor.storage), set()))
     size = element.bytes
-    kept = memory.radii.kept.get(id(tensor.storage))
+    kept = memory.planes.kept.get(id(tensor.storage))
     phase = tensor.offset_bytes % size if kept is None else kept[1]
     if kept is not None and kept[0] != size:
         return f"{tensor.name} is written as elements of another size than its own"
@@ -243,7 +243,7 @@ def _expected(call: Call, memory: FollowedMemory, after: StorageAfter) -> Expect
             phase + first * size,
             tensor.storage.data[phase + first * size : phase + last * size],
             content,
-            np.zeros(last - first, np.float32) if kept is None else kept[2][first:last],
+            np.zeros(last - first) if kept is None else kept[2]["worst"][first:last],
         )
         for first, last, content in _whole_elements(after, element, phase)
     ]
@@ -303,7 +303,7 @@ def distances(meant: Expected) -> Distances:
     expected, got = (
         np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("expected", "got")
     )
-    radii = np.concatenate([piece.radii for piece in pieces]).astype(np.float64)
+    radii = np.concatenate([piece.radii for piece in pieces])
     offsets = np.concatenate(
         [piece.offset + np.arange(len(piece.radii)) * element.bytes for piece in pieces]
     )

@@ -13,9 +13,9 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.order import memory_sites
-from kvtrace.evaluate.shadows.deviation.deviations import Deviations
-from kvtrace.evaluate.shadows.deviation.exact_values import exact_values, held_elements
-from kvtrace.evaluate.shadows.deviation.roundings import Granted, rounding
+from kvtrace.evaluate.shadows.errors.analysis import Deviations
+from kvtrace.evaluate.shadows.errors.exact_values import exact_values, held_elements
+from kvtrace.evaluate.shadows.errors.roundings import Granted, rounding
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.ops import data_of
 from kvtrace.ir.tensor_maps import within_extents
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from kvtrace.addons.check.kept import CheckedLaunch, Piece, StorageAfter
     from kvtrace.converters.diff.model import Word
-    from kvtrace.evaluate.shadows.deviation.exact_values import ExactValues, Numbers
-    from kvtrace.evaluate.shadows.deviation.tt_memory import DeviatingMemory
+    from kvtrace.evaluate.shadows.errors.exact_values import ExactValues, Numbers
+    from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
     from kvtrace.evaluate.types import ElementType
     from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
@@ -260,7 +260,7 @@ class _Evaluated:
             raise Undecided("nothing was evaluated")
         deviations.memory.finish()
         self._call, self._open = call, deviations.open
-        self._memory: DeviatingMemory = deviations.memory
+        self._memory: BoundedMemory = deviations.memory
 
     def of(self, place: int, lanes: _Lanes) -> ExactValues:
         """Return the chosen elements of the storage of the tensor at a place."""

@@ -15,13 +15,13 @@ from kvtrace.addons.invariance.witness import MOST_STEPS, filled_arguments, fill
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.errors import UNFIT
-from kvtrace.evaluate.shadows.deviation.deviations import Deviations
-from kvtrace.evaluate.shadows.deviation.exact_values import exact_values
+from kvtrace.evaluate.shadows.errors.analysis import Deviations
+from kvtrace.evaluate.shadows.errors.exact_values import exact_values
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.addons.invariance.inputs import Drawn, Inputs
-    from kvtrace.evaluate.shadows.deviation.exact_values import ExactValues
+    from kvtrace.evaluate.shadows.errors.exact_values import ExactValues
     from kvtrace.recorded_calls.recorded import Call
 
 Accuracy = Literal["as exact", "a number", "lost"]

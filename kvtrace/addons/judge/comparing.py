@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.shadows.deviation.roundings import meaning_radius
+from kvtrace.evaluate.shadows.errors.roundings import meaning_radius
 from kvtrace.text import plural
 
 #: Distance from 1 to the next number of each type: results in it cannot be nearer than half of it.

@@ -21,10 +21,10 @@ from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.scope import MOST_STEPS
-from kvtrace.evaluate.shadows.deviation.deviations import CHANCE, Deviations
-from kvtrace.evaluate.shadows.deviation.planes import PLANES
-from kvtrace.evaluate.shadows.deviation.roundings import constants_radius
-from kvtrace.evaluate.shadows.shadow_memory import Kept
+from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
+from kvtrace.evaluate.shadows.errors.planes import PLANES
+from kvtrace.evaluate.shadows.errors.roundings import constants_radius
+from kvtrace.evaluate.shadows.errors.tt_memory import Kept
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
 

@@ -22,9 +22,9 @@ from kvtrace.evaluate.condition import (
     granted,
     inputs_of,
 )
-from kvtrace.evaluate.shadows.deviation.deviations import CHANCE
-from kvtrace.evaluate.shadows.deviation.roundings import deviations_for
-from kvtrace.evaluate.shadows.radius.tt_dot import TF32_STEP
+from kvtrace.evaluate.shadows.errors.analysis import CHANCE
+from kvtrace.evaluate.shadows.errors.roundings import deviations_for
+from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 
 Numbers = NDArray[np.float64]
 

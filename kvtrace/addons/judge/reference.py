@@ -31,7 +31,7 @@ from kvtrace.addons.judge.inputs import (
 from kvtrace.addons.judge.making import REFUSABLE, Maker, label_of
 from kvtrace.addons.judge.request import INPUTS, NO_INPUTS, CannotJudge, Place, Request
 from kvtrace.evaluate.condition import FLOATS, Draw
-from kvtrace.evaluate.shadows.deviation.roundings import unit_of
+from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
 #: What a model of the reference is made with.
 INITIAL: Final = "initial.json"

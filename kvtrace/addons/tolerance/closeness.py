@@ -19,7 +19,7 @@ from kvtrace.verdicts.locating import writers
 from kvtrace.verdicts.replaying import program_at
 
 if TYPE_CHECKING:
-    from kvtrace.evaluate.shadows.deviation.exact_values import Numbers
+    from kvtrace.evaluate.shadows.errors.exact_values import Numbers
 
 Bound = Literal["probable", "worst"]
 Cause = Literal["meaning", "precision", "device"]

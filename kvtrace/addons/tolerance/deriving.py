@@ -17,8 +17,8 @@ from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.registry import place
-from kvtrace.evaluate.shadows.deviation.deviations import CHANCE, Deviations
-from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
+from kvtrace.evaluate.shadows.errors.roundings import Granted
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.ops import computing
 

@@ -25,20 +25,20 @@ from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.narrow import rounds_on_the_way, uses_tf32
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.rounding import from_memory
-from kvtrace.evaluate.shadows.deviation.deviations import Deviations
-from kvtrace.evaluate.shadows.deviation.planes import PLANES
-from kvtrace.evaluate.shadows.deviation.roundings import (
+from kvtrace.evaluate.shadows.errors.analysis import Deviations
+from kvtrace.evaluate.shadows.errors.planes import PLANES
+from kvtrace.evaluate.shadows.errors.roundings import (
     Granted,
     deviations_for,
     is_float,
 )
-from kvtrace.evaluate.shadows.radius.tt_dot import TF32_STEP
+from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 
 if TYPE_CHECKING:
     from kvtrace.addons.tolerance.launched import Launched
     from kvtrace.addons.tolerance.references import Referred
-    from kvtrace.evaluate.shadows.deviation.exact_values import Numbers
-    from kvtrace.evaluate.shadows.shadow_memory import Kept
+    from kvtrace.evaluate.shadows.errors.exact_values import Numbers
+    from kvtrace.evaluate.shadows.errors.tt_memory import Kept
 
 
 def with_grants(

@@ -10,14 +10,14 @@ import numpy as np
 
 from kvtrace.addons.tolerance.launched import Launched, NotDerived
 from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.shadows.deviation.exact_values import exact_values
-from kvtrace.evaluate.shadows.deviation.roundings import largest_of, meaning_radius
+from kvtrace.evaluate.shadows.errors.exact_values import exact_values
+from kvtrace.evaluate.shadows.errors.roundings import largest_of, meaning_radius
 from kvtrace.text import columns
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.arguments import Argument
-    from kvtrace.evaluate.shadows.deviation.exact_values import Numbers
-    from kvtrace.evaluate.shadows.deviation.tt_memory import DeviatingMemory
+    from kvtrace.evaluate.shadows.errors.exact_values import Numbers
+    from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Tolerance:
         return f"{self.kernel}: derived bounds (medians), chance {self.chance:g}\n{aligned}"
 
 
-def output_of(tensor: TensorArgument, memory: DeviatingMemory, open_: set[str]) -> Output:
+def output_of(tensor: TensorArgument, memory: BoundedMemory, open_: set[str]) -> Output:
     """Return what memory holds of a tensor after an evaluation; `open_`: bounds of no use."""
     element = tensor.element
     values = exact_values(tensor, memory, open_)
@@ -169,7 +169,7 @@ def output_of(tensor: TensorArgument, memory: DeviatingMemory, open_: set[str]) 
 
 
 def exact_outputs(
-    arguments: Sequence[Argument], memory: DeviatingMemory, names: Mapping[str, Any]
+    arguments: Sequence[Argument], memory: BoundedMemory, names: Mapping[str, Any]
 ) -> dict[str, Numbers]:
     """Return the exact numbers of tensors after an evaluation, by name."""
     return {

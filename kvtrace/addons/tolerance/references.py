@@ -21,7 +21,7 @@ from kvtrace.evaluate.condition import (
     inputs_of,
     own_losses,
 )
-from kvtrace.evaluate.shadows.deviation.roundings import unit_of
+from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from kvtrace.addons.tolerance.deriving import derive
 from kvtrace.addons.tolerance.launched import NotDerived, parameters, run
 from kvtrace.addons.tolerance.outputs import Tolerance
 from kvtrace.addons.tolerance.references import referred
-from kvtrace.evaluate.shadows.deviation.deviations import CHANCE
-from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from kvtrace.evaluate.shadows.errors.analysis import CHANCE
+from kvtrace.evaluate.shadows.errors.roundings import Granted
 
 __all__ = ["Compared", "NotClose", "NotDerived", "against"]
 

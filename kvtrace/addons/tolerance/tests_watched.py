@@ -26,8 +26,8 @@ from kvtrace.addons.tolerance.references import as_array
 from kvtrace.backends.replacements import Replacements
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.order import written_storages
-from kvtrace.evaluate.shadows.deviation.exact_values import elements_of
-from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from kvtrace.evaluate.shadows.errors.exact_values import elements_of
+from kvtrace.evaluate.shadows.errors.roundings import Granted
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.text import columns, printable
 

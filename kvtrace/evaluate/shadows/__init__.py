@@ -6,8 +6,6 @@ shadows. What an op does to a shadow otherwise is defined once, in the shadow's 
 the name that the op's array meaning has in `dialects/`:
 
 * `ideal/`: what an integer would be if it had no width (the rule overflow).
-* `radius/`: how far a device that keeps to the IR may be off (checked launches).
-* `deviation/`: how far it may be from exact arithmetic, at worst and probably (tolerances).
-
-What the last two have in common is in `device_choice.py`, and in `shadow_memory.py` of memory.
+* `errors/`: how far a device that keeps to the IR may be off: from the evaluator's numbers (checked
+  launches), or from exact arithmetic, at worst and probably (tolerances).
 """

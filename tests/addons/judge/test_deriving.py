@@ -8,7 +8,7 @@ from kvtrace.addons.judge.comparing import compared
 from kvtrace.addons.judge.deriving import Derived
 from kvtrace.addons.judge.judge_file import judge_file, judgement_text, schema
 from kvtrace.addons.judge.request import Place, Request
-from kvtrace.evaluate.shadows.deviation.planes import PLANES
+from kvtrace.evaluate.shadows.errors.planes import PLANES
 from tests.addons.judge.labelled import FOLDER, request_of
 
 HEAD = """

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, evaluate
-from kvtrace.evaluate.shadows.deviation.deviations import Deviations
-from kvtrace.evaluate.shadows.radius.radii import Radii
+from kvtrace.evaluate.shadows.errors.analysis import Deviations, Radii
 from kvtrace.ir import parse
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.judge import judge
@@ -51,7 +50,7 @@ def test_its_launch_is_judged_by_itself():
 def test_an_approximate_quotient_is_two_units_off_at_most():
     radii = Radii(parse(text_of("dependent")))
     out, storage = radii_of(radii, X, Y)
-    found = radii.memory.radii.kept[storage][2]
+    found = radii.memory.planes.kept[storage][2]["worst"]
     units = found / np.spacing(out)
     assert (units >= 2).all()
     assert (units < 5).all()
@@ -63,7 +62,7 @@ def test_nothing_is_known_of_divisors_that_div_approx_does_not_cover(divisor):
     y = np.where(np.arange(SIZE) == 5, np.float32(divisor), Y)
     radii = Radii(parse(text_of("dependent")))
     _, storage = radii_of(radii, X, y)
-    found = radii.memory.radii.kept[storage][2]
+    found = radii.memory.planes.kept[storage][2]["worst"]
     np.testing.assert_array_equal(np.isfinite(found), np.arange(SIZE) != 5)
 
     deviations = Deviations(parse(text_of("dependent")))

@@ -1,5 +1,5 @@
 """Ideal numbers: what integers, Booleans and pointers would be if nothing had wrapped around.
 
-`integers.py` has the arithmetic; `arith.py` and `tt_reduce.py` say what
-ops give. Who asks: `verdicts/ideal.py`, which looks where a wrap shows.
+`wrapped.py` has the values, `integers.py` the arithmetic; `arith.py` and `tt_reduce.py` say what
+ops give. The instrument is `verdicts/ideal.py`, which looks where a wrap shows.
 """

@@ -21,7 +21,7 @@ from kvtrace.evaluate.shadows.ideal.integers import (
     read_unsigned,
     total,
 )
-from kvtrace.evaluate.shadows.values import Wrapped, ideal_numbers
+from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, Sum, Unknown, actual
 from kvtrace.ir import Op

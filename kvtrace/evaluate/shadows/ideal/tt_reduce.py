@@ -11,7 +11,7 @@ from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_reduce import along, simple_ufunc
 from kvtrace.evaluate.shadows.ideal.arith import Ideal
 from kvtrace.evaluate.shadows.ideal.integers import limits, narrowed
-from kvtrace.evaluate.shadows.values import ideal_numbers
+from kvtrace.evaluate.shadows.ideal.wrapped import ideal_numbers
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.rounding import from_memory
-from kvtrace.evaluate.shadows.deviation.planes import PLANES, exact_from
+from kvtrace.evaluate.shadows.errors.planes import PLANES, exact_from
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.arguments import TensorArgument
-    from kvtrace.evaluate.shadows.deviation.tt_memory import DeviatingMemory
+    from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
 
 Numbers = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class ExactValues:
 
 
 def exact_values(
-    tensor: TensorArgument, memory: DeviatingMemory, open_: Container[str], *, whole: bool = False
+    tensor: TensorArgument, memory: BoundedMemory, open_: Container[str], *, whole: bool = False
 ) -> ExactValues:
     """Return what memory holds of a tensor, in its shape.
 

@@ -6,8 +6,8 @@ import pytest
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.rounding import from_memory
-from kvtrace.evaluate.shadows.deviation.deviations import Deviations
-from kvtrace.evaluate.shadows.deviation.roundings import Granted
+from kvtrace.evaluate.shadows.errors.analysis import Deviations
+from kvtrace.evaluate.shadows.errors.roundings import Granted
 from tests.kernels.catalogue import CASES
 from tests.kernels.launched import Launched
 from tests.support.thorough import usually

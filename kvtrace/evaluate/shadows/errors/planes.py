@@ -1,12 +1,13 @@
-"""What is kept beside a number: what it is in exact arithmetic, and bounds around that."""
+"""Numbers with what is kept beside each: the exact number, and bounds of a device's error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from kvtrace.evaluate.types import ValueType
 from kvtrace.evaluate.values import Array, Shadowed, actual
@@ -29,10 +30,11 @@ PLANES: Final = np.dtype(
   with what other elements of the same program may share.
 """
 
-BOUNDS: Final = ("worst", "meaning", "near", "bias", "own", "common")
+RADIUS: Final = np.dtype([("worst", np.float64)])
+"""The one plane around the evaluator's numbers: how far a device's is from them at most.
 
-OPEN: Final = ("worst", "meaning", "near", "bias")
-"""Those that are infinite where nothing is known."""
+Of Booleans and pointers any radius above 0 says that another one may be there.
+"""
 
 Span = tuple[int, int] | None
 """The births of the roundings that a scale is made of: first and last. None: any, or all."""
@@ -40,10 +42,12 @@ Span = tuple[int, int] | None
 
 @dataclass(frozen=True)
 class Deviating(Shadowed):
-    """A number with its planes, and the births of what is random in them.
+    """A number with planes around the exact one, and the births of what is random in them.
 
     `narrowed`: the last rounding was counted as float32's, so that storing it rounds once more.
     """
+
+    planes: ClassVar[np.dtype[Any]] = PLANES
 
     own_span: Span = None
     common_span: Span = None
@@ -54,10 +58,10 @@ class Deviating(Shadowed):
         """Return the planes of a value."""
         if isinstance(value, Deviating):
             return value.shadow
-        return np.zeros((1,) * (len(type_.shape) + 1), PLANES)
+        return np.zeros((1,) * (len(type_.shape) + 1), cls.planes)
 
     @classmethod
-    def joined(cls, value: Any, shadow: Array, given: Sequence[Any] = ()) -> Deviating:
+    def joined(cls, value: Any, shadow: Array, given: Sequence[Any] = ()) -> Any:
         """Put planes beside a value that was made by moving some."""
         from_ = [each for each in given if isinstance(each, Deviating)]
         return cls(
@@ -69,10 +73,27 @@ class Deviating(Shadowed):
         )
 
     def shared(self) -> Deviating:
-        """Return it with all that is random possibly shared: where elements are repeated."""
+        """Return the number, repeated: what is random in it may be shared by elements."""
         planes = self.shadow.copy()
         span = shared_in_place(planes, self.own_span, self.common_span)
         return replace(self, shadow=planes, own_span=None, common_span=span)
+
+
+@dataclass(frozen=True)
+class Uncertain(Deviating):
+    """A number that a device may compute otherwise, with a radius around the evaluator's."""
+
+    planes = RADIUS
+
+    @classmethod
+    def joined(cls, value: Any, shadow: Array, given: Sequence[Any] = ()) -> Any:
+        """Put a radius beside a value, unless all of it is zero."""
+        del given
+        return cls(actual(value), shadow) if shadow["worst"].any() else value
+
+    def shared(self) -> Deviating:
+        """Return the number itself: nothing in a radius is random."""
+        return self
 
 
 def shared_in_place(planes: Array, own_span: Span, common_span: Span) -> Span:
@@ -117,10 +138,10 @@ def together(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array | float
     return total, span
 
 
-def full_planes(value: Any, type_: ValueType) -> tuple[Array, Span, Span]:
+def full_planes(value: Any, type_: ValueType, planes: np.dtype[Any]) -> tuple[Array, Span, Span]:
     """Return planes with all lanes, and their spans; what is repeated for that is shared."""
     if not isinstance(value, Deviating):
-        return np.zeros((1, *type_.shape), PLANES), None, None
+        return np.zeros((1, *type_.shape), planes), None, None
     if value.shadow.shape[1:] == type_.shape:
         return value.shadow, value.own_span, value.common_span
     spread = value.shared()
@@ -128,12 +149,9 @@ def full_planes(value: Any, type_: ValueType) -> tuple[Array, Span, Span]:
     return np.broadcast_to(spread.shadow, shape), None, spread.common_span
 
 
-def opened(where: Array) -> Array:
-    """Return planes of which nothing is known where a number is above 0."""
-    planes = np.zeros(where.shape, PLANES)
-    for plane in OPEN:
-        planes[plane] = np.where(where > 0, np.inf, 0.0)
-    return planes
+def is_blank(planes: Array) -> bool:
+    """Tell whether all planes are zero: the evaluator's numbers are exact, and every device's."""
+    return not any(planes[plane].any() for plane in planes.dtype.names or ())
 
 
 #: An exact zero beside a number that is not finite; a plain 0 there says that both are the same.
@@ -155,8 +173,13 @@ def offset_from(exact: Array, value: Array) -> tuple[Array, Array]:
     return off, ~same & ~(finite & np.isfinite(wide))
 
 
-def exact_from(value: Array, off: Array) -> Array:
+def exact_from(value: npt.ArrayLike, off: Array) -> Array:
     """Return the exact numbers, of the evaluator's and the plane `off`."""
     wide = np.asarray(value, np.float64)
     with np.errstate(all="ignore"):
         return np.asarray(np.where(np.isfinite(wide) | (off == 0), wide + off, off))
+
+
+def centers(value: Array, planes: Array) -> Array:
+    """Return the numbers that planes lie around: exact ones, or the evaluator's."""
+    return exact_from(value, planes["off"]) if "off" in (planes.dtype.names or ()) else value

@@ -1,16 +1,17 @@
-"""How much one rounding brings, and what of the kernel's own roundings its test grants it."""
+"""The roundings that count in an evaluation, how much each brings, and what a test grants."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.shadows.deviation.planes import Span
+from kvtrace.evaluate.shadows.errors.planes import Deviating, Span, Uncertain, together
 from kvtrace.evaluate.types import ElementType
-from kvtrace.evaluate.values import Array
+from kvtrace.evaluate.values import Array, actual
 
 #: Bits of the significand, and the exponent of the smallest normal number, by MLIR's name.
 _FORMS: Final = {
@@ -31,6 +32,11 @@ def unit_of(name: str) -> float:
     return 2.0 ** -_FORMS[name][0]
 
 
+def largest_whole(name: str) -> float:
+    """Return up to which size a type holds all whole numbers, so that sums of them are exact."""
+    return 1.0 / unit_of(name)
+
+
 def is_float(name: str) -> bool:
     """Whether a type, by its name, is one of floats that are known here."""
     return name in _FORMS
@@ -47,6 +53,11 @@ def largest_of(element: ElementType) -> float:
     import ml_dtypes
 
     return float(ml_dtypes.finfo(element.memory).max)
+
+
+def smallest_of(name: str) -> float:
+    """Return the smallest normal number of a type, by its name."""
+    return float(2.0 ** _FORMS[name][1])
 
 
 def saturates(element: ElementType) -> bool:
@@ -81,10 +92,13 @@ class Granted:
 
 
 @dataclass(slots=True)
-class Noise:
-    """The roundings of one evaluation.
+class Roundings:
+    """The roundings that count in one evaluation.
 
     Attributes:
+        all_count: whether all of them count, and bounds lie around exact numbers. Otherwise those
+            count where the IR leaves a choice to the device, and bounds lie around the evaluator's
+            numbers, which are rounded wherever the IR rounds.
         deviations: how many scales an error stays within, except with the stated chance.
         granted: what of the kernel's own roundings counts.
         narrow: ops whose rounding to a narrow type is not granted, and counts as float32's.
@@ -92,11 +106,83 @@ class Noise:
 
     """
 
-    deviations: float
-    granted: Granted
+    all_count: bool
+    deviations: float = 0.0
+    granted: Granted = field(default_factory=Granted)
     narrow: frozenset[int] = frozenset()
     bounded: bool = True
     _births: int = field(default=0)
+
+    @property
+    def kind(self) -> type[Deviating]:
+        """The class of numbers with bounds."""
+        return Deviating if self.all_count else Uncertain
+
+    @property
+    def distances(self) -> tuple[str, ...]:
+        """The planes that say how far a number may be, each followed by itself."""
+        return ("worst", "meaning", "near") if self.all_count else ("worst",)
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The planes that are infinite where nothing is known."""
+        return (*self.distances, "bias") if self.all_count else self.distances
+
+    @property
+    def rounded(self) -> tuple[str, ...]:
+        """The distances that a device's roundings add to."""
+        return ("worst", "near") if self.all_count else ("worst",)
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The planes that an error of one sign adds to."""
+        return ("worst", "near", "bias") if self.all_count else ("worst",)
+
+    @property
+    def deciding(self) -> str:
+        """The plane that says whether a device may decide otherwise."""
+        return "near" if self.all_count else "worst"
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        """Return planes of numbers that are certain."""
+        return np.zeros(shape, self.kind.planes)
+
+    def beside(
+        self,
+        value: Any,
+        planes: Array,
+        own_span: Span = None,
+        common_span: Span = None,
+        *,
+        narrowed: bool = False,
+    ) -> Any:
+        """Return a value with planes beside it."""
+        if self.all_count:
+            return Deviating(actual(value), planes, own_span, common_span, narrowed)
+        return Uncertain.joined(value, planes)
+
+    def opened(self, where: Array) -> Array:
+        """Return planes of which nothing is known where a number is above 0."""
+        planes = self.zeros(where.shape)
+        for plane in self.open:
+            planes[plane] = np.where(where > 0, np.inf, 0.0)
+        return planes
+
+    def doubt_of(self, values: Sequence[Deviating]) -> Array:
+        """Return planes of which nothing is known where something in any of some values is not."""
+        shape = np.broadcast_shapes(*(each.shadow.shape for each in values))
+        planes = self.zeros(shape)
+        for each in values:
+            for plane in self.open:
+                planes[plane] = np.where(each.shadow[plane] > 0, np.inf, planes[plane])
+        return planes
+
+    def fitted(self, planes: Array, shape: tuple[int, ...]) -> Array:
+        """Give the planes of a descriptor's block the axes of the tensor that it becomes."""
+        if planes.ndim == len(shape):
+            return planes
+        widest = np.full((1,) * len(shape), planes[self.deciding].max())
+        return self.opened(widest) if self.all_count else widest.astype(self.kind.planes)
 
     def birth(self) -> Span:
         """Return the span of a rounding that happens now."""
@@ -158,3 +244,11 @@ def deviations_for(chance: float, comparisons: int) -> float:
     farther than t·sqrt(Σ c_i²) from zero by 2·exp(-t²/2). The chance is divided evenly.
     """
     return math.sqrt(2 * math.log(2 * max(1, comparisons) / chance))
+
+
+def settle(planes: Array, own_span: Span, common_span: Span, roundings: Roundings) -> None:
+    """Take the narrower of the two ways in which `near` is counted, and never more than `worst`."""
+    random, _ = together([(planes["own"], own_span), (planes["common"], common_span)])
+    by_scale = planes["bias"] + roundings.deviations * np.asarray(random)
+    narrower = np.minimum(np.minimum(planes["near"], by_scale), planes["worst"])
+    planes["near"] = np.where(np.isinf(planes["near"]), np.inf, narrower)  # it overflows

@@ -1,4 +1,8 @@
-"""Deviations of elements that are made of those at their place in operands."""
+"""Errors of elements that are made of those at their place in operands.
+
+Where all roundings count, a function of floats has a rule of its own (`FloatRule`): it passes on
+what is random, too. All else follows the rules of `radius_rules.py`, one distance at a time.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,8 @@ import numpy as np
 from kvtrace.evaluate.accuracy import Accuracy
 from kvtrace.evaluate.compiler import TYPED, attribute, slots_of
 from kvtrace.evaluate.registry import Elementwise
-from kvtrace.evaluate.shadows.deviation.planes import (
+from kvtrace.evaluate.shadows.errors.images import approximation, image, radius_around
+from kvtrace.evaluate.shadows.errors.planes import (
     PLANES,
     Deviating,
     Span,
@@ -19,19 +24,18 @@ from kvtrace.evaluate.shadows.deviation.planes import (
     exact_from,
     hull,
     offset_from,
-    opened,
     together,
 )
-from kvtrace.evaluate.shadows.deviation.roundings import (
+from kvtrace.evaluate.shadows.errors.radius_rules import exact_function, meaning_of, rule_of
+from kvtrace.evaluate.shadows.errors.roundings import (
     FLOAT32,
-    Noise,
     Repeats,
+    Roundings,
     largest_of,
     rounding,
     saturates,
+    settle,
 )
-from kvtrace.evaluate.shadows.radius.arith import exact_function, meaning_of, rule_of
-from kvtrace.evaluate.shadows.radius.floats import approximation, image, radius_around
 from kvtrace.evaluate.types import ElementType, ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op
@@ -74,13 +78,13 @@ def _operand(value: Any, type_: ValueType) -> _Operand:
 class FloatRule:
     """The rule of a function of floats: what its operands' errors become, and one more rounding."""
 
-    def __init__(self, op: Op, meaning: Elementwise, noise: Noise) -> None:
-        self._noise = noise
+    def __init__(self, op: Op, meaning: Elementwise, roundings: Roundings) -> None:
+        self._roundings = roundings
         self._accuracy: Accuracy = meaning.accuracy
         self._element = value_type(op.results[0].type).element
         self._types = [value_type(value.type) for value in op.operands]
-        self._counted = FLOAT32 if op.index in noise.narrow else self._element.name
-        self._narrowed = op.index in noise.narrow
+        self._counted = FLOAT32 if op.index in roundings.narrow else self._element.name
+        self._narrowed = op.index in roundings.narrow
         exact = exact_function(op, meaning)
         self._takes_integers = any(type_.element.kind != "f" for type_ in self._types)
         if op.name in TYPED and self._takes_integers:
@@ -105,7 +109,7 @@ class FloatRule:
         """
         pairs = list(zip(given, self._types, strict=True))
         if any(isinstance(each, Deviating) and type_.element.kind != "f" for each, type_ in pairs):
-            return Deviating(value, opened(np.ones((1,) * value.ndim)))
+            return Deviating(value, self._roundings.opened(np.ones((1,) * value.ndim)))
         operands = [_operand(each, type_) for each, type_ in pairs]
         if self._is_square:
             operands = operands[:1]
@@ -120,7 +124,7 @@ class FloatRule:
             reach = (1 + self._one_sided) * rounding(self._element.name, np.abs(held))
             near = np.abs(exact - held) <= reach
             exact = np.where(near, exact, held)
-        if not self._noise.bounded:
+        if not self._roundings.bounded:
             off, _ = offset_from(exact, value)
             planes = np.zeros(off.shape, PLANES)
             planes["off"] = off
@@ -253,61 +257,61 @@ class FloatRule:
                 planes[plane] = np.where(overflows, np.inf, planes[plane])
         # What is added again rounds as before: not independently.
         again = [each.again(operand.exact) for each, operand in pairs]
-        birth = None if any(again) else self._noise.birth()
+        birth = None if any(again) else self._roundings.birth()
         scale, span = together([(planes["own"], own_span), (fresh["near"], birth)])
         planes["own"] = scale
-        settle(planes, span, common_span, self._noise)
+        settle(planes, span, common_span, self._roundings)
         return span
-
-
-def settle(planes: Array, own_span: Span, common_span: Span, noise: Noise) -> None:
-    """Take the narrower of the two ways in which `near` is counted, and never more than `worst`."""
-    random, _ = together([(planes["own"], own_span), (planes["common"], common_span)])
-    by_scale = planes["bias"] + noise.deviations * np.asarray(random)
-    narrower = np.minimum(np.minimum(planes["near"], by_scale), planes["worst"])
-    planes["near"] = np.where(np.isinf(planes["near"]), np.inf, narrower)  # it overflows
 
 
 # -- what is not a float --------------------------------------------------------------------------
 
 
-class OtherRule:
-    """The rule of a result that is an integer or a Boolean, or is chosen: radii's, per bound."""
+class RadiusRule:
+    """The rule of radii, for each distance: of all ops where the device has a choice alone.
 
-    def __init__(self, op: Op, module: Module, noise: Noise) -> None:
-        self._bounded = noise.bounded
+    Where all roundings count, of results that are an integer or a Boolean, or are chosen.
+    """
+
+    def __init__(self, op: Op, module: Module, roundings: Roundings) -> None:
+        self._roundings = roundings
         self._rule = rule_of(op, module)
         self._types = [value_type(value.type) for value in op.operands]
         self._chooses = operator_of(op) == "where"
 
     def __call__(self, given: Sequence[Any], value: Array) -> Any:
-        """Return the planes of a result, None where it is certain."""
-        if not any(isinstance(each, Deviating) for each in given):
+        """Return a result with planes, None where it is certain."""
+        all_count = self._roundings.all_count
+        if all_count and not any(isinstance(each, Deviating) for each in given):
             return None
         arrays = [
             to_array(actual(each), type_) for each, type_ in zip(given, self._types, strict=True)
         ]
-        if not self._bounded:
+        if not self._roundings.bounded:
             return self._exactly_chosen(given, arrays[0], value) if self._chooses else None
-        found: dict[str, Array] = {}
-        for plane in ("worst", "meaning", "near"):
-            radii = [
-                each.shadow[plane] + np.abs(each.shadow["off"])
-                if isinstance(each, Deviating)
-                else None
-                for each in given
-            ]
+        distances: dict[str, Array] = {}
+        for plane in self._roundings.distances:
+            radii = [self._radius(each, plane) for each in given]
             radius = self._rule(arrays, radii, value)
             if radius is not None:
-                found[plane] = np.asarray(radius)
-        if not found:
+                distances[plane] = np.asarray(radius)
+        if not distances:
             return None
-        shape = np.broadcast_shapes(value.shape, *(each.shape for each in found.values()))
-        planes = np.zeros(shape, PLANES)
-        for plane, radius in found.items():
+        shape = np.broadcast_shapes(value.shape, *(each.shape for each in distances.values()))
+        planes = self._roundings.zeros(shape)
+        for plane, radius in distances.items():
             planes[plane] = radius
+        if not all_count:
+            return self._roundings.beside(value, planes)
         planes["bias"] = planes["near"]
         return self._chosen(given, value, planes) if self._chooses else Deviating(value, planes)
+
+    def _radius(self, value: Any, plane: str) -> Array | None:
+        """Return how far a device's operand may be from the evaluator's; None: it is certain."""
+        if not isinstance(value, Deviating):
+            return None
+        radius = value.shadow[plane]
+        return radius + np.abs(value.shadow["off"]) if self._roundings.all_count else radius
 
     def _exactly_chosen(self, given: Sequence[Any], picks: Array, value: Array) -> Deviating:
         """Return the exact number of the one that the evaluator chooses."""
@@ -367,10 +371,12 @@ def _spans(values: Sequence[Deviating]) -> tuple[Span, Span]:
     return hull(each.own_span for each in values), hull(each.common_span for each in values)
 
 
-def elementwise_rule(op: Op, module: Module, noise: Noise) -> FloatRule | OtherRule:
+def elementwise_rule(op: Op, module: Module, roundings: Roundings) -> FloatRule | RadiusRule:
     """Return the rule of an elementwise op with one result."""
     meaning = meaning_of(op)
     result: ElementType = value_type(op.results[0].type).element
-    if result.kind == "f" and meaning is not None and operator_of(op) != "where":
-        return FloatRule(op, meaning, noise)
-    return OtherRule(op, module, noise)
+    is_function = result.kind == "f" and meaning is not None and operator_of(op) != "where"
+    if roundings.all_count and is_function:
+        assert meaning is not None
+        return FloatRule(op, meaning, roundings)
+    return RadiusRule(op, module, roundings)

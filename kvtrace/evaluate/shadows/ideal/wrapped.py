@@ -1,4 +1,4 @@
-"""The values that have shadows, by what their shadow is."""
+"""Integers, Booleans and pointers with the number that each would be without a width."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from kvtrace.evaluate.values import (
     Pointer,
     PointerChoice,
     Shadowed,
-    actual,
     offset_array,
     to_array,
 )
@@ -56,36 +55,3 @@ ideal_numbers = Wrapped.shadow_of
 def origins_of(given: Sequence[Any]) -> frozenset[int]:
     """Return the indices of the ops that wrapped around on the way to any of some values."""
     return frozenset().union(*(each.origins for each in given if isinstance(each, Wrapped)))
-
-
-@dataclass(frozen=True)
-class Uncertain(Shadowed):
-    """A number that a device may compute otherwise, or what was made of one.
-
-    The shadow is a radius: the device's number is at most so far away (float64, never negative;
-    infinity: it may be anything). Of Booleans and pointers any radius above 0 says that another one
-    may be there.
-    """
-
-    @classmethod
-    def shadow_of(cls, value: Any, type_: ValueType) -> Array:
-        """Return how far a device's number may be from a value."""
-        if isinstance(value, Uncertain):
-            return value.shadow
-        return np.zeros((1,) * (len(type_.shape) + 1))
-
-    @classmethod
-    def joined(cls, value: Any, shadow: Array | None, given: Sequence[Any] = ()) -> Any:
-        """Put a radius beside a value, unless there is none."""
-        del given
-        if shadow is None or not np.any(shadow):
-            return value
-        return Uncertain(actual(value), shadow)
-
-
-radius_of, with_radius = Uncertain.shadow_of, Uncertain.joined
-
-
-def radius_or_none(value: Any) -> Array | None:
-    """Return the radius of a value, None where it is certain."""
-    return value.shadow if isinstance(value, Uncertain) else None

@@ -8,7 +8,7 @@ import triton.language as tl
 
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.shadows.radius.radii import Radii
+from kvtrace.evaluate.shadows.errors.analysis import Radii
 from tests.kernels.launching import bind, compile_for
 
 BLOCK = 32
@@ -59,8 +59,8 @@ def evaluated(kernel, x):
     arguments = bind(kernel, given)
     radii = Radii(module)
     evaluate(module, arguments, (1,), instrument=radii)
-    found = radii.memory.radii.kept.get(id(arguments[1].storage))
-    return given["out"].numpy(), np.zeros(BLOCK) if found is None else found[2]
+    found = radii.memory.planes.kept.get(id(arguments[1].storage))
+    return given["out"].numpy(), np.zeros(BLOCK) if found is None else found[2]["worst"]
 
 
 X = np.linspace(-2, 2, BLOCK, dtype=np.float32)

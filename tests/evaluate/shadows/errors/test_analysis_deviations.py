@@ -8,9 +8,9 @@ import triton.language as tl
 
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.shadows.deviation.deviations import Deviations
-from kvtrace.evaluate.shadows.deviation.planes import PLANES, are_apart, together
-from kvtrace.evaluate.shadows.deviation.roundings import (
+from kvtrace.evaluate.shadows.errors.analysis import Deviations
+from kvtrace.evaluate.shadows.errors.planes import PLANES, are_apart, together
+from kvtrace.evaluate.shadows.errors.roundings import (
     Granted,
     constants_radius,
     deviations_for,

@@ -1,4 +1,4 @@
-"""Where a device's result lies: a function's image of operands that are known up to a radius.
+"""Images of functions of floats whose operands are known up to a radius: where results lie.
 
 Everything is worked out in float64. A device rounds whatever it computes inside the image, and
 rounding never changes an order, so its result lies between the rounded ends.

@@ -1,4 +1,4 @@
-"""How far a device's elements may be off, where each is made of those at its place in operands.
+"""Rules of radii for elementwise ops: how far a device's elements may be from the evaluator's.
 
 A rule takes the operands' numbers (arrays) and radii (None: 0) and gives the result's radius, or
 None where the device gives the same.
@@ -18,7 +18,7 @@ from kvtrace.evaluate.dialects.arith_casts import float_to_unsigned
 from kvtrace.evaluate.dialects.libdevice import accuracy_of, library_function
 from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise
 from kvtrace.evaluate.rounding import rounding_to
-from kvtrace.evaluate.shadows.radius.floats import image, radius_around, widened
+from kvtrace.evaluate.shadows.errors.images import image, radius_around, widened
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op, Value

@@ -1,0 +1,462 @@
+"""The instruments that bound a device's errors, by which roundings count.
+
+Beside each number of an evaluation its planes are followed: through ops by each op's rule, through
+memory, loops, branches and calls. Two analyses differ in the roundings that count, and so in what
+their bounds lie around:
+
+* `Radii`: those in which a device has a choice (how it rounds an approximate function, in which
+  order it sums, whether it joins a product with a sum). 1e8 + 1 is 1e8 in float32 on every device
+  that keeps to the IR, and has radius 0. Bounds lie around the evaluator's numbers, as checked
+  launches need them.
+* `Deviations`: all of them. The exact number is followed, too, and bounds lie around that, so that
+  what is computed in another way, as a reference in float64, can be compared with a device's
+  numbers (tolerances). 1e8 + 1 is 100000001, of which 1e8 is within the bound of 6. TTIR only.
+
+Where a number that is not certain decides a branch, a loop or an address, nothing can be concluded
+about the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.evaluate.dialects.tt_dot import dot_operands
+from kvtrace.evaluate.errors import Undecided
+from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
+from kvtrace.evaluate.order import memory_sites
+from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.shadows.driver import Shadows, on_actual
+from kvtrace.evaluate.shadows.errors.arith import elementwise_rule
+from kvtrace.evaluate.shadows.errors.planes import PLANES, Deviating
+from kvtrace.evaluate.shadows.errors.radius_rules import approximates, undefined_by
+from kvtrace.evaluate.shadows.errors.roundings import (
+    Granted,
+    Roundings,
+    constants_radius,
+    deviations_for,
+)
+from kvtrace.evaluate.shadows.errors.tt_dot import Product
+from kvtrace.evaluate.shadows.errors.tt_memory import BoundedMemory
+from kvtrace.evaluate.shadows.errors.tt_reduce import combination
+from kvtrace.evaluate.shadows.errors.ttg import BoundedSharedMemory
+from kvtrace.evaluate.types import ElementType, value_type
+from kvtrace.evaluate.values import Unknown, actual, to_array, unknown_of
+from kvtrace.ir import Op
+from kvtrace.ir.flow import flow_of
+from kvtrace.ir.ops import (
+    ELEMENTWISE,
+    KINDS,
+    MOVING,
+    Kind,
+    address_of,
+    computing,
+    data_of,
+    mask_of,
+    operator_of,
+    positions_of,
+)
+from kvtrace.ir.updates import update_of
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.registry import Step
+    from kvtrace.evaluate.scope import Launch
+    from kvtrace.evaluate.shadows.errors.tt_memory import Kept
+    from kvtrace.evaluate.values import Array
+    from kvtrace.ir import Module, Value
+
+#: The chance that a right result is farther than `near` somewhere, by default.
+CHANCE: Final = 1e-9
+_DOTS: Final = computing("dot")
+_ADDING: Final = frozenset({"add", "fadd"})
+_COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
+
+
+class ErrorAnalysis(Shadows):
+    """An instrument that keeps planes beside the values of a launch.
+
+    Attributes:
+        memory: once an evaluation has ended, what was stored, with planes.
+        shared: the memory that threads share; its `faults` say what came too early.
+        roundings: which roundings count.
+        open: bounds of which nothing is known any more, for the path of the launch depends on
+            roundings as large as they allow.
+
+    """
+
+    enters_reductions = True
+    memory: BoundedMemory | None
+
+    def __init__(self, module: Module, roundings: Roundings) -> None:
+        super().__init__(module)
+        self.kind = roundings.kind
+        self.roundings = roundings
+        self.memory = None
+        self.shared: BoundedSharedMemory | None = None
+        self.open: set[str] = set()
+        self._shared_storages: set[int] | None = set()
+
+    def begin(self, launch: Launch, values: list[Any]) -> None:
+        """Put memories with planes in the place of the launch's."""
+        del values
+        self._shared_storages = _shared_storages(self.module, launch)
+        written = launch.memory.written
+        self.memory = launch.memory = BoundedMemory(launch.arguments, written, self.roundings)
+        self.shared = launch.shared = BoundedSharedMemory(prod(launch.grid), self.memory)
+
+    # -- what decides -----------------------------------------------------------------------------
+
+    def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
+        """Require that a deciding value is certain, except with the stated chance."""
+        del value, scope
+        self._require_certain(
+            held,
+            f"what decides at {place(op)} depends on a rounding, or an order, that is the "
+            "device's choice",
+        )
+
+    def _require_certain(self, value: Any, reason: str) -> None:
+        """Raise a reason if a value is uncertain; remember bounds that do not hold otherwise."""
+        if not isinstance(value, Deviating):
+            return
+        planes, roundings = value.shadow, self.roundings
+        if np.any(planes[roundings.deciding] > 0):
+            raise Undecided(reason)
+        self.open |= {plane for plane in roundings.open if np.any(planes[plane] > 0)}
+
+    def _require_unshared(self, op: Op, pointer: Any) -> None:
+        """Refuse an access, in a launch whose programs' order matters, to what others write."""
+        assert self.memory is not None
+        storages = self.memory.storages_of(actual(pointer))
+        if self._shared_storages is None or not storages.isdisjoint(self._shared_storages):
+            raise Undecided(
+                f"at {place(op)} programs find in memory what others wrote, so their order decides"
+            )
+
+    # -- ops --------------------------------------------------------------------------------------
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Wrap an op; elements that are repeated share what is random in them.
+
+        In which order `cat` puts elements is the compiler's choice.
+        """
+        if operator_of(op) == "cat":
+            return self._unruled(op, step, always=True)
+        wrapped = super().wrapped(op, step)
+        if op.name not in MOVING or KINDS[op.name].kind not in (Kind.SPREAD, Kind.PICKED):
+            return wrapped
+        results = [value.id for value in op.results]
+
+        def spread(values: list[Any], scope: Any) -> None:
+            wrapped(values, scope)
+            for slot in results:
+                if isinstance(values[slot], Deviating):
+                    values[slot] = values[slot].shared()
+
+        return spread if self.roundings.all_count else wrapped
+
+    def computation(self, op: Op, step: Step) -> Step:
+        """Wrap an op that makes elements of elements, by its kind."""
+        row = KINDS.get(op.name)
+        if row is None:
+            return step
+        if row.kind is Kind.GIVEN:
+            return self._constant(op, step)
+        if row.kind is Kind.SHARED:
+            return self._within_shared(op, step)
+        if op.name in _DOTS:
+            return self._product(op, step)
+        if row.kind is Kind.ADDRESS:
+            return self._addressed(op, step)
+        if op.name in ELEMENTWISE and len(op.results) == 1:
+            return self._elementwise(op, step)
+        # A scaled product is made in steps of the compiler's choice.
+        return self._unruled(op, step, always=row.kind is Kind.PRODUCT or approximates(op))
+
+    def combination(self, op: Op, step: Step) -> Step:
+        """Bound a reduction or a scan."""
+        return combination(op, step, self.roundings)
+
+    def _constant(self, op: Op, step: Step) -> Step:
+        """Doubt constants, if all roundings count: the compiler rounded them."""
+        type_ = value_type(op.results[0].type) if len(op.results) == 1 else None
+        is_float = type_ is not None and type_.element.kind == "f"
+        if operator_of(op) != "constant" or not is_float or not self.roundings.all_count:
+            return step
+        assert type_ is not None
+        result, element = op.results[0].id, type_.element
+
+        def given(values: list[Any], scope: Any) -> None:
+            step(values, scope)
+            values[result] = _rounded_constant(values[result], element)
+
+        return given
+
+    def _elementwise(self, op: Op, step: Step) -> Step:
+        result, result_type = op.results[0].id, value_type(op.results[0].type)
+        types = [value_type(value.type) for value in op.operands]
+        if result_type.pointer or any(type_.pointer for type_ in types) or approximates(op):
+            return self._unruled(op, step, always=approximates(op))
+        rule = elementwise_rule(op, self.module, self.roundings)
+        integers = result_type.element.kind != "f"
+        undefined = undefined_by(op) if self.roundings.bounded else None
+        run = on_actual(op, step)
+
+        def computed(values: list[Any], scope: Any) -> None:
+            given = run(values, scope)
+            value = values[result]
+            if isinstance(value, Unknown) or unknown_of(map(actual, given)) is not None:
+                return
+            if not integers or _any_deviating(given):
+                bounded = rule(given, to_array(value, result_type))
+                values[result] = value if bounded is None else bounded
+            if undefined is not None:
+                arrays = [to_array(actual(each), t) for each, t in zip(given, types, strict=True)]
+                values[result] = self._opened(values[result], undefined(arrays))
+
+        return computed
+
+    def _opened(self, value: Any, where: Array) -> Any:
+        """Return a value of which nothing is known in some elements."""
+        if not where.any():
+            return value
+        opened = self.roundings.opened(where)
+        if isinstance(value, Deviating):
+            shape = np.broadcast_shapes(opened.shape, value.shadow.shape)
+            opened = np.where(where, opened, np.broadcast_to(value.shadow, shape))
+        return self.roundings.beside(value, opened)
+
+    def _product(self, op: Op, step: Step) -> Step:
+        product = Product(op, self.roundings)
+        if product.is_exact:
+            return self._unruled(op, step)
+        result, operands = op.results[0].id, dot_operands(op)
+        run = on_actual(op, step)
+
+        def computed(values: list[Any], scope: Any) -> None:
+            given = operands(values, scope)
+            if unknown_of(map(actual, given)) is not None:
+                run(values, scope)
+                return
+            value = None
+            if self.roundings.all_count:
+                run(values, scope)
+                value = values[result]
+            values[result] = product.of(given, value)
+
+        return computed
+
+    def _addressed(self, op: Op, step: Step) -> Step:
+        """Carry doubt about a pointer on; a descriptor has to be certain."""
+        result, result_type = op.results[0].id, value_type(op.results[0].type)
+        rank, roundings = len(result_type.shape) + 1, self.roundings
+        run = on_actual(op, step)
+
+        def addressed(values: list[Any], scope: Any) -> None:
+            doubtful = [each for each in run(values, scope) if isinstance(each, Deviating)]
+            if not (doubtful and roundings.bounded) or isinstance(values[result], Unknown):
+                return
+            if result_type.descriptor or any(each.shadow.ndim > rank for each in doubtful):
+                for each in doubtful:
+                    self._require_certain(
+                        each, f"a descriptor at {place(op)} depends on the device's roundings"
+                    )
+                return
+            values[result] = roundings.beside(values[result], roundings.doubt_of(doubtful))
+
+        return addressed
+
+    def _unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
+        """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
+        types = [value_type(value.type) for value in op.results]
+        results = [
+            (value.id, len(type_.shape) + 1) for value, type_ in zip(op.results, types, strict=True)
+        ]
+        is_float = [type_.element.kind == "f" and not type_.pointer for type_ in types]
+        roundings = self.roundings
+        run = on_actual(op, step)
+
+        def ran(values: list[Any], scope: Any) -> None:
+            doubts = [each.shadow for each in run(values, scope) if isinstance(each, Deviating)]
+            if not (always or doubts):
+                return
+            for (slot, rank), floats in zip(results, is_float, strict=True):
+                if isinstance(values[slot], Unknown) or not (roundings.bounded or floats):
+                    continue
+                planes = roundings.zeros((1,) * rank)
+                if not roundings.bounded:
+                    planes["off"] = np.nan
+                for plane in roundings.open if roundings.bounded else ():
+                    if always or any(np.any(doubt[plane] > 0) for doubt in doubts):
+                        planes[plane] = np.inf
+                values[slot] = roundings.beside(values[slot], planes)
+
+        return ran
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def _within_shared(self, op: Op, step: Step) -> Step:
+        """Run an op of shared memory, which keeps planes itself; places and waits are certain."""
+        deciding = _deciding_in_shared(op)
+
+        def ran(values: list[Any], scope: Any) -> None:
+            for value in deciding:
+                self.decided(op, value, values[value.id], scope)
+            step(values, scope)
+
+        return ran
+
+    def access(self, op: Op, step: Step) -> Step:
+        """Give memory the planes of what is stored, and take those of what is loaded."""
+        pointer, mask, data = address_of(op), mask_of(op), data_of(op)
+        deciding = (*positions_of(op), *_deciding_in_shared(op))
+        effect, shares = KINDS[op.name].effect, KINDS[op.name].has("shared")
+        loads, atomic = effect == "load", effect == "atomic"
+        results = [value.id for value in op.results]
+        shapes = [(1, *value_type(value.type).shape) for value in op.results]
+        adds = _float_sum(op) if atomic else None
+        used = atomic and bool(op.results) and bool(flow_of(self.module).uses(op.results[0]))
+        any_order = not atomic or adds is not None or update_of(op) in _COMMUTING
+        roundings = self.roundings
+        run = on_actual(op, step)
+
+        def accessed(values: list[Any], scope: Any) -> None:
+            memory = self.memory
+            assert memory is not None
+            towards, masked = values[pointer.id], None if mask is None else values[mask.id]
+            if scope.launch.in_order and not atomic:
+                self._require_unshared(op, towards)
+            for value in deciding:
+                self.decided(op, value, values[value.id], scope)
+            if not loads:
+                self._require_certain(
+                    towards, f"where {place(op)} writes depends on the device's roundings"
+                )
+            if atomic:
+                self._require_certain(
+                    masked, f"a mask at {place(op)} depends on the device's roundings"
+                )
+            doubtful = [each for each in (towards, masked) if isinstance(each, Deviating)]
+            doubt = roundings.doubt_of(doubtful) if doubtful else None
+            memory.prepare([values[value.id] for value in data], doubt, adds)
+            run(values, scope)
+            if not any_order:
+                raise Undecided(f"what {place(op)} leaves in memory depends on an order")
+            planes = None
+            if loads and not shares:
+                planes = memory.loaded
+            elif used:
+                planes = roundings.opened(np.ones((1,) * len(shapes[0])))
+            if planes is not None and not isinstance(values[results[0]], Unknown):
+                planes, born = roundings.fitted(planes, shapes[0]), roundings.all_births
+                values[results[0]] = roundings.beside(values[results[0]], planes, None, born)
+
+        return accessed
+
+
+class Radii(ErrorAnalysis):
+    """Bounds of a device's distance from the evaluator's numbers, for TTIR and TTGIR."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(module, Roundings(all_count=False))
+
+
+class Deviations(ErrorAnalysis):
+    """Exact numbers, and bounds of a device's distance from them."""
+
+    def __init__(
+        self,
+        module: Module,
+        *,
+        chance: float = CHANCE,
+        granted: Granted | None = None,
+        before: Mapping[int, Kept] | None = None,
+        bounded: bool = True,
+    ) -> None:
+        """Prepare to follow the planes of a module's evaluations.
+
+        Args:
+            module: What is evaluated.
+            chance: The chance that a right result is farther than `near` somewhere.
+            granted: What of the kernel's own roundings counts.
+            before: The planes of what the launch finds in memory, by the storage's id: those that
+                an earlier launch left there. They are copied.
+            bounded: Whether bounds are followed. Otherwise exact numbers are, alone: what the
+                kernel's formula gives for those in memory, and on the evaluator's path.
+
+        """
+        granted = granted or Granted()
+        narrow = () if granted.narrow else (*narrow_sums(module), *foreign_roundings(module))
+        counted_wide = frozenset(op.index for op in narrow)
+        super().__init__(
+            module,
+            Roundings(all_count=True, granted=granted, narrow=counted_wide, bounded=bounded),
+        )
+        self._chance = chance
+        self._before = before or {}
+
+    def begin(self, launch: Launch, values: list[Any]) -> None:
+        """Put planes of what is in memory beside it, and of scalars, which were rounded, too."""
+        super().begin(launch, values)
+        assert self.memory is not None
+        tensors = [each for each in launch.arguments if isinstance(each, TensorArgument)]
+        elements = sum(prod(tensor.shape) for tensor in tensors)
+        self.roundings.deviations = deviations_for(self._chance, elements)
+        for storage, (size, phase, planes) in self._before.items():
+            self.memory.planes.kept[storage] = (size, phase, planes.copy())
+        parameters = zip(self.module.main.arguments, launch.arguments, strict=False)
+        for parameter, argument in parameters:
+            type_ = value_type(parameter.type)
+            if isinstance(argument, ScalarArgument) and type_.element.kind == "f":
+                held = values[parameter.id]
+                if isinstance(argument.value, float) and not isinstance(held, Unknown):
+                    values[parameter.id] = _rounded_constant(held, type_.element, argument.value)
+
+
+def _rounded_constant(held: Any, element: ElementType, written: float | None = None) -> Any:
+    """Return a constant with its planes; `written` is what it was before it was rounded."""
+    array = np.asarray(actual(held))
+    values = array.astype(np.float64)
+    radius = constants_radius(element.name, values)
+    off = np.zeros(values.shape) if written is None else written - values
+    off = np.where(np.isfinite(off), off, 0.0)
+    if not (radius.any() or off.any()):
+        return held
+    planes = np.zeros(values.shape, PLANES)
+    planes["off"] = off
+    for plane in ("worst", "meaning", "near", "bias"):
+        planes[plane] = radius
+    return Deviating(actual(held), planes)
+
+
+def _float_sum(op: Op) -> ElementType | None:
+    """Return the type that an atomic addition of floats rounds to; None: it adds none."""
+    element = value_type(op.operand("value").type).element
+    return element if element.kind == "f" and update_of(op) in _ADDING else None
+
+
+def _deciding_in_shared(op: Op) -> tuple[Value, ...]:
+    """Return what says where in shared memory an op goes, whether it does, or how long it waits."""
+    row = KINDS[op.name]
+    names = ("index", "phase", "predicate")
+    return tuple(value for name in names if row.has(name) for value in op.group(name))
+
+
+def _shared_storages(module: Module, launch: Launch) -> set[int] | None:
+    """Return the storages that a launch reads and writes; None: its programs wait for others."""
+    kinds: dict[int, set[str]] = {}
+    for site in memory_sites(module):
+        if site.waits:
+            return None
+        for position, argument in enumerate(launch.arguments):
+            if isinstance(argument, TensorArgument) and site.reaches(position):
+                kinds.setdefault(id(argument.storage), set()).add(site.kind)
+    return {storage for storage, accesses in kinds.items() if len(accesses) > 1}
+
+
+def _any_deviating(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, Deviating) for value in values)

@@ -1,0 +1,27 @@
+"""Bounds of one program's results, under either analysis."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from kvtrace.evaluate import evaluate
+from kvtrace.evaluate.shadows.errors.analysis import ErrorAnalysis
+from tests.kernels.launching import bind, compile_for
+
+
+def bounded(analysis: type[ErrorAnalysis], kernel: Any, inputs: dict, out: torch.Tensor, **sizes):
+    """What a kernel leaves in `out`, in float64, and its planes (None: all of it is certain)."""
+    given = {**inputs, "out": out}
+    module = compile_for(kernel, given, sizes)
+    arguments = bind(kernel, given)
+    instrument = analysis(module)
+    evaluate(module, arguments, (1,), instrument=instrument)
+    instrument.memory.finish()
+    kept = instrument.memory.planes.kept.get(id(arguments[-1].storage))
+    return out.double().numpy().ravel(), None if kept is None else kept[2]
+
+
+def exact(values: np.ndarray, planes: np.ndarray | None) -> np.ndarray:
+    """The exact numbers beside what `Deviations` evaluated."""
+    return values if planes is None else values + planes["off"]

@@ -1,0 +1,68 @@
+"""Loads and stores whose pointers or masks are not certain are open in those lanes alone."""
+
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from kvtrace.evaluate.errors import Undecided
+from kvtrace.evaluate.shadows.errors.analysis import Deviations, Radii
+from tests.evaluate.shadows.errors.bounding import bounded
+
+BLOCK = 16
+
+
+@triton.jit
+def gathered(x, y, z, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    further = (tl.exp(tl.load(x + lanes)) > 1.0).to(tl.int32)
+    mask = tl.exp(tl.load(y + lanes)) > 1.0
+    tl.store(out + lanes, tl.load(z + lanes + further, mask=mask, other=0.0))
+
+
+@triton.jit
+def scattered(x, z, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    further = (tl.exp(tl.load(x + lanes)) > 1.0).to(tl.int32)
+    tl.store(out + lanes + further, tl.load(z + lanes))
+
+
+@triton.jit
+def added_twice(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.atomic_add(out + lanes % 2, tl.exp(tl.load(x + lanes)))
+
+
+def doubtful_in(lane):
+    """Numbers whose exponential is near 1, and may be more or less, in one lane."""
+    numbers = torch.full((BLOCK,), 0.5)
+    numbers[lane] = 0.0
+    return numbers
+
+
+@pytest.mark.parametrize("analysis", [Radii, Deviations])
+def test_a_load_is_open_where_its_pointer_or_its_mask_is_not_certain(analysis):
+    inputs = {"x": doubtful_in(3), "y": doubtful_in(5), "z": torch.rand(BLOCK + 1)}
+    _, planes = bounded(analysis, gathered, inputs, torch.zeros(BLOCK), BLOCK=BLOCK)
+    assert np.flatnonzero(np.isinf(planes["worst"])).tolist() == [3, 5]
+    assert np.flatnonzero(planes["worst"]).tolist() == [3, 5]
+
+
+@pytest.mark.parametrize("analysis", [Radii, Deviations])
+def test_a_store_whose_pointer_is_not_certain_decides_nothing(analysis):
+    inputs = {"x": doubtful_in(3), "z": torch.rand(BLOCK)}
+    with pytest.raises(Undecided, match="writes depends on the device's roundings"):
+        bounded(analysis, scattered, inputs, torch.zeros(BLOCK + 1), BLOCK=BLOCK)
+
+
+@pytest.mark.parametrize("analysis", [Radii, Deviations])
+def test_atomic_sums_of_uncertain_numbers_have_their_errors_and_their_roundings(analysis):
+    x = torch.linspace(-1, 1, BLOCK)
+    out = torch.zeros(2)
+    values, planes = bounded(analysis, added_twice, {"x": x}, out, BLOCK=BLOCK)
+    sums = x.double().exp().numpy().reshape(-1, 2).sum(0)
+    of_exp = 2 * 2.0**-23 * sums / 2
+    assert (planes["worst"] > of_exp + 2.0**-24 * sums).all()
+    assert (planes["worst"] < 64 * 2.0**-23 * sums).all()
+    assert (np.abs(values - sums) <= planes["worst"] * (2 if analysis is Radii else 1)).all()
