@@ -154,7 +154,7 @@ def test_ranks_send_as_many_elements_as_a_tensor_says(run_newer: Run, placed: bo
 
 
 def test_a_group_without_the_rank_is_refused(run_newer: Run) -> None:
-    with pytest.raises(NkiError, match="rank 0, which a launch is, takes no part"):
+    with pytest.raises(NkiError, match="launches run as rank 0, which is in no group"):
         collective(run_newer, ncc.all_reduce, X.shape, [[1, 2]], nl.add)
 
 

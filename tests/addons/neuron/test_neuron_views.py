@@ -91,7 +91,7 @@ def test_an_index_of_a_grid_has_its_axes_by_name() -> None:
 @pytest.mark.parametrize(
     ("key", "sentence"),
     [
-        ((0, slice(0, 13)), "leaves dimension 1"),
+        ((0, slice(0, 13)), "exceeds dimension 1"),
         ((2,), "index 2 is outside dimension 0"),
         ((0, -1), "index -1 is outside dimension 1"),
         ((0, slice(0, -1)), "counts from the end"),

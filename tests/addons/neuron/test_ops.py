@@ -11,7 +11,7 @@ import kvtrace.addons.neuron.newer.isa as nisa2
 import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
-from kvtrace.addons.neuron.refusals.elementwise import ACTIVATIONS
+from kvtrace.addons.neuron.requirements.elementwise import ACTIVATIONS
 from tests.addons.neuron.conftest import Run
 from tests.addons.neuron.running_ops import (
     COLUMN,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.machine import current
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.newer.language import NKIObject
 from kvtrace.addons.neuron.operations import Operation
 from kvtrace.addons.neuron.ops import collectives as ops
@@ -116,16 +116,16 @@ class Prepared:
 def _begun(op: Operation, *operands: Any) -> Prepared:
     """Begin a collective; programs have one that is begun at a time."""
     run = current()
-    if run.program in run.prepared:
+    if run.program in run.prepared_collectives:
         raise NkiError(f"{op.name} is prepared before the last one was triggered")
-    made = run.prepared[run.program] = Prepared(op, operands)
+    made = run.prepared_collectives[run.program] = Prepared(op, operands)
     return made
 
 
 def _ended(prepared: Prepared) -> None:
     """Do what was begun."""
     run = current()
-    if run.prepared.pop(run.program, None) is not prepared:
+    if run.prepared_collectives.pop(run.program, None) is not prepared:
         raise NkiError("a collective is triggered once, after its prepare")
     _each(prepared.op, *prepared.operands)
 
@@ -228,4 +228,4 @@ def rank_id(name: Any = None) -> VirtualRegister:
     return VirtualRegister(ops.RANK)
 
 
-__getattr__ = says_missing("nki.collectives")
+__getattr__ = missing_name_handler("nki.collectives")

@@ -13,7 +13,7 @@ from kvtrace.addons.neuron.constants import (
     reduce_cmd,
 )
 from kvtrace.addons.neuron.errors import NkiError as NkiValidationError
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.newer import constants
 from kvtrace.addons.neuron.ops import (
     activations,
@@ -22,7 +22,7 @@ from kvtrace.addons.neuron.ops import (
     moves,
     patterns,
     products,
-    quantised,
+    quantized,
     random_numbers,
     reductions,
     scans,
@@ -75,11 +75,11 @@ iota = patterns.iota.newer
 local_gather = gathers.local_gather.newer
 memset = moves.memset_into.newer
 nc_matmul = products.nc_matmul.newer
-nc_matmul_mx = quantised.nc_matmul_mx.newer
+nc_matmul_mx = quantized.nc_matmul_mx.newer
 nc_n_gather = gathers.nc_n_gather.newer
 nc_transpose = products.nc_transpose.newer
 nonzero_with_count = gathers.nonzero_with_count.newer
-quantize_mx = quantised.quantize_mx.newer
+quantize_mx = quantized.quantize_mx.newer
 rand2 = random_numbers.rand2.newer
 rand_get_state = random_numbers.rand_get_state.newer
 reciprocal = elementwise.reciprocal.newer
@@ -141,7 +141,7 @@ def topk(
 
 
 def rand_set_state(src_seeds: Any, engine: Any = None, name: Any = None) -> None:
-    """Set the states of an engine's random numbers, a row of words a partition."""
+    """Set the states of an engine's random numbers, a row of words per partition."""
     del name
     random_numbers.rand_set_state.older(src_seeds, engine)
 
@@ -166,4 +166,4 @@ def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any, name: Any = None) -
     searches.nc_stream_shuffle.older(src, dst, shuffle_mask)
 
 
-__getattr__ = says_missing("nki.isa")
+__getattr__ = missing_name_handler("nki.isa")

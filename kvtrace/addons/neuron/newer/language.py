@@ -9,7 +9,7 @@ from kvtrace.addons.neuron import language as _shared
 from kvtrace.addons.neuron.buffers import Buffer, buffer_of
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
 from kvtrace.addons.neuron.loops import no_reorder
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.newer.grids import (
     NkiBlockGrid,
     NkiGrid,
@@ -121,4 +121,4 @@ def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8, dst: Any = None) -
     return moves.load.older(matrix) if dst is None else moves.load.into(dst, matrix)
 
 
-__getattr__ = says_missing("nki.language")
+__getattr__ = missing_name_handler("nki.language")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32) -> NDArray[Any]:
@@ -34,4 +34,4 @@ def arange(*bounds: Any, dtype: Any = dtypes.int32) -> NDArray[Any]:
     return np.arange(*bounds).astype(dtypes.as_dtype(dtype))
 
 
-__getattr__ = says_missing("nki.tensor")
+__getattr__ = missing_name_handler("nki.tensor")

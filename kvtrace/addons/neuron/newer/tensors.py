@@ -74,7 +74,7 @@ class NkiTensor(Tensor):
         """Return as many places of the first dimension of device memory as a tensor holds."""
         if dim != 0 or self.on_chip:
             raise NkiError("vector_select takes dimension 0 of a tensor in device memory")
-        self._bound()
+        self._require_no_selection()
         places = index_of_data(vector_offset).values().reshape(-1)
         shape = (places.size, *self.shape[1:])
         indices = [

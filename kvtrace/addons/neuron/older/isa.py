@@ -11,7 +11,7 @@ from kvtrace.addons.neuron.constants import (
     oob_mode,
     reduce_cmd,
 )
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.ops import (
     activations,
     elementwise,
@@ -79,4 +79,4 @@ def select_reduce(*, dst: Any, mask: Any = None, dtype: Any = None, **operands: 
     searches.select_reduce.into(dst, mask=mask, dtype=dtype, **operands)
 
 
-__getattr__ = says_missing("neuronxcc.nki.isa")
+__getattr__ = missing_name_handler("neuronxcc.nki.isa")

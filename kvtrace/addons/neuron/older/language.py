@@ -11,7 +11,7 @@ from kvtrace.addons.neuron.constants import fp32
 from kvtrace.addons.neuron.indices import arange, mgrid, par_dim
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
 from kvtrace.addons.neuron.loops import nc, spmd_dim
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.older.tiles import Tile
 from kvtrace.addons.neuron.ops import elementwise, exchanges, moves, reductions
 from kvtrace.addons.neuron.ops.creation import shared_identity_matrix
@@ -45,4 +45,4 @@ def finfo(dtype: Any) -> Any:
     return ml_dtypes.finfo(dtypes.as_dtype(dtype))
 
 
-__getattr__ = says_missing("neuronxcc.nki.language")
+__getattr__ = missing_name_handler("neuronxcc.nki.language")

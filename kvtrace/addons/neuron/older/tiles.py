@@ -94,7 +94,7 @@ class Tile(Tensor):
     __itruediv__ = _in_place("divide")
 
     def __iadd__(self, other: Any) -> "Tile":
-        if _is_fresh_product(other) and self.memory.space == "psum":
+        if _is_last_product(other) and self.memory.space == "psum":
             _accumulate(self, other)
             return self
         elementwise.LANGUAGE["add"].into(self, self, other)
@@ -110,8 +110,8 @@ class Tile(Tensor):
         return _execute("logical_not" if self.dtype.kind == "b" else "invert", self)
 
 
-def _is_fresh_product(value: Any) -> bool:
-    if not isinstance(value, Tensor) or not moves.is_fresh(value):
+def _is_last_product(value: Any) -> bool:
+    if not isinstance(value, Tensor) or not moves.is_last_result(value):
         return False
     recorder = current().recorder
     return recorder.sites[value.memory.life.site].op in _PRODUCTS
@@ -119,4 +119,4 @@ def _is_fresh_product(value: Any) -> bool:
 
 def _accumulate(target: Tile, product: Tensor) -> None:
     """Add the product that the tensor engine has just made, as it does in PSUM itself."""
-    moves.settle(target, product, add=True)
+    moves.redirect_last_result(target, product, add=True)

@@ -133,7 +133,7 @@ def product_into(left: Any, right: Any) -> Any:
 
 
 @newer.jit(platform_target="trn3")
-def product_quantised(left: Any, right: Any) -> Any:
+def product_quantized(left: Any, right: Any) -> Any:
     """Quantise both factors, of 4 × 128 contracted values, to MXFP8, and multiply them so."""
     rows, columns = left.shape[1] // 4, right.shape[1] // 4
     result = nl2.ndarray((rows, columns), dtype=nl2.float32, buffer=nl2.shared_hbm)
@@ -190,7 +190,7 @@ CASES = (
         settings={"m_tiles": 2, "n_tiles": 1, "k_tiles": 2},
     ),
     Case(
-        product_quantised,
+        product_quantized,
         each(normal(128, 4 * 64, dtype=_BF16), normal(128, 4 * 96, dtype=_BF16)),
         _of_fours,
         tolerance=5e-2,

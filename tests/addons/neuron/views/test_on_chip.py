@@ -36,7 +36,7 @@ def test_flows_are_bytes_between_memories(calls: tuple[OnChipCall, ...]) -> None
 def test_usage_is_what_tiles_take_while_they_are_in_use(calls: tuple[OnChipCall, ...]) -> None:
     sbuf, psum = calls[0].usage
 
-    # Two left tiles of 512 bytes a partition and two right ones of 2,048, while they are multiplied
+    # While multiplying: two left tiles of 512 bytes per partition, two right tiles of 2,048
     assert (sbuf.peak, sbuf.unit, sbuf.limit) == (2 * 512 + 2 * 2048, "bytes", 212_984)
     assert (psum.peak, psum.unit, psum.limit) == (1, "banks", 8)
     assert sbuf.amounts[-1] == psum.amounts[-1] == 0
