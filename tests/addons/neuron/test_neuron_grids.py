@@ -85,8 +85,11 @@ def test_slices_of_a_grid_keep_their_coordinates(run_newer: Run) -> None:
 
 def test_cells_outside_and_grids_without_tiles_are_refused(run_newer: Run) -> None:
     for use, text in (
-        (lambda x: nl.tiles(x, tile_shape=(64, 16))[4], "cell 4 is outside of a grid of 4"),
-        (lambda x: nl.tiles(x), "is given tile_shape"),
+        (
+            lambda x: nl.tiles(x, tile_shape=(64, 16))[4],
+            "cell 4 is outside of a dimension of 4 cells",
+        ),
+        (lambda x: nl.tiles(x), "needs tile_shape"),
         (lambda x: nl.tiles(x, tile_shape=(1, 2, 3)), "has no tiles of"),
         (lambda x: nl.tiles(x, tile_shape=(64, 16))[0, 0, 0], "3 indices for a grid of 2"),
     ):

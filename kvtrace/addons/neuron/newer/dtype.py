@@ -1,4 +1,4 @@
-"""`nki.dtype`: element types, and a name for annotations of one."""
+"""`nki.dtype`: element types."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`neuronxcc.nki.isa`: the names of the older instructions, each from where it is written."""
+"""`neuronxcc.nki.isa`: names of the older interface's instructions."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ tensor_tensor_scan = scans.tensor_tensor_scan.older
 
 
 def select_reduce(*, dst: Any, mask: Any = None, dtype: Any = None, **operands: Any) -> None:
-    """Return elements of a tile to `dst` where a predicate is not zero, and others elsewhere."""
+    """Write `on_true` to `dst` where a predicate is nonzero, and `on_false` elsewhere."""
     searches.select_reduce.into(dst, mask=mask, dtype=dtype, **operands)
 
 

@@ -1,4 +1,4 @@
-"""`neuronxcc.nki.language`: what both languages have, and what only the older one has."""
+"""`neuronxcc.nki.language`: the names of both languages, and those of the older one alone."""
 
 from typing import Any
 
@@ -28,12 +28,12 @@ loop_reduce = reductions.loop_reduce.older
 
 
 def broadcast_to(src: Any, *, shape: Any) -> Any:
-    """Return a view in which dimensions of one element are repeated."""
+    """Return a view that repeats dimensions of size 1."""
     return src.broadcast_to(shape)
 
 
 def static_cast(data: Any, dtype: Any) -> Any:
-    """Return a tile in another type; outside of kernels, an array."""
+    """Return a tile in another type; for an array, outside of kernels, an array."""
     array = None if isinstance(data, Tensor) else array_of(data)
     if array is None:
         return moves.copy.older(data, dtype=dtype)
@@ -41,7 +41,7 @@ def static_cast(data: Any, dtype: Any) -> Any:
 
 
 def finfo(dtype: Any) -> Any:
-    """Return the ends of a floating-point type."""
+    """Return the limits of a floating-point type."""
     return ml_dtypes.finfo(dtypes.as_dtype(dtype))
 
 
