@@ -204,7 +204,7 @@ def _report_uninitialised(
         unwritten = unwritten & lanes
     count = int(unwritten.sum())
     if count:
-        lane = tuple(int(place) for place in np.argwhere(unwritten)[0])
+        lane = tuple(int(index) for index in np.argwhere(unwritten)[0])
         text = (
             f"{issue.operation.name} reads {count} elements of {describe(tensor)} "
             "that nothing was written to"
@@ -313,7 +313,7 @@ def _report_stored_garbage(
     count = int(garbage.sum())
     if not count:
         return
-    lane = tuple(int(place) for place in np.argwhere(garbage)[0])
+    lane = tuple(int(index) for index in np.argwhere(garbage)[0])
     text = f"{count} lanes without a value are stored to {describe(tensor)}"
     argument = tensor.memory.argument
     issue.report(UNDEFINED_LANES, text, access="store", lane=lane, lanes=count, argument=argument)

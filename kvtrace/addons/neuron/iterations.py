@@ -170,7 +170,7 @@ def _finding(issue: "Issue", tensor: "Tensor", is_dependent: NDArray[np.bool_]) 
         f"{issue.operation.name} reads elements of {described} that another iteration of "
         "affine_range wrote"
     )
-    lane = tuple(int(place) for place in np.argwhere(is_dependent)[0])
+    lane = tuple(int(index) for index in np.argwhere(is_dependent)[0])
     return issue.finding(
         LOOP_DEPENDENCE,
         text,

@@ -275,8 +275,8 @@ def _call_arguments(
 
 def _with_line(error: NkiError, recorder: Recorder, kernel: Kernel) -> NkiError:
     """Return the error with the kernel's name and the user's line that raised it."""
-    place = recorder.raised_at(error)
-    where = "" if place is None else f" ({place.file}:{place.line})"
+    innermost = recorder.raised_at(error)
+    where = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
     return NkiError(f"kernel {kernel.__name__}: {error}{where}")
 
 

@@ -285,7 +285,9 @@ class Issue:
         operands.setdefault("dst", self.destination)
         operands["target"] = self.run.target
         call = Call(operands)
-        violated = [each for each in operation.requirements if not each.holds(call)]
+        violated = [
+            requirement for requirement in operation.requirements if not requirement.holds(call)
+        ]
         for requirement in violated:
             self.report(requirement.rule, requirement.message(operation.name, call))
         return not violated
@@ -337,7 +339,9 @@ class Operation:
         #: The op's engine cannot access device memory. The tensor engine's ops check this
         #: themselves.
         self._stays_on_chip = engine in ("vector", "scalar", "gpsimd")
-        self._depends_on_offset = any(each.depends_on_offset for each in self.requirements)
+        self._depends_on_offset = any(
+            requirement.depends_on_offset for requirement in self.requirements
+        )
         _, *parameters = inspect.signature(function).parameters.values()
         self._names = tuple(parameter.name for parameter in parameters)
         self._defaults = {

@@ -109,7 +109,7 @@ def _memory_positions(
     active = np.ones(tensor.shape, bool) if lanes is None else broadcast_mask(lanes, tensor.shape)
     violating = outside & active
     if violating.any():
-        lane = tuple(int(place) for place in np.argwhere(violating)[0])
+        lane = tuple(int(index) for index in np.argwhere(violating)[0])
         if selection.strict and lanes is None:
             dimension, _ = _violated_dimension(tensor, lane)
             stop = int(selection.indices[dimension].max()) + 1

@@ -118,7 +118,7 @@ def _report_race(
     is_other = (programs != 0) & (programs != this_program)
     if not is_other.any():
         return
-    lane = tuple(int(place) for place in np.argwhere(is_other)[0])
+    lane = tuple(int(index) for index in np.argwhere(is_other)[0])
     program = int(programs[lane]) - 1
     name = tensor.memory.argument or tensor.memory.life.name or "shared device memory"
     text = (

@@ -425,14 +425,14 @@ class Tensor:
         if vector_offset is not None:
             rows = index_of_data(vector_offset).values().reshape(-1)[: shape[0]]
             rows = rows * _in_width(row, old_width, width)
-            places = Index(shape, 0, (0, *steps[1:])).values() + start
-            places = places + rows.reshape((-1,) + (1,) * (len(shape) - 1))
+            positions = Index(shape, 0, (0, *steps[1:])).values() + start
+            positions = positions + rows.reshape((-1,) + (1,) * (len(shape) - 1))
         else:
             index = Index(shape, start, steps)
             if is_inside(index, total):
                 return type(self)(self.memory, start, shape, steps, partition, element_type)
-            places = index.values()
-        selection = Selection((places,), strict=False, from_data=vector_offset is not None)
+            positions = index.values()
+        selection = Selection((positions,), strict=False, from_data=vector_offset is not None)
         return type(self)(self.memory, 0, shape, (1,), partition, element_type, selection, (total,))
 
     def _stride_of(self, dimension: int) -> int:

@@ -43,8 +43,8 @@ def _read(issue: Issue, src: Any) -> Any:
 @operation("ncc.all_reduce", engine="dma", kind="reduce")
 def all_reduce(issue: Issue, src: Any, group: list[int], op: Any) -> Result:
     """Reduce a tensor over the ranks of a group."""
-    read = _read(issue, src)
-    return issue.result(_reduced(issue, read.computed(), group, op), src.dtype, read)
+    source = _read(issue, src)
+    return issue.result(_reduced(issue, source.computed(), group, op), src.dtype, source)
 
 
 def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> NDArray[Any]:
@@ -61,15 +61,15 @@ def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> N
 @operation("ncc.all_gather", engine="dma", kind="other")
 def all_gather(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
     """Concatenate the tensors of the ranks of a group along a dimension."""
-    read = _read(issue, src)
-    return issue.result(np.concatenate([read.values] * len(group), axis=dim), src.dtype)
+    source = _read(issue, src)
+    return issue.result(np.concatenate([source.values] * len(group), axis=dim), src.dtype)
 
 
 @operation("ncc.reduce_scatter", engine="dma", kind="reduce")
 def reduce_scatter(issue: Issue, src: Any, group: list[int], dim: int, op: Any) -> Result:
     """Reduce a tensor over the ranks of a group, and return the rank's part."""
-    read = _read(issue, src)
-    total = _reduced(issue, read.computed(), group, op)
+    source = _read(issue, src)
+    total = _reduced(issue, source.computed(), group, op)
     return issue.result(_parts(total, group, dim)[group.index(RANK)], src.dtype)
 
 
@@ -82,16 +82,16 @@ def _parts(values: NDArray[Any], group: list[int], dim: int) -> list[NDArray[Any
 @operation("ncc.all_to_all", engine="dma", kind="other")
 def all_to_all(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
     """Concatenate the parts that all ranks of a group send to this rank."""
-    read = _read(issue, src)
-    part = _parts(read.values, group, dim)[group.index(RANK)]
+    source = _read(issue, src)
+    part = _parts(source.values, group, dim)[group.index(RANK)]
     return issue.result(np.concatenate([part] * len(group), axis=dim), src.dtype)
 
 
 @operation("ncc.collective_permute", engine="dma", kind="other")
 def receive(issue: Issue, src: Any) -> Result:
     """Write the tensor that another rank sends, which is equal to this rank's."""
-    read = _read(issue, src)
-    return issue.result(read.values, src.dtype, read)
+    source = _read(issue, src)
+    return issue.result(source.values, src.dtype, source)
 
 
 @operation("ncc.collective_permute_implicit_reduce", engine="dma", kind="reduce")
@@ -152,7 +152,7 @@ def _joined(
 ) -> Result:
     """Join the elements that the ranks of a group send; with `same`, equal ones to all ranks."""
     name = issue.operation.name
-    read = _read(issue, src)
+    source = _read(issue, src)
     destination = issue.destination
     assert destination is not None
     rows = issue.read(metadata, device=True).values.reshape(-1, len(group)).astype(np.int64)
@@ -160,7 +160,7 @@ def _joined(
         raise NkiError(f"metadata of {name} has {rows.shape[0]} rows, too few")
     column = 0 if same else group.index(RANK)
     count, first = int(rows[0, column]), int(rows[1, column])
-    chunk = read.values.reshape(-1)[first : first + count]
+    chunk = source.values.reshape(-1)[first : first + count]
     values = np.array(destination.array().reshape(-1))
     for rank in range(len(group)):
         start = int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank

@@ -65,14 +65,14 @@ def _language_op(token: Token) -> Operation:
         if len(operands) != token.arity or others:
             operand_count = "1 operand" if token.arity == 1 else f"{token.arity} operands"
             raise NkiError(f"nl.{token.name} takes {operand_count}, dtype and mask")
-        read = []
+        source = []
         for index, operand in enumerate(operands):
             issue.combining_token = _if_commutative(token) if index else token
-            read.append(issue.read(operand, mask))
-        values = applied(token, *read)
+            source.append(issue.read(operand, mask))
+        values = applied(token, *source)
         issue.flops = values.size
         return issue.result(
-            values, _language_dtype(token, read, dtype), *read, mask=mask, space="sbuf"
+            values, _language_dtype(token, source, dtype), *source, mask=mask, space="sbuf"
         )
 
     compute.__doc__ = f"Return {token.name} of tiles, element by element."
@@ -149,16 +149,16 @@ def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None)
     if mask is not None and isinstance(operand, Tensor):
         lanes = lanes_within(mask, shape, operand.shape[:1] + (1,) * (rank - 1))
         mask = None if lanes is None else lanes_of(lanes).reshape((-1,) + (1,) * (operand.ndim - 1))
-    read = issue.read(operand, mask)
-    if read.is_number or (read.values.size == 1 and partitions == 1):
-        return read if read.is_number else reshaped(read, (1,) * rank)
-    if read.values.size != read.values.shape[0]:
-        raise NkiError(f"a vector operand is one number per partition, not {read.values.shape}")
-    if read.values.shape[0] not in (1, partitions):
+    source = issue.read(operand, mask)
+    if source.is_number or (source.values.size == 1 and partitions == 1):
+        return source if source.is_number else reshaped(source, (1,) * rank)
+    if source.values.size != source.values.shape[0]:
+        raise NkiError(f"a vector operand is one number per partition, not {source.values.shape}")
+    if source.values.shape[0] not in (1, partitions):
         raise NkiError(
-            f"a vector operand has {read.values.shape[0]} partitions for a tile of {partitions}"
+            f"a vector operand has {source.values.shape[0]} partitions for a tile of {partitions}"
         )
-    return reshaped(read, (read.values.shape[0],) + (1,) * (rank - 1))
+    return reshaped(source, (source.values.shape[0],) + (1,) * (rank - 1))
 
 
 def staged(

@@ -63,8 +63,8 @@ def _coordinates(grid: tuple[int, ...], program: int) -> list[int]:
 @operation("nl.all_reduce (give)", engine="dma", kind="other")
 def contribute(issue: Issue, x: Any, inputs: list[Values], mask: Any) -> None:
     """Append a copy of a tile to the inputs of the reduction."""
-    read = issue.read(x, mask)
-    inputs.append(Values(np.array(read.values), read.states, read.dtype, read.space))
+    source = issue.read(x, mask)
+    inputs.append(Values(np.array(source.values), source.states, source.dtype, source.space))
 
 
 @operation("nl.all_reduce", engine="vector", kind="reduce")
@@ -117,9 +117,9 @@ def barrier(issue: Issue, data: Tensor, cores: Any, engine: Any) -> None:
 @operation("nisa.sendrecv (send)", engine="dma", kind="other")
 def send(issue: Issue, src: Any, mailbox: list[Values]) -> None:
     """Append a copy of a tile to the other core's mailbox."""
-    read = issue.read(src)
+    source = issue.read(src)
     _require_sbuf(issue, src)
-    mailbox.append(Values(np.array(read.values), read.states, read.dtype, read.space))
+    mailbox.append(Values(np.array(source.values), source.states, source.dtype, source.space))
 
 
 @operation("nisa.sendrecv", engine="dma", kind="other")

@@ -26,15 +26,15 @@ _NONZERO_GENERATION: Final = 3
 
 def _read(issue: Issue, operand: Any, name: str, required: np.dtype[Any] | None = None) -> Values:
     """Return an operand in SBUF as (partitions, elements)."""
-    read = issue.read(operand)
-    if read.space == "psum":
+    source = issue.read(operand)
+    if source.space == "psum":
         issue.report(MEMORY_SPACE, f"{name} of {issue.operation.name} lies in PSUM, not in SBUF")
-    if required is not None and read.dtype != required:
-        text = f"{name} of {issue.operation.name} is {required}, not {read.dtype}"
+    if required is not None and source.dtype != required:
+        text = f"{name} of {issue.operation.name} is {required}, not {source.dtype}"
         issue.report(ENGINE_DTYPE, text)
-    shape = (read.values.shape[0], -1)
-    states = None if read.states is None else read.states.reshape(shape)
-    return Values(read.values.reshape(shape), states, read.dtype, read.space)
+    shape = (source.values.shape[0], -1)
+    states = None if source.states is None else source.states.reshape(shape)
+    return Values(source.values.reshape(shape), states, source.dtype, source.space)
 
 
 def _gathered(issue: Issue, data: Values, indices: NDArray[np.int64]) -> tuple[Array, Array | None]:

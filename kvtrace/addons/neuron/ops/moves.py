@@ -26,19 +26,19 @@ def load(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Resu
         raise NkiError(f"nl.load takes a tensor in device memory, not {type(src).__name__}")
     if src.on_chip:
         issue.report(MEMORY_SPACE, "nl.load reads a tile that is on chip already; use nl.copy")
-    read = issue.read(src, mask, device=True)
-    return issue.result(read.values, dtype, read, mask=mask)
+    source = issue.read(src, mask, device=True)
+    return issue.result(source.values, dtype, source, mask=mask)
 
 
 @operation("nl.load_transpose2d", engine="dma", kind="load")
 def load_transpose2d(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
     """Load from device memory to a new tile, with the two dimensions swapped."""
-    read = issue.read(src, mask, device=True)
-    if read.values.ndim != 2:
-        raise NkiError(f"load_transpose2d takes two dimensions, not {read.values.shape}")
-    states = None if read.states is None else read.states.T
-    lanes = None if mask is None else np.broadcast_to(lanes_of(mask), read.values.shape).T
-    return issue.result(read.values.T, dtype, read, states=states, mask=lanes)
+    source = issue.read(src, mask, device=True)
+    if source.values.ndim != 2:
+        raise NkiError(f"load_transpose2d takes two dimensions, not {source.values.shape}")
+    states = None if source.states is None else source.states.T
+    lanes = None if mask is None else np.broadcast_to(lanes_of(mask), source.values.shape).T
+    return issue.result(source.values.T, dtype, source, states=states, mask=lanes)
 
 
 @operation("nl.store", engine="dma", kind="store")
@@ -49,9 +49,9 @@ def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
     value_mask = mask
     if isinstance(value, Tensor):
         value_mask = selections.lanes_within(mask, dst.shape, value.shape)
-    read = issue.read(value, value_mask)
+    source = issue.read(value, value_mask)
     issue.destination = dst
-    return issue.result(read.values, dst.dtype, read, mask=mask)
+    return issue.result(source.values, dst.dtype, source, mask=mask)
 
 
 @operation("nl.atomic_rmw", engine="dma", kind="store")
@@ -61,8 +61,8 @@ def atomic_rmw(issue: Issue, dst: Any, value: Any, op: Any, *, mask: Any = None)
         raise NkiError(f"nl.atomic_rmw adds, and does not {token_of(op, 2)!r}")
     if not isinstance(dst, Tensor) or dst.on_chip or dst.selection is None:
         raise NkiError("nl.atomic_rmw takes a tensor in device memory, indexed by a tile")
-    read = issue.read(value, mask)
-    selections.add_at(issue, dst, read.computed(), None if mask is None else lanes_of(mask))
+    source = issue.read(value, mask)
+    selections.add_at(issue, dst, source.computed(), None if mask is None else lanes_of(mask))
 
 
 @operation("nisa.dma_copy", engine="dma", kind="other")
@@ -89,14 +89,14 @@ def dma_copy(
     issue.classify_copy(src, dst)
     if "psum" in (src.memory.space, dst.memory.space):
         issue.report(MEMORY_SPACE, "nisa.dma_copy moves between device memory and SBUF, not PSUM")
-    read = issue.read(src, mask, device=True)
+    source = issue.read(src, mask, device=True)
     issue.destination = dst
-    if read.values.size != dst.size:
+    if source.values.size != dst.size:
         raise NkiError(f"nisa.dma_copy copies {src.shape} to {dst.shape}: the sizes differ")
-    values = read.values
+    values = source.values
     if dst_rmw_op is not None:
-        values = dtypes.computed(dst.array()) + read.computed().reshape(dst.shape)
-    return issue.result(values, dst.dtype, read, mask=mask)
+        values = dtypes.computed(dst.array()) + source.computed().reshape(dst.shape)
+    return issue.result(values, dst.dtype, source, mask=mask)
 
 
 @operation("nisa.dma_compute", engine="dma", kind="other")
@@ -154,8 +154,8 @@ def _all_inside(destination: Tensor, srcs: Any) -> NDArray[np.bool_]:
 @operation("nl.copy", engine="vector", kind="other")
 def copy(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
     """Copy a tile to a new tile in SBUF."""
-    read = issue.read(src, mask)
-    return issue.result(read.values, dtype, read, mask=mask)
+    source = issue.read(src, mask)
+    return issue.result(source.values, dtype, source, mask=mask)
 
 
 TOKENS["copy"].execute = copy.older
@@ -167,13 +167,13 @@ def tensor_copy(
 ) -> Result:
     """Copy a tile on chip; a destination must have the size of the source."""
     issue.choose_engine(engine)
-    read = issue.read(src, mask)
-    if issue.destination is not None and issue.destination.size != read.values.size:
+    source = issue.read(src, mask)
+    if issue.destination is not None and issue.destination.size != source.values.size:
         raise NkiError(
-            f"nisa.tensor_copy copies {read.values.shape} to {issue.destination.shape}: "
+            f"nisa.tensor_copy copies {source.values.shape} to {issue.destination.shape}: "
             "the sizes differ"
         )
-    return issue.result(read.values, dtype, read, mask=mask)
+    return issue.result(source.values, dtype, source, mask=mask)
 
 
 @operation("nisa.memset", engine="vector", kind="other")
@@ -225,9 +225,9 @@ def affine_select(
 @operation("assignment", engine="vector", kind="other")
 def assign(issue: Issue, destination: Any, value: Any) -> Result:
     """Copy to a part of a tile, as `tile[...] = value`."""
-    read = issue.read(value)
+    source = issue.read(value)
     issue.destination = destination
-    return issue.result(read.values, destination.dtype, read)
+    return issue.result(source.values, destination.dtype, source)
 
 
 def is_last_result(value: Tensor) -> bool:
@@ -255,8 +255,8 @@ def redirect_last_result(target: Tensor, value: Tensor, add: bool = False) -> No
     is_reduction = run.flush_findings(target)
     issue = UnrecordedIssue(assign, run)
     issue.is_reduction = is_reduction
-    read = access.read(issue, value, None)
-    values, states = read.values, read.states
+    source = access.read(issue, value, None)
+    values, states = source.values, source.states
     if add:
         values, states = accumulated(issue, target, values, states)
     lanes = value.memory.produced_lanes
@@ -297,8 +297,8 @@ def accumulated(
 @operation("nisa.register_load", engine="none", kind="load")
 def load_number(issue: Issue, src: Any) -> Result:
     """Return the only element of a tensor."""
-    read = issue.read(src, device=True)
-    return issue.result(read.values, src.dtype, read)
+    source = issue.read(src, device=True)
+    return issue.result(source.values, src.dtype, source)
 
 
 @operation("nisa.register_store", engine="none", kind="store")

@@ -89,9 +89,9 @@ def rand2(issue: Issue, min: Any, max: Any) -> Result:  # noqa: A002 - the publi
 def rand_set_state(issue: Issue, src_seeds: Any, engine: Any = None) -> None:
     """Set the states of an engine's generators, a row of words per partition."""
     issue.choose_engine(engine)
-    read = issue.read(src_seeds)
-    words = _state_words(issue, read.values.shape)
-    _engine_state(issue)[: read.values.shape[0]] = read.values.reshape(-1, words)
+    source = issue.read(src_seeds)
+    words = _state_words(issue, source.values.shape)
+    _engine_state(issue)[: source.values.shape[0]] = source.values.reshape(-1, words)
 
 
 @operation("nisa.rand_get_state", engine="gpsimd", kind="other")
@@ -121,9 +121,9 @@ def _state_words(issue: Issue, shape: tuple[int, ...]) -> int:
 @operation("nisa.set_rng_seed", engine="vector", kind="other")
 def set_rng_seed(issue: Issue, src_seeds: Any) -> None:
     """Restart the vector engine's random numbers from a seed."""
-    read = issue.read(src_seeds)
-    if read.values.size != 1:
-        raise NkiError(f"set_rng_seed takes one number, not {read.values.shape}")
-    bits = np.ascontiguousarray(read.values).view(np.dtype(f"u{read.values.itemsize}"))
+    source = issue.read(src_seeds)
+    if source.values.size != 1:
+        raise NkiError(f"set_rng_seed takes one number, not {source.values.shape}")
+    bits = np.ascontiguousarray(source.values).view(np.dtype(f"u{source.values.itemsize}"))
     seed = int(bits.reshape(-1)[0])
     issue.run.random_states[issue.run.program, "vector"] = _seeded(seed, STATE_WORDS["vector"])

@@ -23,8 +23,8 @@ UNCHANGED: Final = 255
 
 
 def _flat(issue: Issue, operand: Any, mask: Any = None) -> NDArray[Any]:
-    read = issue.read(operand, mask)
-    flat = read.computed().reshape(read.values.shape[0], -1)
+    source = issue.read(operand, mask)
+    flat = source.computed().reshape(source.values.shape[0], -1)
     if flat.shape[1] != LEAST:
         issue.limit(flat.shape[1], MOST, TILE_LIMIT, "the free size of a tile that is searched")
     return flat
@@ -122,12 +122,12 @@ def tensor_copy_predicated(
         issue.report(
             ENGINE_DTYPE, f"a predicate is uint8, uint16 or uint32, not {predicates.dtype}"
         )
-    read = issue.read(src, mask)
+    source = issue.read(src, mask)
     if not isinstance(dst, Tensor):
         raise NkiError("dst of nisa.tensor_copy_predicated is a tile")
     issue.destination = dst
     lanes = (predicates.values == 0) if reverse_pred else (predicates.values != 0)
-    values = read.values if read.is_number else reshaped(read, dst.shape).values
+    values = source.values if source.is_number else reshaped(source, dst.shape).values
     whole = np.broadcast_to(values, dst.shape)
     return issue.result(whole, dst.dtype, mask=lanes.reshape(dst.shape))
 
@@ -172,12 +172,12 @@ def nc_stream_shuffle(
     sources = [int(source) for source in shuffle_mask]
     if len(sources) != GROUP:
         raise NkiError(f"a shuffle names {GROUP} partitions, not {len(sources)}")
-    read = issue.read(src)
-    count = read.values.shape[0]
+    operand_values = issue.read(src)
+    count = operand_values.values.shape[0]
     moved = [at for at in range(count) if sources[at % GROUP] != UNCHANGED]
-    values = np.array(read.values)
-    values[moved] = read.values[[at - at % GROUP + sources[at % GROUP] for at in moved]]
-    lanes = np.zeros(read.values.shape, bool)
+    values = np.array(operand_values.values)
+    values[moved] = operand_values.values[[at - at % GROUP + sources[at % GROUP] for at in moved]]
+    lanes = np.zeros(operand_values.values.shape, bool)
     lanes[moved] = True
     issue.destination = dst
     return issue.result(values, dst.dtype, mask=lanes)
@@ -200,11 +200,11 @@ def dma_transpose(
     Dimensions between the first and the last stay where they are, as in the reference.
     """
     del priority, dge_mode, oob_mode
-    read = issue.read(src, mask, device=True)
-    rank = read.values.ndim
+    source = issue.read(src, mask, device=True)
+    rank = source.values.ndim
     order = (rank - 1, *range(1, rank - 1), 0) if axes is None else tuple(axes)
-    states = None if read.states is None else read.states.transpose(order)
-    return issue.result(read.values.transpose(order), dtype, read, states=states)
+    states = None if source.states is None else source.states.transpose(order)
+    return issue.result(source.values.transpose(order), dtype, source, states=states)
 
 
 @operation("nl.gather_flattened", engine="gpsimd", kind="other")
@@ -254,17 +254,17 @@ def find_top(
     results. The number of results is that of elements per partition of `val_dst`; their order is
     ascending, or descending with `sorted`. The rest of the last written column is padding.
     """
-    read = issue.read(src)
-    partitions = read.values.shape[0]
+    source = issue.read(src)
+    partitions = source.values.shape[0]
     count = val_dst.size // val_dst.shape[0]
     if partitions % SNAKE or val_dst.shape[0] != partitions or idx_dst.shape != val_dst.shape:
         raise NkiError(
             f"topk takes a multiple of {SNAKE} partitions, and two results of one shape with "
             "equally many"
         )
-    if not 0 < count <= n or n > SNAKE * (read.values.size // partitions):
-        raise NkiError(f"topk finds {count} of {n} elements, src has {read.values.shape}")
-    snakes = _snakes(read.computed())[:, :n]
+    if not 0 < count <= n or n > SNAKE * (source.values.size // partitions):
+        raise NkiError(f"topk finds {count} of {n} elements, src has {source.values.shape}")
+    snakes = _snakes(source.computed())[:, :n]
     indices = np.argsort(-snakes, axis=1, kind="stable")[:, :count]
     indices = indices if sorted else indices[:, ::-1]
     issue.flops = snakes.size
@@ -292,8 +292,8 @@ def sequence_bounds(
 
     Zeros are padding: their start is the number of elements, their end -1.
     """
-    read = issue.read(segment_ids, mask)
-    rows = read.values.reshape(read.values.shape[0], -1)
+    source = issue.read(segment_ids, mask)
+    rows = source.values.reshape(source.values.shape[0], -1)
     size = rows.shape[1]
     columns = np.arange(size)
     changes = np.ones((rows.shape[0], size + 1), bool)
@@ -303,4 +303,4 @@ def sequence_bounds(
     ends = np.minimum.accumulate(ends, axis=1)[:, ::-1]
     padding = rows == 0
     values = np.stack([np.where(padding, size, begins), np.where(padding, -1, ends)], axis=1)
-    return issue.result(values.astype(np.float32), dtype, read, states=None)
+    return issue.result(values.astype(np.float32), dtype, source, states=None)

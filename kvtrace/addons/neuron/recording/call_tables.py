@@ -43,7 +43,9 @@ class ObservedCall:
         first = self._observed = ObservedLaunch(
             call_id, outcome.grid, outcome.target, outcome.recorder, samples_of(outcome.recorder)
         )
-        self._finding_ids = {finding_identity(first, each) for each in outcome.recorder.findings}
+        self._finding_ids = {
+            finding_identity(first, finding) for finding in outcome.recorder.findings
+        }
 
     @property
     def has_rows(self) -> bool:

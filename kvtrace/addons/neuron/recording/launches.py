@@ -159,8 +159,8 @@ class Launches:
         """Add a warning to the run's messages for each finding that is an error."""
         for finding in new:
             if finding.severity == "error":
-                place = next(iter(outcome.recorder.sites[finding.site].frames), None)
-                where = "" if place is None else f" ({place.file}:{place.line})"
+                innermost = next(iter(outcome.recorder.sites[finding.site].frames), None)
+                where = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
                 text = f"kernel {outcome.kernel.__name__}: {finding.message}{where}"
                 self._session.message("warning", f"nki-{finding.rule}", text)
 

@@ -99,7 +99,7 @@ requires(
         "op data1 data2 dst",
         lambda call: (
             token(call.op).name != "power"
-            or all(lies_in(each, "sbuf", "hbm") for each in (call.data1, call.data2, call.dst))
+            or all(lies_in(tile, "sbuf", "hbm") for tile in (call.data1, call.data2, call.dst))
         ),
         MEMORY_SPACE,
     ),

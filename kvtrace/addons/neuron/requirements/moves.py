@@ -128,7 +128,7 @@ requires(
     Requirement(
         "srcs and dst lie in device memory or SBUF",
         "srcs dst",
-        lambda call: all(lies_in(each, "hbm", "sbuf") for each in (*call.srcs, call.dst)),
+        lambda call: all(lies_in(tile, "hbm", "sbuf") for tile in (*call.srcs, call.dst)),
         MEMORY_SPACE,
     ),
     Requirement("unique_indices is true", "unique_indices", lambda call: call.unique_indices),
@@ -224,7 +224,7 @@ requires(
     Requirement(
         "src, dst and dst_scale lie in SBUF",
         "src dst dst_scale",
-        lambda call: all(lies_in(each, "sbuf") for each in (call.src, call.dst, call.dst_scale)),
+        lambda call: all(lies_in(tile, "sbuf") for tile in (call.src, call.dst, call.dst_scale)),
         MEMORY_SPACE,
     ),
     Requirement(

@@ -47,9 +47,9 @@ requires(
 
 
 def _has_allowed_start(call: Call) -> bool:
-    active = max(-(-each.shape[0] // _GROUP) * _GROUP for each in (call.src, call.dst))
+    active = max(-(-tile.shape[0] // _GROUP) * _GROUP for tile in (call.src, call.dst))
     allowed = {32: (0, 32, 64, 96), 64: (0, 64)}.get(active, (0,))
-    return all(_first_partition(each) in allowed for each in (call.src, call.dst))
+    return all(_first_partition(tile) in allowed for tile in (call.src, call.dst))
 
 
 def _first_partition(tile: Tensor) -> int:
@@ -125,7 +125,7 @@ requires(
         "segment_ids and dst are float32 or int32",
         "segment_ids dst",
         lambda call: all(
-            is_type(each, dtypes.float32, dtypes.int32) for each in (call.segment_ids, call.dst)
+            is_type(tile, dtypes.float32, dtypes.int32) for tile in (call.segment_ids, call.dst)
         ),
         ENGINE_DTYPE,
     ),
@@ -145,7 +145,7 @@ requires(
     Requirement(
         "tiles lie in SBUF",
         "src val_dst idx_dst",
-        lambda call: all(lies_in(each, "sbuf") for each in (call.src, call.val_dst, call.idx_dst)),
+        lambda call: all(lies_in(tile, "sbuf") for tile in (call.src, call.val_dst, call.idx_dst)),
         MEMORY_SPACE,
     ),
     Requirement("n is 8 to 65,535", "n", lambda call: _EIGHT <= call.n < 1 << 16, TILE_LIMIT),

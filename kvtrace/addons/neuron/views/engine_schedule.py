@@ -44,16 +44,18 @@ def least_schedule(
     used: dict[int, float] = {}
     begins, durations = (np.empty(rows.num_rows, np.int64) for _ in range(2))
     columns = ("engine", "op_index", "elements", "flops", "device_bytes", "read", "written")
-    for order, (engine, op, elements, flops, nbytes, read, target_buffer) in enumerate(
+    for order, (engine, op, elements, flops, nbytes, read_buffers, target_buffer) in enumerate(
         _rows(rows, *columns)
     ):
         ns = least_ns(engine, types.get(op), elements or 0, flops or 0, nbytes or 0, limits)
         duration = max(ns or 0.0, 1.0)
-        begin = max([free.get(engine, 0.0), *(written.get(buffer, 0.0) for buffer in read or ())])
+        begin = max(
+            [free.get(engine, 0.0), *(written.get(buffer, 0.0) for buffer in read_buffers or ())]
+        )
         begin = max(begin, used.get(target_buffer, 0.0), written.get(target_buffer, 0.0))
         end = begin + duration
         free[engine] = end
-        for buffer in read or ():
+        for buffer in read_buffers or ():
             used[buffer] = max(used.get(buffer, 0.0), end)
         if target_buffer is not None:
             written[target_buffer] = end
@@ -73,8 +75,10 @@ def buffer_flows(rows: pa.Table, key: str) -> npt.NDArray[np.uint64] | None:
     first = int.from_bytes(digest, "little") << 32
     flows = np.zeros((rows.num_rows, 1 + _READS), np.uint64)
     writer: dict[int, int] = {}
-    for order, (read, target) in enumerate(_rows(rows, "read", "written")):
-        sources = [writer[buffer] for buffer in dict.fromkeys(read or ()) if buffer in writer]
+    for order, (read_buffers, target) in enumerate(_rows(rows, "read", "written")):
+        sources = [
+            writer[buffer] for buffer in dict.fromkeys(read_buffers or ()) if buffer in writer
+        ]
         for column, source in enumerate(sources[:_READS]):
             flows[order, 1 + column] = flows[source, 0] = first + source + 1
         if target is not None:

@@ -200,9 +200,9 @@ def _flows(executions: pa.Table, spaces: Mapping[int, str]) -> tuple[Flow, ...]:
     """Return bytes written, by source and target memory; the farthest of several sources."""
     totals: dict[tuple[str, str], list[int]] = {}
     columns = (executions[name].to_pylist() for name in ("read", "written", "written_bytes"))
-    for read, written, nbytes in zip(*columns, strict=True):
+    for read_buffers, written, nbytes in zip(*columns, strict=True):
         target = spaces.get(written)
-        sources = {spaces[number] for number in read or () if number in spaces}
+        sources = {spaces[number] for number in read_buffers or () if number in spaces}
         source = next((space for space in ("hbm", "psum", "sbuf") if space in sources), None)
         if target is None or source is None or source == target:
             continue
