@@ -1,10 +1,10 @@
 """Loop-carried dependences: elements that one iteration of `affine_range` reads from another.
 
 Each iteration of each loop has its own number, its serial; 0 stands for outside of all loops. Each
-element keeps the serial of the iteration that wrote it last. From two serials follow the iterations
-around both, and so whether a read and the write before it were in different iterations of the same
-execution of an `affine_range`. Example: `for i in affine_range(4): a[0] = a[0] * x[i]` reads in
-iteration i what iteration i - 1 wrote; `a[0] += x[i]` is a reduction, which is allowed.
+element keeps the serial of the iteration that wrote it last. The serials of a read and of the write
+before identify all iterations around both, and so whether the two were in different iterations of
+the same execution of an `affine_range`. Example: `for i in affine_range(4): a[0] = exp(a[0])` reads
+in iteration i the result of iteration i - 1; `a[0] += x[i]` is a reduction, which is allowed.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -55,10 +55,10 @@ class Iteration(NamedTuple):
 
 def outlives_iteration(run: "Run", memory: "Memory") -> bool:
     """Return whether a memory was allocated outside of a running parallel loop."""
-    born = memory.allocation_serials
+    serials = memory.allocation_serials
     loops = run.loops
     depth = 0
-    for serial, loop in zip(born, loops, strict=False):
+    for serial, loop in zip(serials, loops, strict=False):
         if serial != loop.serial:
             break
         depth += 1

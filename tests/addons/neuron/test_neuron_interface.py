@@ -74,7 +74,7 @@ def test_every_field_is_set_exactly_once() -> None:
         Sizes(1, rows=2)
     with pytest.raises(TypeError, match="2 fields, not 3"):
         Sizes(1, 2, 3)
-    with pytest.raises(TypeError, match="not given rows"):
+    with pytest.raises(TypeError, match="got no rows"):
         Sizes()
 
 

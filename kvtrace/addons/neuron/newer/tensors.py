@@ -169,7 +169,7 @@ class NkiTensor(Tensor):
             unsized = [name for name in part if name not in sizes]
             product = size_of(tuple(int(sizes[name]) for name in part if name in sizes))
             if len(unsized) > 1 or size % product or (not unsized and product != size):
-                raise NkiError(f"the sizes of {tuple(part)} do not multiply to {size} elements")
+                raise NkiError(f"dimensions {tuple(part)} do not multiply to {size} elements")
             sizes |= dict.fromkeys(unsized, size // product)
         split = self.reshape(*(int(sizes[name]) for name in names))
         permuted = split.permute(*(names.index(name) for name in target_names))
