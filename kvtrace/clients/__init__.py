@@ -1,10 +1,10 @@
-"""Clients: what is made of the evaluation of a call, by kvtrace itself and by other packages.
+"""Clients: analyses of evaluated calls, built-in or from other packages.
 
-`client.py` is the public base class and `@on`, `events.py` an op with its values, `registry.py`
-finds clients by name, `running.py` runs several in one pass (`hooks.py` puts some around ops),
-`recorded.py` does it for a recorded run and `observation.py` while a program runs. The
-built-in clients are `tracer.py`, `profiler.py` and `sanitizer.py`; docs/clients.md shows how to
-write one. May import verdicts and what is below them.
+`client.py` has the public base class and `@on`, `events.py` an op with its values, `registry.py`
+clients by name. `running.py` runs several clients in one pass (`hooks.py` calls methods around
+ops), `recorded.py` over a recorded run and `observation.py` while a program runs. The built-in
+clients are `tracer.py`, `profiler.py` and `sanitizer.py`; docs/clients.md shows how to write a
+client. May import verdicts and the floors below.
 """
 
 # Imported when first used: a launch needs few of these files.

@@ -1,4 +1,4 @@
-"""The base of all clients: what they receive of each call, and what they return."""
+"""The base class of clients: the events that a client receives, and the tables that it returns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 When = Literal["before", "after", "override"]
 Rows: TypeAlias = "pa.Table | Iterable[Mapping[str, Any]]"
 
-#: Kinds of ops, as the column `ops.kind` has them.
+#: Kinds of ops, as in the column `ops.kind`.
 KINDS: Final = ("load", "store", "atomic", "dot", "reduce", "scan", "elementwise", "other")
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -30,21 +30,21 @@ _Shared = TypeVar("_Shared", bound=Observer)
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Which ops a method of a client wraps, and where."""
+    """The ops that a client's method wraps, and whether before, after or instead of the op."""
 
     ops: tuple[str, ...]
     when: When
 
     def matches(self, op: Op) -> bool:
-        """Whether the op is one of them."""
+        """Return whether the method wraps the op."""
         return "*" in self.ops or op.name in self.ops or kind_of(op) in self.ops
 
 
 def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
-    """Have a method of a client called with an `OpEvent` around ops.
+    """Decorate a client's method to be called with an `OpEvent` around ops.
 
-    `ops` are names of ops (`"tt.load"`), kinds (`"load"`), or `"*"`. `when`: before the op is
-    computed, after it, or in place of it (override).
+    `ops` are names of ops (`"tt.load"`), kinds (`"load"`), or `"*"`. `when` is before or after the
+    op is computed, or override: the method computes the op.
 
     Raises:
         BadSetting: `when` or a kind is unknown.
@@ -55,7 +55,7 @@ def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
     unknown = [op for op in ops if "." not in op and op not in (*KINDS, "*")]
     if unknown or not ops:
         raise BadSetting(
-            f"{', '.join(map(repr, unknown)) or 'nothing'} is not a kind of op: they are "
+            f"{', '.join(map(repr, unknown)) or 'nothing'} is not a kind of op: kinds are "
             f"{', '.join(KINDS)}; an op's name has a dot, such as tt.load; * is every op"
         )
 
@@ -68,7 +68,7 @@ def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
 
 
 class StepFailed(Exception):
-    """Carries what the evaluation itself raised through a client's override."""
+    """An error of the evaluation itself, raised through a client's override."""
 
     def __init__(self, error: KvtraceError) -> None:
         super().__init__(str(error))
@@ -76,24 +76,24 @@ class StepFailed(Exception):
 
 
 class Client(Observer):
-    """Override what you want to observe; nothing else is worked out for you.
+    """A client: override the methods of the events to observe; other events cost nothing.
 
-    For each unique call of a run, in this order: `pre_run`, `arg` for each argument, `grid`,
-    `programs`; then, while the kernel is evaluated and in batches of programs, `op`, `access`,
-    `out_of_bounds` and `loop` (see `Observer`) and the methods under `@on`; then `post_run`. At
-    the end of the run `finalize`.
+    For each unique call of a run, kvtrace calls `pre_run`, `arg` for each argument, `grid` and
+    `programs`; then, during the evaluation and in batches of programs, `op`, `access`,
+    `out_of_bounds` and `loop` (see `Observer`) and the methods decorated by `@on`; then `post_run`.
+    At the end of the run it calls `finalize`.
 
     Attributes:
-        tables: the tables that `finalize` gives rows of: of the format, by their names (`"ops"`),
-            or the client's own (`client_table`).
-        observers: classes of observers that several clients may want; each evaluation makes one
-            of each for all of them (by its class method `of_call`, if it has one, from the
-            call), which `observer` gives from `pre_run`'s end to `post_run`.
-        thread_safe: whether the methods may be called from several threads at once. Else they
-            are called one at a time.
-        by_call: whether what it makes of a call depends on that call alone, so that several
-            clients of the kind, on several machines, can each have some of a run's calls.
-        name: what the client was chosen by.
+        tables: the tables that `finalize` returns: names of the format's tables (`"ops"`), or
+            tables of the client (`client_table`).
+        observers: classes of observers shared with other clients. Each evaluation makes one
+            observer of a class for all clients, by the class method `of_call(call)` if there is
+            one; `observer` returns it from the end of `pre_run` to `post_run`.
+        thread_safe: the methods may be called from several threads at once. Otherwise they are
+            called one at a time.
+        by_call: the rows of a call depend on that call alone, so that several clients of the
+            class, on several machines, can each evaluate some of a run's calls.
+        name: the name by which the client was selected.
         call: the call that is being evaluated.
 
     """
@@ -109,71 +109,71 @@ class Client(Observer):
         """Prepare for a call."""
 
     def arg(self, name: str, argument: Argument) -> None:
-        """Look at an argument of the call, a tensor or a scalar."""
+        """Receive an argument of the call, a tensor or a scalar."""
 
     def grid(self, extents: tuple[int, int, int]) -> None:
-        """Look at the grid of the call."""
+        """Receive the grid of the call."""
 
     def programs(self, extents: tuple[int, int, int]) -> Sequence[int] | None:
-        """Choose the programs to evaluate, by linear id (x fastest); None: all of them.
+        """Return the programs to evaluate, as linear ids (x fastest), or None for all.
 
-        Other clients still observe all. The files of the client say that they depend on a sample,
-        unless it wants none at all: one that needs no evaluation of the call.
+        Other clients are not affected. The client's files are marked as a sample, unless the result
+        is empty: then the client needs no evaluation of the call.
         """
         del extents
         return None
 
     def post_run(self, call: Call) -> None:
-        """Take the result of a call whose evaluation is over."""
+        """Collect the results of a call after its evaluation."""
 
     def failed(self, call: Call | UnreadyCall, reason: str) -> None:
-        """Note that a call could not be evaluated, or not to its end; `post_run` follows.
+        """Note that a call could not be evaluated completely; `post_run` follows.
 
-        A call whose record lacks something (an `UnreadyCall`) gets nothing but this.
+        For a call with an incomplete record (an `UnreadyCall`), only this method is called.
         """
 
     def finalize(self) -> Mapping[str, Rows]:
-        """Return the rows of each table, by its name. May be called several times."""
+        """Return the rows of each table, by the table's name. May be called several times."""
         return {}
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what the metadata of the client's files are to say; JSON can hold it."""
+        """Return metadata for the client's files, as a JSON object."""
         return {}
 
     def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Return the settings of a run whose calls several clients had (`by_call`), from theirs."""
+        """Return the metadata of a run from those of several clients (see `by_call`)."""
         return parts[0] if parts else self.settings()
 
     # -- for use by clients ----------------------------------------------------------------
 
     def stack(self, op: Op) -> int | None:
-        """Return the id of an op's source stack, whose row the client's files then have."""
+        """Return the id of an op's source stack, and add the stack to the client's files."""
         return self.stacks.add(source_stack(op))
 
     @property
     def stacks(self) -> StackRows:
-        """The rows of `stacks` that the client's rows refer to."""
-        found: StackRows = self.__dict__.setdefault("_stacks", StackRows())
-        return found
+        """Rows of table `stacks` that the client's rows refer to."""
+        rows: StackRows = self.__dict__.setdefault("_stacks", StackRows())
+        return rows
 
     def observer(self, kind: type[_Shared]) -> _Shared:
-        """Return the observer of this evaluation that all clients share; see `observers`."""
-        found = self.__dict__["_shared"][kind]
-        assert isinstance(found, kind)
-        return found
+        """Return the observer of a class that all clients of this evaluation share."""
+        observer = self.__dict__["_shared"][kind]
+        assert isinstance(observer, kind)
+        return observer
 
 
 _WITHOUT_HOOKS = frozenset(Client.__mro__)
 
 
 def hooks_of(client: Client) -> list[tuple[Hook, Callable[..., Any]]]:
-    """Return the hooked methods of a client, in the order of their definition, bases first."""
+    """Return the decorated methods of a client, those of base classes first."""
     names: dict[str, None] = {}
     for base in reversed(type(client).__mro__):
         if base not in _WITHOUT_HOOKS:
             names.update(dict.fromkeys(vars(base)))
-    found = []
+    methods = []
     for name in names:
         hooks: tuple[Hook, ...] = getattr(getattr(type(client), name, None), "_kvtrace_hooks", ())
-        found += [(hook, getattr(client, name)) for hook in hooks]
-    return found
+        methods += [(hook, getattr(client, name)) for hook in hooks]
+    return methods

@@ -1,4 +1,4 @@
-"""The tables that clients declare, and what they gave as Arrow tables."""
+"""Tables that clients declare, and clients' rows as Arrow tables."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ if TYPE_CHECKING:
 
 
 def declared_tables(client: Client) -> tuple[Table, ...]:
-    """Return the tables that a client declares; SchemaMismatch if the format has none of a name."""
-    return tuple(_named(each) if isinstance(each, str) else each for each in client.tables)
+    """Return the tables that a client declares; SchemaMismatch for an unknown name."""
+    return tuple(
+        _format_table(table) if isinstance(table, str) else table for table in client.tables
+    )
 
 
-def filled_tables(tables: Sequence[Table], given: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """Return the rows of each declared table; SchemaMismatch if they do not fit."""
-    unknown = sorted(set(given) - {table.name for table in tables})
+def filled_tables(tables: Sequence[Table], rows_by_name: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """Return each declared table with its rows; SchemaMismatch if they do not fit."""
+    unknown = sorted(set(rows_by_name) - {table.name for table in tables})
     if unknown:
-        raise SchemaMismatch(f"it gives rows of {unknown[0]}, which it does not declare")
-    return {table.name: _as_table(table, given.get(table.name, ())) for table in tables}
+        raise SchemaMismatch(f"it returns rows of {unknown[0]}, which it does not declare")
+    return {table.name: _as_table(table, rows_by_name.get(table.name, ())) for table in tables}
 
 
 def stack_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows of `stacks`."""
+    """Return rows of `stacks` as an Arrow table."""
     return _as_table(TABLES["stacks"], rows)
 
 
-def _named(name: str) -> Table:
+def _format_table(name: str) -> Table:
     if name not in TABLES:
         raise SchemaMismatch(
             f"the format has no table {name!r}; a client's own table is made with client_table"

@@ -1,4 +1,4 @@
-"""One op and its values, as a client's hook gets them: arrays over a batch of programs."""
+"""An op with its values as passed to a client's method: arrays over a batch of programs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Array = NDArray[Any]
 
 
 class BadOverride(KvtraceError):
-    """A client gave something that cannot represent the result of an op."""
+    """A client returned something that cannot be the result of an op."""
 
     slug = "bad-override"
 
 
 class Values(Sequence["Array | None"]):
-    """Values of a batch of programs, each made when it is asked for.
+    """Values of a batch of programs, each converted when it is indexed.
 
-    Arrays of shape (programs, *block), read-only. Pointers: byte offsets from the data pointer of
-    the argument that they go into. None: not known, or no numbers (descriptors).
+    Values are read-only arrays of shape (programs, *block). Pointers are byte offsets from the data
+    pointer of their argument. None stands for an unknown value or a descriptor.
     """
 
     def __init__(self, values: list[Any], of: tuple[Value, ...], programs: int) -> None:
@@ -57,14 +57,14 @@ class Values(Sequence["Array | None"]):
 
 
 class OpEvent:
-    """An op as a batch of programs reaches it.
+    """An op executed by a batch of programs.
 
     Attributes:
-        op: the op: `name`, `index`, `attributes`; `source_stack(op)` says where it is from.
-        programs: linear ids (x fastest) of the programs that reach it.
-        iteration: trip of the innermost loop around it, an int or one per program.
-        certain: False where it is not known whether the programs get here.
-        operands: see `Values`.
+        op: the op: `name`, `index`, `attributes`; `source_stack(op)` returns its source lines.
+        programs: linear ids (x fastest) of the programs that reach the op.
+        iteration: trip of the innermost loop around the op, an int or one per program.
+        certain: False if it is unknown whether the programs reach the op.
+        operands: the operands; see `Values`.
 
     """
 
@@ -88,21 +88,21 @@ class OpEvent:
     @property
     def iteration(self) -> int | NDArray[np.int64]:
         """Trip of the innermost loop around the op, an int or one per program."""
-        found: int | NDArray[np.int64] = self._scope.iteration
-        return found
+        trip: int | NDArray[np.int64] = self._scope.iteration
+        return trip
 
     @property
     def certain(self) -> bool:
-        """Whether it is known that the programs get here."""
+        """The programs are known to reach the op."""
         return self._scope.certain
 
     @property
     def results(self) -> Values:
-        """What the op computed; nothing before it has."""
+        """The results of the op; empty before the op is computed."""
         return Values(self._values, self.op.results if self.computed else (), self._scope.programs)
 
     def compute(self) -> Values:
-        """In an override: compute the op as it is, and return its results.
+        """Compute the overridden op itself, and return its results.
 
         Raises:
             StepFailed: the op cannot be evaluated.
@@ -118,32 +118,33 @@ class OpEvent:
 
 
 def overridden(op: Op, step: Step, override: Callable[[OpEvent], Any]) -> Step:
-    """Return a step that has `override` compute the op's results.
+    """Return a step in which `override` computes the op's results.
 
     Raises:
-        BadOverride: the op has regions, or results that are not numbers.
+        BadOverride: the op has regions, or a result that is not a number.
 
     """
     types = [value_type(value.type) for value in op.results]
     if op.regions or any(type_.pointer or type_.descriptor for type_ in types):
         raise BadOverride(
-            f"{op.name} cannot be overridden: only ops without regions, whose results are numbers"
+            f"{op.name} cannot be overridden: it has regions, or results that are not numbers"
         )
 
     def replaced(values: list[Any], scope: Scope) -> None:
         event = OpEvent(op, values, scope, lambda: step(values, scope))
-        given = override(event)
-        if given is None:
+        returned = override(event)
+        if returned is None:
             if op.results:
                 event.compute()
             return
-        results = given if isinstance(given, tuple) else (given,)
+        results = returned if isinstance(returned, tuple) else (returned,)
         if len(results) != len(op.results):
             raise BadOverride(
-                f"an override of {op.name} gave {len(results)} results; it has {len(op.results)}"
+                f"an override of {op.name} returned {len(results)} results; the op has "
+                f"{len(op.results)}"
             )
         for value, type_, result in zip(op.results, types, results, strict=True):
-            values[value.id] = _held(op, result, type_, scope.programs)
+            values[value.id] = _evaluator_value(op, result, type_, scope.programs)
 
     return replaced
 
@@ -164,14 +165,14 @@ def _array(value: Any, of: Value, programs: int) -> Array | None:
     return np.broadcast_to(array, (programs, *type_.shape))
 
 
-def _held(op: Op, given: Any, type_: ValueType, programs: int) -> Array:
-    """Hold what a client gave as the evaluator holds values: rounded, of its dtype, whole."""
+def _evaluator_value(op: Op, result: Any, type_: ValueType, programs: int) -> Array:
+    """Return a client's result as the evaluator stores values: rounded, of full shape."""
     shape = (programs, *type_.shape)
     try:
-        array = np.broadcast_to(np.asarray(given), shape).astype(type_.element.value)
+        array = np.broadcast_to(np.asarray(result), shape).astype(type_.element.value)
     except (TypeError, ValueError) as error:
         raise BadOverride(
-            f"an override of {op.name} gave {np.shape(given)}, which does not fit {shape}"
+            f"an override of {op.name} returned {np.shape(result)}, which does not fit {shape}"
         ) from error
     rounded = rounding_to(type_.element)
     return array if rounded is None else rounded(array)

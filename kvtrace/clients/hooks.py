@@ -1,4 +1,4 @@
-"""The hooked methods of clients as an instrument of the evaluator: around ops or in their place."""
+"""Clients' decorated methods as an instrument of the evaluator, around ops or instead of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Hooks(Instrument):
-    """The hooked methods of clients around the ops that they name."""
+    """Calls the decorated methods of clients around the ops that they name."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         super().__init__()
@@ -27,18 +27,18 @@ class Hooks(Instrument):
         ]
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Put overrides next to the op, and what only looks around them."""
+        """Return a step with overrides next to the op, and observing methods around those."""
         matching = [entry for entry in self._hooks if entry[1].matches(op)]
         for member, hook, method in matching:
             if hook.when == "override":
-                step = _override(op, step, member, method)
+                step = _overridden(op, step, member, method)
         for member, hook, method in matching:
             if hook.when != "override":
-                step = _look(op, step, member, method, after=hook.when == "after")
+                step = _observed(op, step, member, method, after=hook.when == "after")
         return step
 
 
-def _override(op: Op, step: Step, member: Member, method: Callable[..., Any]) -> Step:
+def _overridden(op: Op, step: Step, member: Member, method: Callable[..., Any]) -> Step:
     try:
         replaced = overridden(op, step, method)
     except KvtraceError as error:
@@ -53,8 +53,10 @@ def _override(op: Op, step: Step, member: Member, method: Callable[..., Any]) ->
     return guarded
 
 
-def _look(op: Op, step: Step, member: Member, method: Callable[..., Any], *, after: bool) -> Step:
-    def looked(values: list[Any], scope: Scope) -> None:
+def _observed(
+    op: Op, step: Step, member: Member, method: Callable[..., Any], *, after: bool
+) -> Step:
+    def observed(values: list[Any], scope: Scope) -> None:
         if after:
             step(values, scope)
             member.tell(method, OpEvent(op, values, scope))
@@ -62,4 +64,4 @@ def _look(op: Op, step: Step, member: Member, method: Callable[..., Any], *, aft
         member.tell(method, OpEvent(op, values, scope, lambda: None))
         step(values, scope)
 
-    return looked
+    return observed

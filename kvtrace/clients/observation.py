@@ -1,7 +1,7 @@
-"""Clients that watch launches while a program runs in the evaluator, each distinct one once.
+"""Clients that observe launches while a program runs in the evaluator, each distinct launch once.
 
-A launch is known by its kernel, its grid and the metadata of its arguments. What clients find is
-kept under a separate number until capture says which call it was: that is known only afterwards.
+Launches are distinct if kernel, grid or the arguments' metadata differ. Rows of clients have a
+number of their own for each distinct launch, since capture assigns call ids only afterwards.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.trace import Trace, open_trace
 
-#: Distinct launches that are watched at most: what clients make of them waits in memory.
+#: Maximum number of distinct launches that are watched, whose rows are kept in memory.
 LIMIT: Final = 10_000
 
 #: Level, code and text of a message about the run.
@@ -38,10 +38,10 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch that is to be executed.
+    """A launch to execute.
 
-    `identity` is the compiler's hash of the kernel variant. `compiled` reads what the
-    compiled code tells of threads.
+    `identity` is the compiler's hash of the kernel variant. `compiled` reads the layout of threads
+    from the compiled code.
     """
 
     identity: str
@@ -54,21 +54,21 @@ class Launch:
     triton: str | None = None
 
     def key(self) -> Key:
-        """Everything but data and addresses; which tensors share a storage is known."""
+        """Return the launch's identity without data and addresses, but with shared storages."""
         storages: dict[int, int] = {}
         parts: list[Any] = []
         for argument in self.arguments:
             if isinstance(argument, ScalarArgument):
                 parts.append((type(argument.value), repr(argument.value)))
                 continue
-            place = storages.setdefault(id(argument.storage), len(storages))
-            where = (place, argument.storage.nbytes, argument.offset_bytes)
-            parts.append((argument.dtype, argument.shape, argument.strides, *where))
+            storage_index = storages.setdefault(id(argument.storage), len(storages))
+            storage_key = (storage_index, argument.storage.nbytes, argument.offset_bytes)
+            parts.append((argument.dtype, argument.shape, argument.strides, *storage_key))
         return (self.identity, self.grid, *parts)
 
     def as_call(self, number: int) -> Call:
-        """The launch as a call; its tensors have their contents."""
-        tensors = (each for each in self.arguments if isinstance(each, TensorArgument))
+        """Return the launch as a call whose tensors have their contents."""
+        tensors = (value for value in self.arguments if isinstance(value, TensorArgument))
         recorded = tuple(tensor.name for tensor in tensors)
         return Call(
             number, self.kernel, self.grid, self.module, self.arguments, recorded,
@@ -77,10 +77,10 @@ class Launch:
 
 
 class Observation:
-    """Watches the launches of one recording. Launches on several threads are watched in turn."""
+    """Observes the launches of one recording, on one thread at a time."""
 
     def __init__(self, tell: Tell, problem: Callable[[Exception], None]) -> None:
-        """`tell` takes messages about the run, `problem` a failure of kvtrace."""
+        """`tell` receives messages about the run, `problem` failures of kvtrace."""
         self._tell = tell
         self._problem = problem
         self._pass = ClientPass(())
@@ -92,14 +92,14 @@ class Observation:
         self._renew()
 
     def _renew(self) -> None:
-        """Begin as the process that we are in: a forked child has separate calls."""
+        """Clear the records for this process: a forked child has calls of its own."""
         self._process = os.getpid()
         self._call_ids.clear()
         self._watched.clear()
         self._ended = False
 
     def add(self, clients: Iterable[Client]) -> list[Member]:
-        """Add clients; give them as what `launch` wants to be named."""
+        """Add clients; return the members to pass to `execute`."""
         members = [Member(client) for client in clients]
         self._pass.members += members
         return members
@@ -112,10 +112,10 @@ class Observation:
     def execute(
         self, launch: Launch, observers: Sequence[Observer], members: Sequence[Member]
     ) -> None:
-        """Execute a launch, watched by `members` if it is new.
+        """Execute a launch, observed by those `members` that have not seen an equal launch.
 
         Raises:
-            KvtraceError: what executing it raises.
+            KvtraceError: the evaluation of the launch failed.
 
         """
         if self._process != os.getpid():
@@ -123,21 +123,24 @@ class Observation:
         number = self._numbers.setdefault(launch.key(), len(self._numbers))
         self._last.number = number
         with self._lock:
-            seen = self._watched.setdefault(number, set())
-            fresh = [member for member in members if member.client.name not in seen]
-            if fresh and len(self._watched) <= LIMIT:
-                seen.update(member.client.name for member in fresh)
-                self._watch(number, launch, observers, fresh)
+            watched_names = self._watched.setdefault(number, set())
+            new_members = [member for member in members if member.client.name not in watched_names]
+            if new_members and len(self._watched) <= LIMIT:
+                watched_names.update(member.client.name for member in new_members)
+                self._watch(number, launch, observers, new_members)
                 return
-        if fresh:
-            text = f"only the first {LIMIT:,} distinct launches were watched; replay does them all"
+        if new_members:
+            text = (
+                f"only the first {LIMIT:,} distinct launches were watched; "
+                "kvtrace replay evaluates all"
+            )
             self._tell("info", "watch-limit", text)
         evaluate(
             launch.module, launch.arguments, launch.grid, observers=observers, kernel=launch.kernel
         )
 
     def left_out(self, kernel: str, identity: str, reason: str) -> None:
-        """Tell all clients of a kernel's launches that nobody watches; `identity` is its hash."""
+        """Tell all clients about unobserved launches of a kernel; `identity` is its hash."""
         if self._process != os.getpid():
             self._renew()
         key = (identity, reason)
@@ -149,21 +152,21 @@ class Observation:
                 self._pass.unready(UnreadyCall(number, kernel, reason))
 
     def is_call(self, call_id: int) -> None:
-        """Note which call the thread's last launch was, if it is a new one."""
+        """Set the call id of the thread's last launch, if capture recorded a new call."""
         number = getattr(self._last, "number", None)
         if number is not None and self._process == os.getpid():
             self._call_ids.setdefault(number, []).append(call_id)
 
     def tables(self, member: Member) -> dict[str, pa.Table]:
-        """Return what a client has found so far, with the ids of calls that capture gave."""
+        """Return a client's tables so far, with the call ids assigned by capture."""
         with self._lock:
             return {name: self._with_calls(rows) for name, rows in member.tables().items()}
 
     def finish(self, out: str, run_id: str) -> None:
-        """Add what all clients found to the run that they watched.
+        """Add the tables of all clients to the observed run.
 
         Raises:
-            KvtraceError: it cannot be written.
+            KvtraceError: the tables cannot be written.
 
         """
         if not self.watched:
@@ -178,18 +181,18 @@ class Observation:
     def _finish_client(
         self, trace: Trace, run_id: str, name: str, members: Sequence[Member]
     ) -> None:
-        """Add what clients of one name found; several kernels may have one each."""
+        """Add the tables of the clients of one name; several kernels may have one each."""
         tables: dict[str, list[pa.Table]] = {}
         definitions: dict[str, Table] = {}
         facts: dict[str, Any] = {}
         for member in members:
-            found, settings = self.tables(member), member.facts()
+            member_tables, settings = self.tables(member), member.facts()
             if member.error is not None:
                 self._tell("warning", "client-failed", str(member.error))
                 continue
             facts |= settings | {"while": "watching"}
             definitions |= {table.name: table for table in declared_tables(member.client)}
-            for table, rows in found.items():
+            for table, rows in member_tables.items():
                 tables.setdefault(table, []).append(rows)
             for note in sample_note(member):
                 self._tell("info", "sampled", note)
@@ -200,27 +203,30 @@ class Observation:
     def _watch(
         self, number: int, launch: Launch, observers: Sequence[Observer], members: list[Member]
     ) -> None:
-        """Execute a launch once; samples are taken before, from copies."""
-        begun = self._begin(number, launch, members)
-        groups = begun[1] if begun is not None else []
-        whole = next((group for group in groups if group.programs is None), None)
+        """Execute a launch once for all clients; clients that sample run before, on copies."""
+        call_and_groups = self._begin(number, launch, members)
+        groups = call_and_groups[1] if call_and_groups is not None else []
+        all_programs = next((group for group in groups if group.programs is None), None)
         failure: str | None = None
         try:
             evaluate(
                 launch.module,
                 launch.arguments,
                 launch.grid,
-                observers=(*observers, *(whole.observers if whole is not None else ())),
+                observers=(
+                    *observers,
+                    *(all_programs.observers if all_programs is not None else ()),
+                ),
                 kernel=launch.kernel,
-                instrument=None if whole is None else self._pass.instrument(whole),
+                instrument=None if all_programs is None else self._pass.instrument(all_programs),
             )
         except KvtraceError as error:
             failure = str(error)
             raise
         finally:
-            if begun is not None:
+            if call_and_groups is not None:
                 for group in groups:
-                    self._pass.end(begun[0], group, failure)
+                    self._pass.end(call_and_groups[0], group, failure)
 
     def _begin(
         self, number: int, launch: Launch, members: list[Member]
@@ -239,12 +245,12 @@ class Observation:
     def _with_calls(self, rows: pa.Table) -> pa.Table:
         if "call_id" not in rows.column_names:
             return rows
-        taken, call_ids = [], []
+        positions, call_ids = [], []
         for position, number in enumerate(rows.column("call_id").to_pylist()):
             for call_id in self._call_ids.get(number, ()):
-                taken.append(position)
+                positions.append(position)
                 call_ids.append(call_id)
-        place = rows.schema.get_field_index("call_id")
-        found = rows.take(array_of(taken, pa.int64()))
-        field = rows.schema.field(place)
-        return found.set_column(place, field, array_of(call_ids, field.type))
+        column = rows.schema.get_field_index("call_id")
+        repeated = rows.take(array_of(positions, pa.int64()))
+        field = rows.schema.field(column)
+        return repeated.set_column(column, field, array_of(call_ids, field.type))

@@ -1,4 +1,4 @@
-"""The client that counts: what each IR op of each call did, and how often loops went round."""
+"""The profiler: counts of each IR op and trip counts of loops, for each call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from kvtrace.recorded_calls.recorded import Call
 
 
 class Profiler(Client):
-    """Fills `ops` and `loops`. Figures that could not be counted whole are null, and reported."""
+    """Fills `ops` and `loops`. Figures that could not be counted completely are null."""
 
     tables = ("ops", "loops")
     by_call = True
@@ -23,7 +23,7 @@ class Profiler(Client):
         self._modelled = [0, 0]
 
     def post_run(self, call: Call) -> None:
-        """Take the counts of a call."""
+        """Collect the counts of a call."""
         metrics = self.observer(Metrics)
         names = [argument.name for argument in call.arguments]
         around = loops_around(call.module)
@@ -37,7 +37,7 @@ class Profiler(Client):
         return {"ops": self._ops, "loops": self._loops}
 
     def settings(self) -> Mapping[str, Any]:
-        """Say which figures are null because of a limit, and how sectors were counted."""
+        """Return which figures are null because of a limit, and how sectors were counted."""
         compiled, in_order = self._modelled
         sectors = {"by_compiled_layout": compiled, "by_lane_order": in_order}
         return {"left_out": self._notes, "sectors": sectors}

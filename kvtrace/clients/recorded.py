@@ -1,4 +1,4 @@
-"""Clients over the unique calls of a recorded run: tables in, tables out."""
+"""Clients over the unique calls of a recorded run: reads tables, writes tables."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, without_ir
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
 
-#: Called after each call with how many are done and how many there are.
+#: Called after each call with the number of evaluated calls and the number of all calls.
 Progress = Callable[[int, int], None]
 
 DEFAULT: Final = ("tracer", "profiler")
@@ -20,11 +20,11 @@ DEFAULT: Final = ("tracer", "profiler")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a pass did to one run.
+    """The result of a pass of clients over one run.
 
-    `failures`: calls that could not be evaluated to their end. `notes`: what depends on a sample.
-    `left_out`: why none of its calls can be evaluated, and nothing was written.
-    `errors`: clients that failed, none of whose rows were kept.
+    `failures`: sentences about calls that could not be evaluated completely. `notes`: clients whose
+    results depend on a sample. `errors`: failed clients, whose rows were not kept. `left_out`: the
+    reason why no call can be evaluated and nothing was written, else None.
     """
 
     run: str
@@ -41,48 +41,49 @@ def replay(
     progress: Progress | None = None,
     clients: Sequence[str | Client] = DEFAULT,
 ) -> Outcome:
-    """Evaluate every unique call of `run` for clients, and write the rows that they give.
+    """Evaluate every unique call of `run` for clients, and write the clients' rows.
 
-    Tensor data that was not recorded counts as unknown. A call that cannot be evaluated to its end
-    leaves what the clients made of what it reached, and one sentence in the outcome's failures.
-    Rows of a client replace those of the same name from before.
+    Tensor data that was not recorded is unknown. For a call that cannot be evaluated completely,
+    clients keep their rows up to the failure, and the outcome has a sentence in `failures`. Rows
+    replace earlier rows of clients of the same name.
 
     Args:
-        trace: The trace, whose directory gets the rows.
+        trace: The trace, to whose directory the rows are written.
         run: The run.
-        progress: Called after each call with how many are evaluated, and how many there are.
+        progress: Called after each call with the number of evaluated calls and that of all calls.
         clients: Clients by name, or objects.
 
     Raises:
-        BadSetting: there is no client of a name.
+        BadSetting: no client has a name.
         TraceWriteError: the rows cannot be written.
 
     """
-    together = ClientPass([as_client(client) for client in dict.fromkeys(clients)])
+    client_pass = ClientPass([as_client(client) for client in dict.fromkeys(clients)])
     left_out = without_ir(trace, run)
     if left_out is not None:
         return Outcome(run.run_id, 0, (), left_out=left_out)
     total = trace.table("calls", (run,), columns=["call_id"]).num_rows
-    found = examine(trace, run, together)
+    steps = examine(trace, run, client_pass)
     failures: list[str] = []
-    for number, (_, failure) in enumerate(found, start=1):
+    for number, (_, failure) in enumerate(steps, start=1):
         if failure is not None:
             failures.append(failure)
         if progress is not None:
             progress(number, total)
-    for member in together.members:
+    for member in client_pass.members:
         write(trace, run.run_id, member)
-    notes = tuple(note for member in together.members for note in sample_note(member))
-    errors = tuple(m.error for m in together.members if m.error is not None)
+    notes = tuple(note for member in client_pass.members for note in sample_note(member))
+    errors = tuple(m.error for m in client_pass.members if m.error is not None)
     return Outcome(run.run_id, total, tuple(failures), notes, errors)
 
 
 def examine(
     trace: Trace, run: Run, together: ClientPass, only: Container[int] | None = None
 ) -> Iterator[tuple[int, str | None]]:
-    """Evaluate the calls of a run (`only` those) for clients, one with each step.
+    """Yield the id of each call of a run (`only` some) after evaluating the call for clients.
 
-    A step gives the call's id, and a sentence where its end was not reached.
+    The second value is a sentence about the failure if the call could not be evaluated completely,
+    else None.
     """
     for call in calls_of(trace, run, only):
         if isinstance(call, UnreadyCall):
@@ -90,12 +91,12 @@ def examine(
             failure: str | None = call.reason
         else:
             failure = together.run(call)
-        told = None if failure is None else f"call {call.call_id} of {call.kernel}: {failure}"
-        yield call.call_id, told
+        sentence = None if failure is None else f"call {call.call_id} of {call.kernel}: {failure}"
+        yield call.call_id, sentence
 
 
 def write(trace: Trace, run_id: str, member: Member) -> None:
-    """Write what a client has found of a run, unless it failed."""
+    """Write a client's tables to the run, unless the client failed."""
     tables = member.tables()
     facts = member.facts()
     if member.error is not None:
@@ -108,7 +109,7 @@ def write(trace: Trace, run_id: str, member: Member) -> None:
 
 
 def sample_note(member: Member) -> tuple[str, ...]:
-    """Say that a client has seen only some programs."""
+    """Return a sentence for a client that has evaluated only some programs, else nothing."""
     sample = member.sample
     if not sample.calls or member.error is not None:
         return ()

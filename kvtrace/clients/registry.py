@@ -1,4 +1,4 @@
-"""Clients by name: the built-in ones, and those of other packages by their entry points."""
+"""Clients by name: the built-in clients, and the entry points of other packages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,53 +10,52 @@ from kvtrace.schema.replacement import PASS_NAME
 
 
 def client_names() -> tuple[str, ...]:
-    """Every name that `load_client` knows, built-in ones first."""
+    """Return every name that `load_client` accepts, built-in ones first."""
     return tuple(dict.fromkeys(entry.name for entry in registry.entries("clients")))
 
 
 def load_client(name: str) -> Client:
-    """Make a client by its name.
+    """Return a new client of a name.
 
     Raises:
-        BadSetting: there is none of that name, or what a package registers under it is not a
-            client.
+        BadSetting: no client has that name, or the registered object is not a client.
 
     """
     entry = registry.entry("clients", name)
     if entry is None:
         raise BadSetting(
-            f"there is no client {name!r}{nearest(name, client_names())}; choose of "
+            f"there is no client {name!r}{nearest(name, client_names())}; clients are "
             f"{', '.join(client_names())}."
         )
     try:
-        found = entry.load()
+        candidate = entry.load()
     except Exception as error:
         raise BadSetting(
             f"the client {name!r} ({entry.place}) cannot be loaded: {type(error).__name__}: {error}"
         ) from error
-    return as_client(found, name)
+    return as_client(candidate, name)
 
 
 def load_clients(names: Sequence[str]) -> list[Client]:
-    """Make several clients, each name once; BadSetting as `load_client`."""
+    """Return new clients, each name once; BadSetting as in `load_client`."""
     return [load_client(name) for name in dict.fromkeys(names)]
 
 
 def as_client(candidate: Any, name: str | None = None) -> Client:
-    """Make a client of a class, or of anything that gives one; BadSetting if it is none."""
+    """Return a client from a name, a client, a class or a function; BadSetting otherwise."""
     if isinstance(candidate, str):
         return load_client(candidate)
     try:
-        made = candidate if isinstance(candidate, Client) else candidate()
+        client = candidate if isinstance(candidate, Client) else candidate()
     except Exception as error:
         raise BadSetting(
-            f"the client {name or candidate!r} cannot be made: {type(error).__name__}: {error}"
+            f"creating the client {name or candidate!r} failed: {type(error).__name__}: {error}"
         ) from error
-    if not isinstance(made, Client):
+    if not isinstance(client, Client):
         raise BadSetting(
-            f"{name or candidate!r} is a {type(made).__name__}, not a kvtrace.clients.Client"
+            f"{name or candidate!r} is a {type(client).__name__}, not a kvtrace.clients.Client"
         )
-    made.name = name or made.name or type(made).__name__.lower()
-    if PASS_NAME.fullmatch(made.name) is None:
-        raise BadSetting(f"{made.name!r} is not a name for a client; use a-z, 0-9, _ and -")
-    return made
+    client.name = name or client.name or type(client).__name__.lower()
+    if PASS_NAME.fullmatch(client.name) is None:
+        raise BadSetting(f"{client.name!r} is not a name for a client; use a-z, 0-9, _ and -")
+    return client

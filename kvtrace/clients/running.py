@@ -1,7 +1,7 @@
-"""Several clients over one call in one pass: who observes what, and what becomes of their faults.
+"""Passes of several clients over calls: shared evaluations, and errors of clients.
 
-Clients that want the same programs share one evaluation. A client whose method raises receives
-nothing more and its rows are not kept; the others continue.
+Clients that select the same programs share one evaluation. A client whose method raises receives no
+further events, and its rows are not kept; the other clients continue.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _EVENTS: Final = ("op", "access", "out_of_bounds", "loop", "device_assert")
 
 
 class ClientFailed(KvtraceError):
-    """A client's own code raised, or gave rows that do not fit its tables."""
+    """A client's own code raised, or returned rows that do not fit its tables."""
 
     slug = "client-failed"
 
 
 @dataclass(slots=True)
 class Sample:
-    """How much of the grids a client that samples has received."""
+    """The part of the grids that a sampling client has received."""
 
     calls: int = 0
     programs: int = 0
@@ -49,7 +49,7 @@ class Sample:
 
 
 class Member:
-    """One client of a pass, with its methods guarded."""
+    """A client of a pass, with guarded calls of its methods."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -57,10 +57,10 @@ class Member:
         self.sample = Sample()
         self.hooks = hooks_of(client)
         self._turn: AbstractContextManager[Any] = nullcontext() if client.thread_safe else Lock()
-        self.ears = _ears(client, self.tell)
+        self.forwarder = _forwarder(client, self.tell)
 
     def tell(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a method of the client, unless one has failed; None if it fails now."""
+        """Call a method of the client unless the client has failed; return None if it fails."""
         if self.error is not None:
             return None
         try:
@@ -73,33 +73,35 @@ class Member:
             return None
 
     def fail(self, error: Exception) -> None:
-        """Note what ended the client's part."""
+        """Keep the first error that ended the client's part."""
         name = self.client.name
         if isinstance(error, KvtraceError):
-            failed = ClientFailed(f"the client {name} failed: {error}")
+            client_error = ClientFailed(f"the client {name} failed: {error}")
         else:
-            what = f"{type(error).__name__}: {error}"
-            failed = ClientFailed(f"the client {name} failed on {what}{_place(error)}")
-        failed.__cause__ = error
-        self.error = self.error or failed
+            described = f"{type(error).__name__}: {error}"
+            client_error = ClientFailed(
+                f"the client {name} failed on {described}{_raised_at(error)}"
+            )
+        client_error.__cause__ = error
+        self.error = self.error or client_error
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return the client's tables and the stacks that they refer to; none if it has failed."""
+        """Return the client's tables and the stacks that they refer to; none after a failure."""
         from kvtrace.clients.declared import declared_tables, filled_tables, stack_table
 
-        given = self.tell(self.client.finalize)
+        rows = self.tell(self.client.finalize)
         if self.error is not None:
             return {}
         try:
-            tables = filled_tables(declared_tables(self.client), given)
-        except Exception as error:  # noqa: BLE001 - what it gave may be anything
+            tables = filled_tables(declared_tables(self.client), rows)
+        except Exception as error:  # noqa: BLE001 - the rows may be anything
             self.fail(error)
             return {}
         stacks = self.client.stacks.rows()
         return tables | ({"stacks": stack_table(stacks)} if stacks else {})
 
     def facts(self) -> dict[str, Any]:
-        """Return what the metadata of the client's files say: its own settings, and its sample."""
+        """Return the metadata of the client's files: its settings, and its sample."""
         facts = dict(self.tell(self.client.settings) or {})
         if self.sample.calls:
             counts = {"calls": self.sample.calls, "programs": self.sample.programs}
@@ -109,7 +111,7 @@ class Member:
 
 @dataclass(eq=False)
 class Group:
-    """Clients that share an evaluation, the programs that it is of (None: all), what it needs."""
+    """Clients that share an evaluation, and the evaluated programs (None: all)."""
 
     members: list[Member]
     programs: NDArray[np.int64] | None
@@ -117,18 +119,21 @@ class Group:
 
     @property
     def observers(self) -> tuple[Observer, ...]:
-        """Callbacks for messages about the evaluation; none of them raises."""
-        ears = [_ears(observer, self._telling(kind)) for kind, observer in self.shared.items()]
-        ears += [member.ears for member in self.members]
-        return tuple(each for each in ears if each is not None)
+        """Observers that pass events to clients and shared observers, and never raise."""
+        forwarders = [
+            _forwarder(observer, self._guard(kind)) for kind, observer in self.shared.items()
+        ]
+        forwarders += [member.forwarder for member in self.members]
+        return tuple(forwarder for forwarder in forwarders if forwarder is not None)
 
-    def _telling(self, kind: type[Observer]) -> Callable[..., None]:
+    def _guard(self, kind: type[Observer]) -> Callable[..., None]:
+        """Return a function that calls a shared observer, whose errors fail its clients."""
         users = [member for member in self.members if kind in member.client.observers]
 
         def tell(method: Callable[..., None], *arguments: Any) -> None:
             try:
                 method(*arguments)
-            except Exception as error:  # noqa: BLE001 - reported as the fault of those who want it
+            except Exception as error:  # noqa: BLE001 - reported as an error of the clients
                 for member in users:
                     member.fail(error)
 
@@ -136,46 +141,46 @@ class Group:
 
 
 class ClientPass:
-    """Clients over the calls of one run. Calls come one after the other."""
+    """A pass of clients over the calls of one run, one call after the other."""
 
     def __init__(self, clients: Iterable[Client]) -> None:
         self.members = [Member(client) for client in clients]
         self._instruments: dict[tuple[int, ...], Instrument] = {}
 
     def run(self, call: Call) -> str | None:
-        """Evaluate a call for all clients; give the reason where the end was not reached."""
+        """Evaluate a call for all clients; return the failure's reason, or None."""
         groups = self.begin(call)
-        several = sum(group.programs is None or len(group.programs) > 0 for group in groups) > 1
-        failures = [self.evaluate(call, group, keep=several) for group in groups]
+        has_several = sum(group.programs is None or len(group.programs) > 0 for group in groups) > 1
+        failures = [self.evaluate(call, group, keep=has_several) for group in groups]
         reasons = [failure for failure in failures if failure is not None]
         for group, failure in zip(groups, failures, strict=True):
             self.end(call, group, failure)
         return reasons[0] if reasons else None
 
     def unready(self, call: UnreadyCall) -> None:
-        """Tell all clients of a call that cannot be evaluated."""
+        """Tell all clients that a call cannot be evaluated."""
         for member in self.members:
             member.tell(member.client.failed, call, call.reason)
 
     def begin(self, call: Call, members: Iterable[Member] | None = None) -> list[Group]:
-        """Tell clients (None: all) what comes; give them grouped by the programs they want."""
+        """Prepare clients (None: all) for a call; return them grouped by selected programs."""
         groups: dict[bytes | None, Group] = {}
         for member in self.members if members is None else members:
             member.client.call = call
-            chosen = self._prepare(member, call)
+            programs = self._prepare(member, call)
             if member.error is not None:
                 continue
-            key = None if chosen is None else chosen.tobytes()
-            groups.setdefault(key, Group([], chosen)).members.append(member)
+            key = None if programs is None else programs.tobytes()
+            groups.setdefault(key, Group([], programs)).members.append(member)
         for group in groups.values():
             kinds = (kind for member in group.members for kind in member.client.observers)
-            group.shared = {kind: _made(kind, call) for kind in dict.fromkeys(kinds)}
+            group.shared = {kind: _new_observer(kind, call) for kind in dict.fromkeys(kinds)}
             for member in group.members:
                 member.client.__dict__["_shared"] = group.shared
         return list(groups.values())
 
     def instrument(self, group: Group) -> Instrument | None:
-        """Return what wraps ops for the clients of a group; None if no client does."""
+        """Return the instrument that calls a group's decorated methods, or None without any."""
         hooked = [member for member in group.members if member.hooks and member.error is None]
         if not hooked:
             return None
@@ -187,10 +192,10 @@ class ClientPass:
         return self._instruments[key]
 
     def evaluate(self, call: Call, group: Group, *, keep: bool = False) -> str | None:
-        """Evaluate a call for one group; `keep`: what tensors hold stays as it is."""
+        """Evaluate a call for one group; with `keep`, on copies of the tensors' data."""
         if group.programs is not None and not len(group.programs):
             return None
-        arguments = _unwritten(call.arguments) if keep else call.arguments
+        arguments = _read_only(call.arguments) if keep else call.arguments
         try:
             evaluate(
                 call.module,
@@ -209,7 +214,7 @@ class ClientPass:
         return None
 
     def end(self, call: Call, group: Group, failure: str | None) -> None:
-        """Tell the clients of a group that its evaluation is over, and how it ended."""
+        """Tell the clients of a group that the evaluation has ended, and the failure, if any."""
         for member in group.members:
             if failure is not None:
                 member.tell(member.client.failed, call, failure)
@@ -223,14 +228,14 @@ class ClientPass:
                 member.tell(client.arg, argument.name, argument)
         if _overrides(client, "grid"):
             member.tell(client.grid, call.grid)
-        chosen = member.tell(client.programs, call.grid)
-        if chosen is None:
+        selected = member.tell(client.programs, call.grid)
+        if selected is None:
             return None
         x, y, z = call.grid
-        programs: NDArray[np.int64] | None = member.tell(_checked_programs, chosen, x * y * z)
+        programs: NDArray[np.int64] | None = member.tell(_checked_programs, selected, x * y * z)
         if programs is None or len(programs) == x * y * z:
             return None
-        if not len(programs):  # it wants no evaluation, which is not a sample
+        if not len(programs):  # the client needs no evaluation, which is not a sample
             return programs
         member.sample.calls += 1
         member.sample.programs += len(programs)
@@ -238,58 +243,60 @@ class ClientPass:
         return programs
 
 
-def _made(kind: type[Observer], call: Call) -> Observer:
-    """Make an observer for a call: by its class method `of_call` if it has one."""
+def _new_observer(kind: type[Observer], call: Call) -> Observer:
+    """Return an observer for a call, by the class method `of_call` if there is one."""
     of_call: Callable[[Call], Observer] | None = getattr(kind, "of_call", None)
     return kind() if of_call is None else of_call(call)
 
 
-class _Ears(Observer):
-    """Receives events for another observer, each through `tell`."""
+class _Forwarder(Observer):
+    """Passes events to another observer by calling `tell(method, *arguments)`."""
 
     def __init__(self, observer: Observer, tell: Callable[..., Any]) -> None:
         self.observer = observer
         self.tell = tell
 
 
-def _ears(observer: Observer, tell: Callable[..., Any]) -> Observer | None:
-    """Make an observer with the events that another one listens to, each through `tell`."""
-    kind = _ears_of(type(observer))  # type: ignore[arg-type]  # mypy: the class, not its instances
+def _forwarder(observer: Observer, tell: Callable[..., Any]) -> Observer | None:
+    """Return a forwarder of the events that an observer overrides; None if there are none."""
+    kind = _forwarder_class(type(observer))  # type: ignore[arg-type]  # mypy: class, not instances
     return None if kind is None else kind(observer, tell)
 
 
 @cache
-def _ears_of(observer: type[Observer]) -> type[_Ears] | None:
-    """Return the class that listens to what observers of a class listen to; None if to nothing."""
+def _forwarder_class(observer: type[Observer]) -> type[_Forwarder] | None:
+    """Return a class that forwards the events that a class of observers overrides."""
 
-    def passing(event: str) -> Callable[..., None]:
-        def told(self: _Ears, *arguments: Any) -> None:
+    def forwarding(event: str) -> Callable[..., None]:
+        def forward(self: _Forwarder, *arguments: Any) -> None:
             self.tell(getattr(self.observer, event), *arguments)
 
-        return told
+        return forward
 
-    heard = [event for event in _EVENTS if getattr(observer, event) is not getattr(Observer, event)]
-    if not heard:
+    events = [
+        event for event in _EVENTS if getattr(observer, event) is not getattr(Observer, event)
+    ]
+    if not events:
         return None
-    return type("_Ears", (_Ears,), {event: passing(event) for event in heard})
+    return type("_Forwarder", (_Forwarder,), {event: forwarding(event) for event in events})
 
 
 def _overrides(client: Client, method: str) -> bool:
-    """Tell whether a client has its own version of a method."""
+    """Return whether a client overrides a method."""
     return getattr(getattr(client, method), "__func__", None) is not getattr(Client, method)
 
 
-def _checked_programs(chosen: Sequence[int], count: int) -> NDArray[np.int64]:
-    programs = distinct(np.asarray(chosen, np.int64))
+def _checked_programs(selected: Sequence[int], count: int) -> NDArray[np.int64]:
+    programs = distinct(np.asarray(selected, np.int64))
     if programs.size and not 0 <= programs[0] <= programs[-1] < count:
         raise SchemaMismatch(
-            f"it asks for programs {programs[0]} to {programs[-1]}, and the grid has {count}"
+            f"it selects programs {programs[0]} to {programs[-1]}, but the grid has {count}"
         )
     return programs
 
 
-def _unwritten(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    """Return the arguments with their data read-only: each evaluation then writes to a copy."""
+def _read_only(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    """Return the arguments with read-only data, so that each evaluation writes to a copy."""
     storages = {
         id(argument.storage): argument.storage
         for argument in arguments
@@ -309,7 +316,7 @@ def _unwritten(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
     )
 
 
-def _place(error: Exception) -> str:
+def _raised_at(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""

@@ -1,4 +1,4 @@
-"""The client that judges: verdicts of the rules on each unique call."""
+"""The sanitizer: verdicts of the rules on each unique call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,23 +15,23 @@ from kvtrace.verdicts.verdict import row_of, unjudged_row
 
 
 class Sanitizer(Client):
-    """Fills `findings`. A call that cannot be judged gets one *unknown* that says why.
+    """Fills `findings`. A call that cannot be judged gets one *unknown* with the reason.
 
-    The evaluation that other clients watch is not needed: calls are judged by their formulas, and
-    what those leave open is evaluated apart, on copies, as far as that is affordable.
+    The sanitizer does not need the evaluation that other clients observe. Calls are judged by their
+    formulas; undecided claims are evaluated separately, on copies, within the budget.
     """
 
     tables = ("findings",)
     by_call = True
 
     def __init__(self, rules: Sequence[str] | None = None, budget: Budget | None = None) -> None:
-        """`rules` are ids of those that are judged; None: the default ones."""
+        """`rules` are ids of the rules to judge; None stands for the default rules."""
         self._rules = tuple(rule.id for rule in chosen_rules(rules))
         self._budget = budget
         self._findings: list[dict[str, Any]] = []
 
     def pre_run(self, call: Call) -> None:
-        """Judge a call, with all contents that were kept of its launches."""
+        """Judge a call with the recorded contents of its launches."""
         try:
             verdicts = judge_launches(call, self._rules, self._budget)
         except KvtraceError as error:
@@ -46,12 +46,12 @@ class Sanitizer(Client):
             self._findings.append(row_of(verdict, call, self.stacks, severity))
 
     def programs(self, extents: tuple[int, int, int]) -> Sequence[int] | None:
-        """Ask for no evaluation."""
+        """Select no programs: no evaluation is needed."""
         del extents
         return ()
 
     def failed(self, call: Call | UnreadyCall, reason: str) -> None:
-        """Note a call whose record lacks something."""
+        """Add an *unknown* for a call with an incomplete record."""
         if isinstance(call, UnreadyCall) and self._rules:
             self._findings.append(unjudged_row(call.call_id, call.kernel, reason, self._rules))
 
@@ -60,5 +60,5 @@ class Sanitizer(Client):
         return {"findings": self._findings}
 
     def settings(self) -> Mapping[str, Any]:
-        """Return which rules were judged, and their summaries."""
+        """Return the judged rules with their summaries."""
         return {"rules": rule_texts(self._rules)}

@@ -1,4 +1,4 @@
-"""The client that says where each memory op of each call went, program by program."""
+"""The tracer: addresses of each memory op of each call, program by program."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ class Tracer(Client):
         self._notes: list[str] = []
 
     def post_run(self, call: Call) -> None:
-        """Take the accesses of a call."""
+        """Collect the accesses of a call."""
         metrics = self.observer(Metrics)
         names = [argument.name for argument in call.arguments]
         self._accesses += metrics.access_rows(call.call_id, names, loops_around(call.module))
@@ -32,7 +32,7 @@ class Tracer(Client):
         return {"accesses": self._accesses}
 
     def settings(self) -> Mapping[str, Any]:
-        """Say which accesses are left out because of a limit."""
+        """Return which accesses are missing because of a limit."""
         return {"left_out": self._notes}
 
     def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

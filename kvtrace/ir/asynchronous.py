@@ -1,7 +1,8 @@
-"""What TTGIR's ops do to shared memory, and which of it is asynchronous.
+"""Effects of TTGIR's ops on shared memory, and the ops that are asynchronous.
 
-Copies, matrix products and stores of tiles may be in flight while the program continues, until it
-waits for them. Whoever asks what lands when asks this table; operands have their names in ops.py.
+Copies, matrix products and stores of tiles may be in flight while the program continues, until the
+program waits for their completion. This is the only table of those ops; the names of their operands
+are in ops.py.
 """
 
 from __future__ import annotations
@@ -15,39 +16,39 @@ from kvtrace.ir.model import Module, Op
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import SharedType
 
-#: Ops for GPUs of AMD's that have no row among ops, and complete at once.
-_ENDING: Final = re.compile(
+#: Ops for AMD GPUs that have no row in ops.py, and complete at once.
+_SYNCHRONOUS_AMD: Final = re.compile(
     r"amdg(?:pu)?\.(?:buffer_(?:load|store|atomic_\w+)|in_thread_transpose|extract_slice|concat)"
     r"|rocdl\.(?:s\.setprio|sched\.[\w.]+)"
 )
 
-#: Dialects whose ops, of newer Tritons too, are about values in registers and memory alone.
+#: Dialects whose ops, also those of newer Tritons, do not access shared memory.
 _PLAIN: Final = frozenset({"arith", "math", "tt", "ub"})
 
 
 class Act(Enum):
-    """What an op does to shared memory."""
+    """The effect of an op on shared memory."""
 
-    ALLOCATE = "makes a buffer, with a tensor in it if one is given"
-    FREE = "gives a buffer back"
-    INDEX = "views one of the parts along the first axis"
+    ALLOCATE = "allocates a buffer, and writes a tensor to it if one is passed"
+    FREE = "frees a buffer"
+    INDEX = "views one slice along the first axis"
     PART = "views a block"
     TURN = "views the same elements with axes permuted"
     RESHAPE = "views the same elements in another shape"
     READ = "reads a view"
     WRITE = "writes a view"
-    COPY = "begins to copy into a view, for the group that is open"
-    CLOSE = "closes the group of copies that is open"
-    WAIT_COPIES = "waits until only so many groups of copies are in flight"
-    BEGIN_PHASES = "makes a barrier new"
-    EXPECT = "says that copies will arrive in a barrier's phase"
-    ARRIVE = "begins to copy into a view, which ends a barrier's phase"
-    WAIT_PHASE = "waits until a barrier's phase of a parity is over"
-    END_PHASES = "gives a barrier up"
-    PRODUCT = "multiplies what views hold"
-    WAIT_PRODUCTS = "waits until only so many products are in flight"
-    STORE = "begins to copy a view to memory"
-    WAIT_STORES = "waits until only so many such copies read their views"
+    COPY = "starts a copy into a view, in the open group"
+    CLOSE = "closes the open group of copies"
+    WAIT_COPIES = "waits until at most n groups of copies are in flight"
+    BEGIN_PHASES = "initializes a barrier"
+    EXPECT = "announces copies that complete a barrier's phase"
+    ARRIVE = "starts a copy into a view that completes a barrier's phase"
+    WAIT_PHASE = "waits until a barrier's phase of a parity is complete"
+    END_PHASES = "invalidates a barrier"
+    PRODUCT = "multiplies the contents of views"
+    WAIT_PRODUCTS = "waits until at most n products are in flight"
+    STORE = "starts a copy of a view to memory"
+    WAIT_STORES = "waits until at most n copies to memory still read their views"
 
 
 ACTS: Final[Mapping[str, Act]] = {
@@ -78,8 +79,8 @@ ACTS: Final[Mapping[str, Act]] = {
 
 VIEWING: Final = frozenset({Act.INDEX, Act.PART, Act.TURN, Act.RESHAPE})
 
-_BEGINNING: Final = frozenset({Act.COPY, Act.ARRIVE, Act.PRODUCT, Act.STORE})
-_LEFT: Final = {
+_STARTING: Final = frozenset({Act.COPY, Act.ARRIVE, Act.PRODUCT, Act.STORE})
+_IN_FLIGHT_ATTRIBUTE: Final = {
     Act.WAIT_COPIES: "num", Act.WAIT_PRODUCTS: "pendings", Act.WAIT_STORES: "pendings",
 }  # fmt: skip
 
@@ -88,12 +89,12 @@ _OP: Final = re.compile(r'^\s*(?:%[\w$#.:, %]+ = )?"?([a-z]\w*\.[\w.]+)', re.MUL
 
 
 def act_of(op: Op) -> Act | None:
-    """Return what an op does to shared memory; None: nothing."""
+    """Return the effect of an op on shared memory, or None."""
     return ACTS.get(op.name)
 
 
 def is_known(op: Op) -> bool:
-    """Whether it is known of an op what it does to shared memory."""
+    """Return whether an op's effect on shared memory is known."""
     if op.name in KINDS:
         return True
     values = (*op.operands, *op.results)
@@ -105,36 +106,36 @@ def is_known(op: Op) -> bool:
 
 
 def left_of(op: Op) -> int:
-    """Return how many of what an op waits for may still be in flight after it."""
-    return int(getattr(op.attributes[_LEFT[ACTS[op.name]]], "value"))  # noqa: B009 - of any attribute
+    """Return how many copies, products or stores may be in flight after a waiting op."""
+    return int(getattr(op.attributes[_IN_FLIGHT_ATTRIBUTE[ACTS[op.name]]], "value"))  # noqa: B009 - of any attribute
 
 
 def goes_on(op: Op) -> bool:
-    """Whether what an op begins may be in flight after it."""
+    """Return whether the copy, product or store that an op starts may be in flight after the op."""
     act = ACTS.get(op.name)
     if act is Act.PRODUCT:
         return bool(getattr(op.attributes.get("isAsync"), "value", False))
-    return act in _BEGINNING
+    return act in _STARTING
 
 
 def may_go_on(text: str) -> bool:
-    """Whether anything in a text of TTGIR may be in flight after its op; unknown ops may."""
+    """Return whether any op in a text of TTGIR may be asynchronous; unknown ops may be."""
     return any(
-        ACTS.get(name) in _BEGINNING if name in KINDS else not _is_plain(name)
+        ACTS.get(name) in _STARTING if name in KINDS else not _is_plain(name)
         for name in set(_OP.findall(text))
     )
 
 
 def _is_plain(name: str) -> bool:
-    return name.partition(".")[0] in _PLAIN or _ENDING.fullmatch(name) is not None
+    return name.partition(".")[0] in _PLAIN or _SYNCHRONOUS_AMD.fullmatch(name) is not None
 
 
 def targets_amd(module: Module) -> bool:
-    """Whether a module was made for a GPU of AMD's, whose waits count otherwise."""
+    """Return whether a module was compiled for an AMD GPU, whose waits count differently."""
     target = getattr(module.op.attributes.get("ttg.target"), "value", "")
     return str(target).startswith("hip")
 
 
 def group_size(module: Module) -> int:
-    """Return of how many blocks of threads a program is."""
+    """Return the number of thread blocks of a program."""
     return int(getattr(module.op.attributes.get("ttg.num-ctas"), "value", 1))

@@ -1,4 +1,4 @@
-"""Reads attributes and locations (a location is an attribute too)."""
+"""Reader of attributes and locations (a location is an attribute)."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ _KEY = re.compile(rf"[A-Za-z_][\w$.]*+|{STRING}", re.ASCII)
 _HASH = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 _ENUM = re.compile(r"<\s*([\w|, ]*?)\s*>", re.ASCII)
 _SYMBOL = re.compile(rf"@(?:[A-Za-z_$.][\w$.\-]*+|{STRING})", re.ASCII)
-#: By far the most frequent location, read at once.
+#: By far the most frequent location, matched as a whole.
 _FILE_LOCATION = re.compile(r'loc\("((?:[^"\\\n]|\\.)*+)":([0-9]{1,9}):([0-9]{1,9})\)')
 _KEYWORD = re.compile(
     r"(?:true|false|unit|dense_resource|dense|array|loc|affine_map|affine_set|sparse|strided|"
@@ -51,12 +51,12 @@ _CLOSING = re.compile(r"\]\s*")
 
 
 class AttributeReader(TypeReader):
-    """Reads one attribute or location at the position."""
+    """Reads an attribute or a location at the current position."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.attribute_aliases: dict[str, Attribute] = {}
-        # Locations made of others, with their numbers of parts, by identity.
+        #: id(location) → the location, and its number of parts.
         self._parts: dict[int, tuple[Location, int]] = {}
 
     def dictionary(self, opening: str, closing: str) -> Mapping[str, Attribute]:
@@ -67,14 +67,14 @@ class AttributeReader(TypeReader):
             return entries
         self.enter()
         while True:
-            found = self.match(_KEY)
-            if not found:
+            match = self.match(_KEY)
+            if not match:
                 self.fail("expected the name of an attribute")
-            key = found.group()
+            key = match.group()
             if key[0] == '"':
                 key = unescape(key[1:-1])
             if key in entries:
-                self.fail(f"attribute {key!r} is given twice", found.start())
+                self.fail(f"attribute {key!r} is given twice", match.start())
             entries[key] = self.attribute() if self.accept("=") else UnitAttribute()
             if not self.accept(","):
                 break
@@ -113,9 +113,9 @@ class AttributeReader(TypeReader):
             return FileLocation(unescape(file), int(line), int(column))
         self.expect("loc")
         self.expect("(")
-        found = self._inner_location()
+        location = self._inner_location()
         self.expect(")")
-        return found
+        return location
 
     def _keyword(self, keyword: str, start: int) -> Attribute:
         if keyword in ("true", "false"):
@@ -155,40 +155,40 @@ class AttributeReader(TypeReader):
     def _symbol(self) -> SymbolAttribute:
         path: list[str] = []
         while True:
-            found = self.match(_SYMBOL)
-            if not found:
+            match = self.match(_SYMBOL)
+            if not match:
                 self.fail("expected a symbol's name")
-            name = found.group()[1:]
+            name = match.group()[1:]
             path.append(unescape(name[1:-1]) if name[0] == '"' else name)
             if not self.accept("::"):
                 return SymbolAttribute("::".join(path))
 
     def _dialect(self) -> Attribute:
-        found = self.match(_HASH)
-        if not found:
+        match = self.match(_HASH)
+        if not match:
             self.fail("expected an attribute's name")
-        name = found.group()
+        name = match.group()
         alias = self.attribute_aliases.get(name)
         if alias is not None:
             if self.waiting_aliases and not isinstance(alias, LocationAttribute):
-                self.fail_nested_alias(found.start())
+                self.fail_nested_alias(match.start())
             return alias
         if not self.text.startswith("<", self.position):
             if "." not in name:
-                self.fail(f"attribute alias {name} is never defined", found.start())
+                self.fail(f"attribute alias {name} is never defined", match.start())
             return OpaqueAttribute(name)
         enum = _ENUM.match(self.text, self.position)
         if enum and "." in name:
             self.position = enum.end()
             return EnumAttribute(name[1:], enum.group(1))
         self.balanced()
-        return OpaqueAttribute(self.text[found.start() : self.position])
+        return OpaqueAttribute(self.text[match.start() : self.position])
 
     def _number(self) -> IntegerAttribute | FloatAttribute:
-        found = self.match(_NUMBER)
-        if not found:
+        match = self.match(_NUMBER)
+        if not match:
             self.fail("expected a number")
-        literal = found.group()
+        literal = match.group()
         kind: Type
         if self.accept(":"):
             kind = self.type()
@@ -197,7 +197,7 @@ class AttributeReader(TypeReader):
         if isinstance(kind, FloatType):
             return FloatAttribute(_float_bits(literal, kind), kind)
         if not isinstance(kind, IntegerType | IndexType) or _is_float(literal):
-            self.fail(f"{literal} cannot be of type {kind}", found.start())
+            self.fail(f"{literal} cannot be of type {kind}", match.start())
         return IntegerAttribute(_integer(literal), kind)
 
     def _dense_array(self) -> DenseArrayAttribute:
@@ -208,13 +208,13 @@ class AttributeReader(TypeReader):
             self.fail("expected a number's type")
         literals: list[str] = []
         while self.accept("," if literals else ":"):
-            found = self.match(_ELEMENT)
-            if not found or found["open"]:
+            match = self.match(_ELEMENT)
+            if not match or match["open"]:
                 self.fail("expected a number")
-            literals.append(found["scalar"])
+            literals.append(match["scalar"])
         self.expect(">")
-        wrong = _is_boolean if isinstance(element, FloatType) else _is_float
-        if any(map(wrong, literals)):
+        is_wrong = _is_boolean if isinstance(element, FloatType) else _is_float
+        if any(map(is_wrong, literals)):
             self.fail(f"elements are not of type {element}", start)
         if not isinstance(element, FloatType):
             return DenseArrayAttribute(element, tuple(map(_integer, literals)))
@@ -241,14 +241,14 @@ class AttributeReader(TypeReader):
     def _dense_blob(
         self, kind: TensorType, element: IntegerType | FloatType, body: re.Match[str]
     ) -> DenseAttribute:
-        """Decode raw little-endian elements; one element is a splat."""
+        """Decode raw little-endian elements; a single element is a splat."""
         digits = body["blob"][2:]
         data = bytes.fromhex(digits) if len(digits) % 2 == 0 else b""
         size = max(1, -(-element.width // 8))
         if element.width == 1 and len(data) == -(-kind.size // 8) and kind.size > 1:
             if len(data) == 1 and data in (b"\x00", b"\xff"):
                 return DenseAttribute(kind, is_splat=True, bits=(data[0] & 1,))
-            packed = int.from_bytes(data, "little")  # one bit an element, lowest first
+            packed = int.from_bytes(data, "little")  # one bit per element, lowest first
             return DenseAttribute(kind, False, tuple(packed >> i & 1 for i in range(kind.size)))
         mask = (1 << element.width) - 1
         bits = tuple(
@@ -264,8 +264,8 @@ class AttributeReader(TypeReader):
         literals, shape = self._elements(body.start("list"), body.end("list"))
         if shape not in ((), kind.shape) or (not literals and kind.size):
             self.fail(f"elements of shape {shape} do not fill {kind}", body.start())
-        wrong = _is_boolean if isinstance(element, FloatType) else _is_float
-        if any(map(wrong, literals)):
+        is_wrong = _is_boolean if isinstance(element, FloatType) else _is_float
+        if any(map(is_wrong, literals)):
             self.fail(f"elements are not of type {element}", body.start())
         if isinstance(element, FloatType):
             bits = tuple(_float_bits(x, element) for x in literals)
@@ -275,20 +275,20 @@ class AttributeReader(TypeReader):
         return DenseAttribute(kind, is_splat=not shape and bool(literals), bits=bits)
 
     def _elements(self, start: int, end: int) -> tuple[list[str], tuple[int, ...]]:
-        """Read a scalar or a nested list, which is all there is: its literals, and its shape."""
+        """Read a scalar or a nested list up to `end`; return the literals and the shape."""
         if not self.text[start:end].strip():
             return [], ()
         literals: list[str] = []
         depths: set[int] = set()
-        extents: list[int] = []  # of lists by their depth, -1 until one has ended
-        counts: list[int] = []  # of items in each list that is open
+        extents: list[int] = []  # extent of the lists at each depth, -1 until one has ended
+        counts: list[int] = []  # number of items in each open list
         position = start
         while True:
-            found = _ELEMENT.match(self.text, position, end)
-            if not found:
+            match = _ELEMENT.match(self.text, position, end)
+            if not match:
                 self.fail("expected an element", position)
-            position = found.end()
-            if found["open"]:
+            position = match.end()
+            if match["open"]:
                 counts.append(0)
                 self.enter()
                 if len(counts) > len(extents):
@@ -296,7 +296,7 @@ class AttributeReader(TypeReader):
                 if not self.text.startswith("]", position):
                     continue
             else:
-                literals.append(found["scalar"])
+                literals.append(match["scalar"])
                 depths.add(len(counts))
                 if counts:
                     counts[-1] += 1
@@ -337,7 +337,7 @@ class AttributeReader(TypeReader):
         return location
 
     def joined(self, location: Location, *children: Location) -> Location:
-        """Return a location made of others, shortened if it has too many parts."""
+        """Return a location made of other locations, shortened if it has too many parts."""
         parts = 1
         for child in children:
             parts += self._parts.get(id(child), (child, 1))[1]
@@ -356,10 +356,10 @@ class AttributeReader(TypeReader):
 
     def _location_alias(self) -> Location:
         start = self.position
-        found = self.attribute()
-        if not isinstance(found, LocationAttribute):
+        attribute = self.attribute()
+        if not isinstance(attribute, LocationAttribute):
             self.fail("alias is not a location's", start)
-        return found.value
+        return attribute.value
 
     def _named_location(self) -> Location:
         name = self.string()
@@ -371,18 +371,18 @@ class AttributeReader(TypeReader):
             return self.joined(NameLocation(name, child), child)
         if not self.accept(":"):
             return NameLocation(name, UNKNOWN)
-        line = self._place_number("a line number")
+        line = self._position_number("a line number")
         self.expect(":")
-        place = FileLocation(name, line, self._place_number("a column number"))
-        if self.accept("to"):  # a range, `to 12:5` or `to :5`; its start is what we keep
+        location = FileLocation(name, line, self._position_number("a column number"))
+        if self.accept("to"):  # a range, `to 12:5` or `to :5`, of which only the start is kept
             if not self.sees(":"):
                 self.integer("a line number")
             self.expect(":")
             self.integer("a column number")
-        return place
+        return location
 
-    def _place_number(self, what: str) -> int:
-        """Read a line or column; tables keep them in 32 bits."""
+    def _position_number(self, what: str) -> int:
+        """Read a line or column number, which tables store in 32 bits."""
         start = self.position
         number = self.integer(what)
         if not 0 <= number < 1 << 31:
@@ -411,11 +411,11 @@ def _is_boolean(literal: str) -> bool:
 def _integer(literal: str) -> int:
     if _is_boolean(literal):
         return int(literal == "true")
-    return int(literal, 16 if "x" in literal else 10)  # 08 is a number of MLIR's
+    return int(literal, 16 if "x" in literal else 10)  # MLIR accepts 08
 
 
 def _float_bits(literal: str, kind: FloatType) -> int:
-    """Bits of a decimal literal, or of a hexadecimal one, which is the bits already."""
+    """Return the bits of a decimal literal; a hexadecimal literal is the bits."""
     if "x" in literal:
         return int(literal, 16) & ((1 << kind.width) - 1)
     return bits_from_float(float(literal), kind.name)

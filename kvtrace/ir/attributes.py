@@ -1,7 +1,7 @@
-"""Attributes of ops, as small frozen classes. What is not known is kept as `OpaqueAttribute`.
+"""Attributes of ops, as small frozen classes; unknown ones are an `OpaqueAttribute`.
 
-Grammar: https://mlir.llvm.org/docs/Dialects/Builtin/#attributes. Everything that holds one Python
-value holds it as ``value``.
+Grammar: https://mlir.llvm.org/docs/Dialects/Builtin/#attributes. An attribute with one Python value
+has it as ``value``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ class FloatAttribute:
 
 @dataclass(frozen=True, slots=True)
 class StringAttribute:
-    """`"text"`, its escapes resolved; bytes that are not UTF-8 come as surrogate escapes."""
+    """`"text"` with escapes resolved; bytes that are not UTF-8 are surrogate escapes."""
 
     value: str
 
@@ -58,7 +58,7 @@ class EnumAttribute:
 
 @dataclass(frozen=True, slots=True)
 class UnitAttribute:
-    """An entry that is there without a value."""
+    """An attribute without a value, whose presence counts."""
 
     value: bool = True
 
@@ -85,7 +85,7 @@ class ArrayAttribute:
 
 @dataclass(frozen=True, slots=True)
 class DenseArrayAttribute:
-    """`array<i32: 1, 2>`: plain numbers of one type."""
+    """`array<i32: 1, 2>`: numbers of one type."""
 
     element: IntegerType | FloatType
     values: tuple[int, ...] | tuple[float, ...]
@@ -100,7 +100,7 @@ class DictionaryAttribute:
 
 @dataclass(frozen=True)
 class DenseAttribute:
-    """`dense<…> : tensor<…>`: the elements' bit patterns, row by row; a splat has exactly one."""
+    """`dense<…> : tensor<…>`: bit patterns of the elements, row by row; one for a splat."""
 
     type: TensorType
     is_splat: bool
@@ -127,7 +127,7 @@ class LocationAttribute:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueAttribute:
-    """An attribute that we have no class for, as printed, aliases resolved one level."""
+    """An attribute that has no class here, as printed, with aliases resolved one level."""
 
     text: str
 

@@ -1,7 +1,7 @@
-"""Columns of locations: Triton counts them from 0 before 3.8 and from 1 since; kvtrace from 1.
+"""Columns of locations, which Triton counts from 0 before 3.8 and from 1 since; kvtrace from 1.
 
-What is printed, compiled or read again keeps the numbers that its Triton wrote, so what counts is
-the Triton that made the TTIR, whichever one reads it.
+IR that is printed, compiled or parsed again keeps the numbers written by the Triton that made the
+TTIR, so that version decides, not the one that reads the IR.
 """
 
 import re
@@ -13,27 +13,27 @@ _NUMBERS: Final = re.compile(r"(\d+)\.(\d+)")
 
 
 def column_shift(version: str | None) -> int:
-    """Return what to add to the columns that a version of Triton wrote for them to count from 1.
+    """Return the number to add to a Triton version's columns so that they count from 1.
 
-    0 where the version is not known.
+    The number is 0 if the version is not known.
     """
     numbers = version_numbers(version)
     return 0 if numbers is None else int(numbers < _FROM_ONE)
 
 
 def version_numbers(version: str | None) -> tuple[int, int] | None:
-    """Return major and minor number of a version; None: it has none."""
+    """Return (major, minor) of a version string, or None if it does not start with two numbers."""
     numbers = _NUMBERS.match(version or "")
     return None if numbers is None else (int(numbers[1]), int(numbers[2]))
 
 
 def triton_of(kernel: Mapping[str, Any], versions: Mapping[str, str]) -> str | None:
-    """Return the version of Triton that made the TTIR of a kernel.
+    """Return the version of the Triton that made the TTIR of a kernel, or None if unknown.
 
     Args:
-        kernel: its row of `kernels`, with `options`: Triton writes its version among them.
-        versions: those of its run, for kernels whose options are not known.
+        kernel: the row of `kernels`, with `options`, in which Triton writes its version.
+        versions: the run's versions, for kernels without that option.
 
     """
-    found = dict(kernel["options"] or ()).get("triton_version")
-    return versions.get("triton") if found is None else str(found)
+    version = dict(kernel["options"] or ()).get("triton_version")
+    return versions.get("triton") if version is None else str(version)

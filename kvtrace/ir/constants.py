@@ -1,4 +1,4 @@
-"""The numbers that constants are: attributes read in one place."""
+"""Numbers of constant ops, read from their attributes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from kvtrace.ir.ops import CONSTANTS
 
 
 def constant_of(value: Value) -> int | float | None:
-    """Return the number that a constant is, or that all elements of a constant tensor are.
+    """Return the number of a constant, or of all elements of a constant tensor, else None.
 
-    Integers are signed as MLIR prints them, Booleans 0 and 1. None: the value is not a constant, or
-    a tensor of different numbers.
+    Integers are signed, as MLIR prints them; Booleans are 0 and 1. The result is None for a value
+    that is not a constant, and for a tensor of different numbers.
     """
     op = value.owner
     if not isinstance(op, Op) or op.name not in CONSTANTS:

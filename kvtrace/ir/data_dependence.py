@@ -1,7 +1,8 @@
-"""Which memory ops depend on what tensors hold: in address or mask, or in whether they are reached.
+"""Dependence of ops on the contents of tensors: in address, mask, or whether they are executed.
 
-A forward flow of "comes from memory" through the values of a module. What the flow does not follow
-exactly counts as coming from memory.
+A forward taint analysis: values loaded from memory are tainted, and taint flows through the values
+of a module. Values that the analysis cannot follow exactly count as tainted. Example: in
+`i = load(p); x = load(q + i)`, the second load's address is tainted, the first one's is not.
 """
 
 from collections.abc import Sequence
@@ -15,74 +16,78 @@ from kvtrace.ir.types import FloatType, TensorType
 
 @once_per_module
 def depending_on_data(module: Module) -> frozenset[int]:
-    """Return the indices of the ops whose address, mask or execution depends on contents."""
-    return _Dependence(module).found()
+    """Return the indices of ops whose address, mask or execution depends on tensor contents."""
+    return _Taint(module).dependent_ops()
 
 
 @once_per_module
 def leading_integers(module: Module) -> frozenset[int]:
-    """Return the indices of the ops that read integers which lead to other data.
+    """Return the indices of ops that load integers which select other data.
 
-    They select what is read, written or run, or are compared with other integers of memory, as
-    numbers of sequences are that say which data belong together.
+    They select what is read, written or executed, or are compared with other loaded integers, as
+    numbers of sequences that decide which data belong together.
     """
-    reading = [op for op in module.ops if op.name in READING and _reads_integers(op)]
-    together = _Dependence(module, reading)
-    together.found()
+    loads = [op for op in module.ops if op.name in READING and _reads_integers(op)]
+    all_loads = _Taint(module, loads)
+    all_loads.dependent_ops()
     leading = set()
-    for read in reading:
-        alone = _Dependence(module, [read])
-        depending = alone.found()
+    for load in loads:
+        taint = _Taint(module, [load])
+        dependent = taint.dependent_ops()
         if any(
             op.name in MEMORY
-            or alone.is_doubtful(op)
-            or (op.name == "arith.cmpi" and all(v.id in together.reached for v in op.operands))
+            or taint.is_doubtful(op)
+            or (op.name == "arith.cmpi" and all(v.id in all_loads.tainted for v in op.operands))
             for op in module.ops
-            if op.index in depending
+            if op.index in dependent
         ):
-            leading.add(read.index)
+            leading.add(load.index)
     return frozenset(leading)
 
 
-class _Dependence:
+class _Taint:
+    """Taint of the values that come from some loads, by default from all."""
+
     def __init__(self, module: Module, reading: Sequence[Op] | None = None) -> None:
         self._module = module
         if reading is None:
             reading = [op for op in module.ops if op.name in READING]
         self._sources = {value for op in reading for value in op.results}
-        self.reached: set[int] = set()
+        #: Ids of the tainted values.
+        self.tainted: set[int] = set()
         self._flow = flow_of(module)
+        #: Ops whose regions' or blocks' execution depends on tainted values.
         self._doubtful: set[Op] = set()
-        """Ops of which data decide what of them runs, or how often."""
 
-    def found(self) -> frozenset[int]:
-        """Follow what memory gives until nothing changes."""
+    def dependent_ops(self) -> frozenset[int]:
+        """Propagate taint to the fixpoint, and return the indices of the dependent ops."""
         sources = set(self._sources)
         while True:
-            self.reached = forward(self._flow, sources, self._onwards)
-            more = self._of_calls() - sources
-            if not more:
+            self.tainted = forward(self._flow, sources, self._onwards)
+            added = self._call_results() - sources
+            if not added:
                 break
-            sources |= more
+            sources |= added
         return frozenset(
             op.index
             for op in self._module.ops
             if self.is_doubtful(op)
-            or any(value.id in self.reached for value in op.operands if value not in _data(op))
+            or any(value.id in self.tainted for value in op.operands if value not in _data(op))
         )
 
     def _onwards(self, op: Op, value: Value) -> Sequence[Value]:
+        """Return the values that a tainted operand of an op taints."""
         owner = op.parent if op.name == "scf.condition" else op
         if owner is not None and value in deciding(owner):
-            return self._doubted(owner)
+            return self._values_decided_by(owner)
         if op.name in LOOPS or op.name in BRANCHES or op.name in READING:
             return ()
         return op.results if op.name not in CALLS or called(op, self._module) is None else ()
 
-    def _doubted(self, op: Op) -> list[Value]:
-        """Data decide what of an op runs: all that it gives, or that its loop carries, is theirs.
+    def _values_decided_by(self, op: Op) -> list[Value]:
+        """Mark an op as doubtful; return its results and the values that its loop carries.
 
-        A jump on data casts doubt on its whole function.
+        A jump marks its whole function, and taints the arguments of its target blocks.
         """
         if op.successors:
             if op.parent is not None:
@@ -93,27 +98,27 @@ class _Dependence:
         carried = (v for region in regions for block in region.blocks for v in block.arguments)
         return [*carried, *op.results]
 
-    def _of_calls(self) -> set[Value]:
-        """Cast doubt on functions called where data decide, and return what such calls give."""
-        given: set[Value] = set()
+    def _call_results(self) -> set[Value]:
+        """Mark functions with a doubtful call as doubtful; return the results of their calls."""
+        results: set[Value] = set()
         for op in self._module.ops:
             function = called(op, self._module) if op.name in CALLS else None
             if function is not None:
                 if self.is_doubtful(op):
                     self._doubtful.add(function)
                 if function in self._doubtful:
-                    given.update(op.results)
-        return given
+                    results.update(op.results)
+        return results
 
     def is_doubtful(self, op: Op) -> bool:
-        """Whether data decide whether an op runs, or how often."""
+        """Return whether tainted values decide whether, or how often, an op is executed."""
         return any(owner in self._doubtful for owner in around(op))
 
 
 def _reads_integers(op: Op) -> bool:
     types = (value.type for value in op.results)
-    elements = (each.element if isinstance(each, TensorType) else each for each in types)
-    return not all(isinstance(each, FloatType) for each in elements)
+    elements = (type_.element if isinstance(type_, TensorType) else type_ for type_ in types)
+    return not all(isinstance(element, FloatType) for element in elements)
 
 
 def _data(op: Op) -> Sequence[Value]:

@@ -1,4 +1,4 @@
-"""The error of the parser; the command line shows it as one sentence."""
+"""Syntax errors of the parser."""
 
 from typing import ClassVar
 
@@ -8,12 +8,12 @@ _EXCERPT = 60
 
 
 class IRSyntaxError(KvtraceError):
-    """The text is not MLIR in generic form; says where (line and column, from 1) and what is there.
+    """The text is not MLIR in generic form; the message has line, column (from 1) and excerpt.
 
     Args:
-        problem: what is wrong, without a full stop.
-        text: the whole text that was read.
-        offset: position in ``text`` that the problem is at.
+        problem: the problem, without a full stop.
+        text: the whole text.
+        offset: position of the problem in ``text``.
 
     """
 
@@ -27,5 +27,5 @@ class IRSyntaxError(KvtraceError):
         line_end = text.find("\n", offset)
         rest = text[offset : len(text) if line_end < 0 else line_end]
         excerpt = rest[:_EXCERPT] + ("…" if len(rest) > _EXCERPT else "")
-        found = f"before {excerpt!r}" if excerpt else "at the end of the line or text"
-        super().__init__(f"IR line {self.line}, column {self.column}: {problem}, {found}.")
+        where = f"before {excerpt!r}" if excerpt else "at the end of the line or text"
+        super().__init__(f"IR line {self.line}, column {self.column}: {problem}, {where}.")

@@ -1,4 +1,4 @@
-"""Exact conversion between a float's bits and its value, for every format that MLIR names.
+"""Exact conversion between a float's bits and its value, for every float format of MLIR.
 
 Formats: MLIR's builtin float types (https://mlir.llvm.org/docs/Dialects/Builtin/#types), which are
 IEEE 754 interchange formats, the OCP 8-bit formats (arXiv:2209.05433), their FNUZ variants
@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-#: What the top of the range means. ieee: the largest exponent is infinity and NaN. fn: only the
+#: Encoding of infinity and NaN. ieee: the largest exponent is infinity and NaN. fn: only the
 #: all-ones pattern is NaN, no infinity. fnuz: the pattern of minus zero is NaN, no infinity.
 #: finite: neither infinity nor NaN.
 Specials = Literal["ieee", "fn", "fnuz", "finite"]
@@ -17,7 +17,7 @@ Specials = Literal["ieee", "fn", "fnuz", "finite"]
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """Widths in bits; a value is (-1)^sign * 1.mantissa * 2^(exponent - bias)."""
+    """Widths of the fields, in bits; a value is (-1)^sign * 1.mantissa * 2^(exponent - bias)."""
 
     exponent_bits: int
     mantissa_bits: int
@@ -27,7 +27,7 @@ class FloatFormat:
 
     @property
     def width(self) -> int:
-        """Bits of a value."""
+        """Number of bits of a value."""
         return self.exponent_bits + self.mantissa_bits + self.signed
 
 
@@ -52,7 +52,7 @@ FORMATS: Final[dict[str, FloatFormat]] = {
 
 
 def float_from_bits(bits: int, name: str) -> float:
-    """Decode a bit pattern; exact, since every format here fits into a double."""
+    """Return the value of a bit pattern; exact, since every format here fits into a double."""
     form = FORMATS[name]
     magnitude = bits & ((1 << (form.width - form.signed)) - 1)
     negative = bool(form.signed and bits >> (form.width - 1) & 1)
@@ -74,7 +74,7 @@ def float_from_bits(bits: int, name: str) -> float:
 
 
 def bits_from_float(value: float, name: str) -> int:
-    """Encode the nearest value, ties to even; overflow gives infinity, NaN or the maximum."""
+    """Return the bits of the nearest value, ties to even; overflow is infinity, NaN or maximum."""
     form = FORMATS[name]
     sign = int(math.copysign(1.0, value) < 0) << (form.width - 1) if form.signed else 0
     if math.isnan(value):
@@ -92,8 +92,8 @@ def bits_from_float(value: float, name: str) -> int:
     if form.mantissa_bits == 0:
         pattern = max(exponent + form.bias + (units > 1), 0)
     else:
-        # A subnormal has no hidden bit, and a carry out of the mantissa raises the exponent: both
-        # come out right when the pattern is counted in units from the smallest exponent.
+        # Counting the pattern in units from the smallest exponent handles subnormals, which have no
+        # hidden bit, and carries out of the mantissa, which increase the exponent.
         pattern = units + ((exponent - lowest) << form.mantissa_bits)
     if pattern > _largest_finite(form):
         return sign | _overflow(form)

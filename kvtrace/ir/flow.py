@@ -1,10 +1,12 @@
-"""How values pass through a module: loops, branches, blocks and calls, said once.
+"""Flow of values through a module: loops, branches, blocks and calls.
 
-Some values are copies: what a loop carries, a region yields, a jump or a call passes on is a value
-made elsewhere, and `Flow.origins` says which ones it may be. All other values are made by their op,
-of its operands. Whether an op runs at all, and how often, `Flow.deciding` says.
+Some values are copies of values made elsewhere: those that a loop carries, a region yields, and a
+jump or a call passes. `Flow.origins` returns the values that a copy may come from. All other values
+are computed by their op from its operands. `deciding` returns the values that decide whether the
+regions of an op run, or how often. Example: in `for i in range(n): x = x + 1`, the origins of the
+loop's `x` are the initial value and the result of `x + 1`; `n` decides the loop.
 
-An analysis is a function of one op, or one value, on top of this: see `forward` and `backward`.
+An analysis is a function of one op or one value, applied by `forward` or `backward`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, KINDS, LOOPS, Kind
 
 
 class Flow:
-    """How the values of one module pass through it. Get it from `flow_of`."""
+    """The flow of values through one module; made by `flow_of`."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -31,22 +33,22 @@ class Flow:
                 self._uses[value.id].append(op)
             if op.name in CALLS and (function := called(op, module)) is not None:
                 self._callers[function].append(op)
-            for given, taken in _passing(op, module):
-                for source, target in zip(given, taken, strict=False):
+            for sources, targets in _passing(op, module):
+                for source, target in zip(sources, targets, strict=False):
                     if source not in self._origins[target.id]:
                         self._origins[target.id].append(source)
                         self._copies[source.id].append(target)
 
     def origins(self, value: Value) -> Sequence[Value]:
-        """Return the values that one may be a copy of; none where its op makes it."""
+        """Return the values that a value may be a copy of; none if its op computes the value."""
         return self._origins.get(value.id, ())
 
     def copies(self, value: Value) -> Sequence[Value]:
-        """Return the values that may be copies of one."""
+        """Return the values that may be copies of a value."""
         return self._copies.get(value.id, ())
 
     def uses(self, value: Value) -> Sequence[Op]:
-        """Return the ops that have a value among their operands, in the module's order."""
+        """Return the ops that use a value as an operand, in the module's order."""
         return self._uses.get(value.id, ())
 
     def callers(self, function: Op) -> Sequence[Op]:
@@ -54,31 +56,31 @@ class Flow:
         return self._callers.get(function, ())
 
     def made_of(self, value: Value) -> Sequence[Value]:
-        """Return what a value is made of: its origins, or else the operands of its op.
+        """Return the origins of a value, or else the operands of its op.
 
-        A loop's counter is made of the loop's bounds; what combines elements in a region (of a
-        reduction) takes them from the op's operands, and gives what the region ends with.
+        For a loop's counter these are the loop's bounds; for an argument of the region that
+        combines elements (of a reduction), the op's operands.
         """
-        found = self.origins(value)
-        if found:
-            return found
+        origins = self.origins(value)
+        if origins:
+            return origins
         owner = value.owner
         if isinstance(owner, Op):
             return owner.operands
         if owner is None or owner.region.owner.name in FUNCTIONS:
             return ()
-        around = owner.region.owner
-        return deciding(around) if around.name in LOOPS else around.operands
+        owning_op = owner.region.owner
+        return deciding(owning_op) if owning_op.name in LOOPS else owning_op.operands
 
 
 @once_per_module
 def flow_of(module: Module) -> Flow:
-    """Return how values pass through a module; made once."""
+    """Return the flow of values through a module."""
     return Flow(module)
 
 
 def deciding(op: Op) -> tuple[Value, ...]:
-    """Return what decides which region of an op runs, or how often, or where a jump goes."""
+    """Return the values that decide which region of an op runs, how often, or where a jump goes."""
     if op.name == "scf.for":
         return (*op.group("first"), *op.group("end"), *op.group("step"))
     if op.name == "scf.while":
@@ -95,7 +97,7 @@ def deciding(op: Op) -> tuple[Value, ...]:
 
 
 def counter_of(op: Op) -> Value | None:
-    """Return what counts in a loop, from `first` in steps; None: it is not a loop that counts."""
+    """Return the counter of a counted loop, or None for other ops."""
     row = KINDS.get(op.name)
     if row is None or row.kind is not Kind.LOOP or not row.has("step"):
         return None
@@ -103,7 +105,7 @@ def counter_of(op: Op) -> Value | None:
 
 
 def unmoved(value: Value, moving: Collection[str]) -> Value:
-    """Return what a value was before ops of some names moved it: the `source` of each, in turn."""
+    """Return the value from before ops named in `moving`, by following their `source`."""
     while isinstance(value.owner, Op) and value.owner.name in moving:
         source = value.owner.optional("source")
         if source is None:
@@ -113,19 +115,19 @@ def unmoved(value: Value, moving: Collection[str]) -> Value:
 
 
 def terminator(op: Op, region: int) -> Op:
-    """Return what ends a region that has one block."""
+    """Return the last op of a region with one block."""
     return op.regions[region].blocks[0].ops[-1]
 
 
 def called(op: Op, module: Module) -> Op | None:
-    """Return the function that a call is of; None: it is not in the module, or has no body."""
+    """Return the function that a call op calls, or None if the module has no body of it."""
     callee = getattr(op.attributes.get("callee"), "value", None)
     function = module.functions.get(str(callee))
     return None if function is None or not function.body.blocks else function.op
 
 
 def jumps(op: Op) -> list[tuple[Block, tuple[Value, ...]]]:
-    """Return where the end of a block may go, and what it passes there."""
+    """Return the blocks that the last op of a block may jump to, with the values passed."""
     if op.name == "cf.cond_br":
         first, second = op.successors
         return [(first, op.group("first")), (second, op.group("second"))]
@@ -133,13 +135,13 @@ def jumps(op: Op) -> list[tuple[Block, tuple[Value, ...]]]:
 
 
 def returns(function: Op) -> list[Op]:
-    """Return the ops that end a function."""
+    """Return the ops that return from a function."""
     ends = (block.ops[-1] for block in function.regions[0].blocks)
     return [end for end in ends if not end.successors]
 
 
 def around(op: Op) -> Iterator[Op]:
-    """Yield the ops that one is in, innermost first, up to its function."""
+    """Yield the ops that contain an op, innermost first, up to its function."""
     parent = op.parent
     while parent is not None and parent.name not in FUNCTIONS:
         yield parent
@@ -149,24 +151,24 @@ def around(op: Op) -> Iterator[Op]:
 
 
 def leading_to(block: Block) -> list[Block]:
-    """Return the blocks of a region from which one is reached by a jump or more, in text order."""
+    """Return the blocks of a region from which a block can be reached by jumps, in text order."""
     blocks = block.region.blocks
-    found: set[Block] = set()
-    waiting = {block}
-    while waiting:
-        waiting = {each for each in blocks if not waiting.isdisjoint(each.ops[-1].successors)}
-        waiting -= found
-        found |= waiting
-    return [each for each in blocks if each in found]
+    leading: set[Block] = set()
+    newest = {block}
+    while newest:
+        newest = {other for other in blocks if not newest.isdisjoint(other.ops[-1].successors)}
+        newest -= leading
+        leading |= newest
+    return [other for other in blocks if other in leading]
 
 
 def _passing(op: Op, module: Module) -> Iterator[tuple[Sequence[Value], Sequence[Value]]]:
-    """Yield values, and those that are copies of them, one to one."""
+    """Yield (values, copies of the values), which correspond one to one."""
     if op.name == "scf.for":
         inner = op.regions[0].blocks[0].arguments[1:]
-        for given in (op.group("initial"), terminator(op, 0).group("passed")):
-            yield given, inner
-            yield given, op.results
+        for sources in (op.group("initial"), terminator(op, 0).group("passed")):
+            yield sources, inner
+            yield sources, op.results
     elif op.name == "scf.while":
         before, after = (region.blocks[0] for region in op.regions)
         forwarded = terminator(op, 0).group("passed")
@@ -186,42 +188,45 @@ def _passing(op: Op, module: Module) -> Iterator[tuple[Sequence[Value], Sequence
             for end in returns(function):
                 yield end.operands, op.results
     elif op.successors:
-        for block, given in jumps(op):
-            yield given, block.arguments
+        for block, sources in jumps(op):
+            yield sources, block.arguments
 
 
 def forward(
     flow: Flow, sources: Iterable[Value], onwards: Callable[[Op, Value], Iterable[Value]]
 ) -> set[int]:
-    """Follow values to all that hold of them in turn: their copies, and what ops make of them.
+    """Return the ids of all values reached from sources through copies and `onwards`.
 
-    `onwards` says which values are reached through an op that has one among its operands. Returns
-    the ids of all values that were reached, the sources included.
+    `onwards(op, value)` returns the values reached through an op that uses a reached value. The
+    sources are included.
     """
     waiting = list(sources)
-    found = {value.id for value in waiting}
+    reached_ids = {value.id for value in waiting}
     while waiting:
         value = waiting.pop()
-        reached = [*flow.copies(value)]
+        successors = [*flow.copies(value)]
         for op in flow.uses(value):
-            reached += onwards(op, value)
-        for each in reached:
-            if each.id not in found:
-                found.add(each.id)
-                waiting.append(each)
-    return found
+            successors += onwards(op, value)
+        for successor in successors:
+            if successor.id not in reached_ids:
+                reached_ids.add(successor.id)
+                waiting.append(successor)
+    return reached_ids
 
 
 def backward(
     values: Iterable[Value], through: Callable[[Value], Iterable[Value]]
 ) -> Iterator[Value]:
-    """Yield values and all that they are made of, each once; `through` says what one is made of."""
+    """Yield values and all values that they are made of, each once.
+
+    `through` returns the values that a value is made of.
+    """
     waiting = list(dict.fromkeys(values))
-    seen = {value.id for value in waiting}
+    reached_ids = {value.id for value in waiting}
     while waiting:
         value = waiting.pop()
         yield value
-        for each in through(value):
-            if each.id not in seen:
-                seen.add(each.id)
-                waiting.append(each)
+        for part in through(value):
+            if part.id not in reached_ids:
+                reached_ids.add(part.id)
+                waiting.append(part)

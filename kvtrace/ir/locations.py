@@ -1,4 +1,4 @@
-"""Where an op comes from, and the source stack that it was inlined through.
+"""Locations of ops, and the source stacks through which ops were inlined.
 
 Grammar: https://mlir.llvm.org/docs/Dialects/Builtin/#location-attributes.
 """
@@ -9,12 +9,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class UnknownLocation:
-    """`loc(unknown)`: compilers make it for constants and for what they generate."""
+    """`loc(unknown)`, for constants and for ops that the compiler generates."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLocation:
-    """`loc("file.py":12:5)`; columns count as the producer counted them."""
+    """`loc("file.py":12:5)`; columns count as the producer of the IR counts."""
 
     file: str
     line: int
@@ -23,7 +23,7 @@ class FileLocation:
 
 @dataclass(frozen=True, slots=True)
 class NameLocation:
-    """`loc("name"(child))`; Triton names values after the Python variable they were assigned to."""
+    """`loc("name"(child))`; Triton names values after the Python variables assigned."""
 
     name: str
     child: "Location"
@@ -39,7 +39,7 @@ class CallSiteLocation:
 
 @dataclass(frozen=True, slots=True)
 class FusedLocation:
-    """`loc(fused[a, b])`: several places that were merged into one op."""
+    """`loc(fused[a, b])`: locations that were merged into one op."""
 
     children: tuple["Location", ...]
 
@@ -51,7 +51,7 @@ UNKNOWN: Final = UnknownLocation()
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One place in source; function is None where the location does not tell it."""
+    """A position in source; `function` is None if the location does not name the function."""
 
     file: str
     line: int
@@ -60,25 +60,24 @@ class Frame:
 
 
 MOST_PARTS: Final = 256
-"""How many locations one may be made of, itself included and counted as often as they are in it.
-Inlining through a hundred calls takes fewer. A location may use an alias many times, so a text of
-40 lines could describe one of 2^40 parts; all that reads, compares or keeps a location is quick
-because none is larger than this."""
+"""Maximum number of locations in a location, counted with itself and with repetition. Inlining
+through a hundred calls takes fewer. Since a location may use an alias several times, a text of 40
+lines could describe a location of 2^40 parts; the limit keeps all processing of locations fast."""
 
 
 def shortened(location: Location) -> Location:
-    """Return a location of its name, and of its innermost and outermost place alone."""
-    places = [FileLocation(f.file, f.line, f.column) for f in location_frames(location)]
-    kept: Location = places[0] if places else UNKNOWN
-    if len(places) > 1:
-        kept = CallSiteLocation(kept, places[-1])
-    return NameLocation(location.name, kept) if isinstance(location, NameLocation) else kept
+    """Return a location with only its name, and its innermost and outermost position."""
+    positions = [FileLocation(f.file, f.line, f.column) for f in location_frames(location)]
+    short: Location = positions[0] if positions else UNKNOWN
+    if len(positions) > 1:
+        short = CallSiteLocation(short, positions[-1])
+    return NameLocation(location.name, short) if isinstance(location, NameLocation) else short
 
 
 def location_frames(location: Location) -> tuple[Frame, ...]:
-    """List the frames of a location, innermost first; empty if nothing in it is known.
+    """Return the frames of a location, innermost first; empty if none is known.
 
-    A fused location represents the first of its children that is known.
+    The frames of a fused location are those of its first known child.
     """
     if isinstance(location, FileLocation):
         return (Frame(location.file, location.line, location.column),)

@@ -1,4 +1,4 @@
-"""What is worked out of a module is remembered with it, and goes with it: the one way to do so."""
+"""Cache of results derived from a module, which lives as long as the module."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,16 +11,16 @@ _MISSING: Any = object()
 
 
 def once_per_module(function: Callable[[Module], _T]) -> Callable[[Module], _T]:
-    """Have a function of a module called once for each module, as long as that lives.
+    """Decorate a function of a module to be called once for each module.
 
-    Two threads that ask at once may both work it out; one of the results is kept.
+    Two threads may call it for the same module at the same time; one of the results is kept.
     """
 
     @wraps(function)
-    def remembered(module: Module) -> _T:
-        found: _T = module.memo.get(remembered, _MISSING)
-        if found is _MISSING:
-            found = module.memo.setdefault(remembered, function(module))
-        return found
+    def cached(module: Module) -> _T:
+        result: _T = module.memo.get(cached, _MISSING)
+        if result is _MISSING:
+            result = module.memo.setdefault(cached, function(module))
+        return result
 
-    return remembered
+    return cached

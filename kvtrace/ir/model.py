@@ -1,6 +1,6 @@
-"""The model of a module: ops in blocks in regions, with every operand resolved to its value.
+"""Model of a module: ops in blocks in regions, with every operand resolved to its value.
 
-The parser builds it; everyone else treats it as read-only. Identity is object identity.
+The parser builds the model; all other code treats it as read-only. Identity is object identity.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ class Value:
 
 
 class Block:
-    """A list of ops that run in order; label is None for an entry block printed without one."""
+    """A list of ops that run in order; `label` is None for an entry block without a label."""
 
     __slots__ = ("arguments", "label", "ops", "region")
 
@@ -58,7 +58,7 @@ class Block:
 
 
 class Region:
-    """The blocks of one region of an op; the first is the entry."""
+    """The blocks of one region of an op; the first block is the entry."""
 
     __slots__ = ("blocks", "owner")
 
@@ -73,12 +73,12 @@ class Region:
 class Op:
     """One operation.
 
-    ``index`` is its position in the module's text order, from 0 (the module itself): the
-    ``op_index`` of the trace. ``attributes`` holds properties and attributes together.
+    ``index`` is the op's position in the module's text, from 0 (the module itself): the
+    ``op_index`` of the trace. ``attributes`` has both properties and attributes.
     """
 
     __slots__ = (
-        "__weakref__",  # what is worked out for a module is kept by its op
+        "__weakref__",  # results derived from a module are kept by its op
         "attributes",
         "block",
         "index",
@@ -112,24 +112,24 @@ class Op:
         return tuple(v.type for v in self.results)
 
     def operand(self, name: str) -> Value:
-        """Return the operand of a name; see `kvtrace.ir.ops` for names.
+        """Return the operand of a name; `kvtrace.ir.ops` has the names.
 
         Raises:
-            KeyError: the op has none, or ops of this kind never have.
+            KeyError: the op has no operand of that name.
 
         """
-        found = self.optional(name)
-        if found is None:
+        operand = self.optional(name)
+        if operand is None:
             raise KeyError(f"this {self.name} has no operand {name!r}")
-        return found
+        return operand
 
     def optional(self, name: str) -> Value | None:
-        """Return the operand of a name, None where the op has none."""
-        found = self.group(name)
-        return found[0] if found else None
+        """Return the operand of a name, or None if the op has none."""
+        operands = self.group(name)
+        return operands[0] if operands else None
 
     def group(self, name: str) -> tuple[Value, ...]:
-        """Return all operands of a name: none, one or more.
+        """Return all operands of a name, as a tuple of any length.
 
         Raises:
             KeyError: ops of this kind have no operands of that name.
@@ -140,11 +140,11 @@ class Op:
 
     @property
     def parent(self) -> "Op | None":
-        """The op whose region this op is in; None for the module."""
+        """The op whose region contains this op; None for the module."""
         return None if self.block is None else self.block.region.owner
 
     def walk(self) -> Iterator["Op"]:
-        """Yield the op itself and all ops inside it, in text order."""
+        """Yield this op and all ops inside, in text order."""
         yield self
         for region in self.regions:
             for block in region.blocks:
@@ -169,23 +169,23 @@ class Function:
 
     @property
     def is_public(self) -> bool:
-        """Whether it can be launched; functions without visibility are public in MLIR."""
+        """The function can be launched; functions without visibility are public in MLIR."""
         visibility = self.op.attributes.get("sym_visibility")
         return not isinstance(visibility, StringAttribute) or visibility.value == "public"
 
     @property
     def body(self) -> Region:
-        """Its blocks; none for a declaration."""
+        """The function's blocks; none for a declaration."""
         return self.op.regions[0]
 
     @property
     def arguments(self) -> tuple[Value, ...]:
-        """Its arguments; empty for a declaration."""
+        """The function's arguments; empty for a declaration."""
         return self.body.blocks[0].arguments if self.body.blocks else ()
 
 
 class _Memo(dict[object, Any]):
-    """What was worked out of a module, which holds of no copy of it that may be changed."""
+    """Results derived from a module; a copy of the module, which may be changed, has none."""
 
     def __deepcopy__(self, _copied: dict[int, Any]) -> "_Memo":
         return _Memo()
@@ -193,10 +193,10 @@ class _Memo(dict[object, Any]):
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """A parsed module. ``ops`` holds all its ops in text order, so ``ops[i].index == i``.
+    """A parsed module. ``ops`` has all ops in text order, so ``ops[i].index == i``.
 
-    ``target`` is what it was compiled for, as ``cuda:90``; "" where nobody said. ``memo`` is
-    `kvtrace.ir.memo`'s. Modules are compared by identity.
+    ``target`` is the target of the compilation, such as ``cuda:90``, or "" if unknown. ``memo``
+    belongs to `kvtrace.ir.memo`. Modules are compared by identity.
     """
 
     op: Op
@@ -213,10 +213,10 @@ class Module:
 
     @cached_property
     def main(self) -> Function:
-        """The function that a launch runs: the first public one that has a body.
+        """The function that a launch runs: the first public function with a body.
 
         Raises:
-            NoKernel: there is none.
+            NoKernel: no public function has a body.
 
         """
         for function in self.functions.values():
@@ -226,16 +226,16 @@ class Module:
 
 
 def source_stack(op: Op) -> tuple[Frame, ...]:
-    """List the op's places in source, innermost first, with the calls that it was inlined through.
+    """Return the op's source positions, innermost first, with the calls that were inlined.
 
-    An op of unknown location gives (). The outermost frame carries the name of the function that
-    the op is in; inlined callees' names are not in the IR.
+    The stack of an unknown location is empty. The outermost frame has the name of the op's
+    function; the names of inlined callees are not in the IR.
     """
     return frames_in(op.location, function_name(op))
 
 
 def frames_in(location: Location, function: str | None) -> tuple[Frame, ...]:
-    """List the frames of a location in a function of the IR, as `source_stack`."""
+    """Return the frames of a location in a function of the IR, as in `source_stack`."""
     frames = location_frames(location)
     if not frames or function is None:
         return frames
@@ -245,7 +245,7 @@ def frames_in(location: Location, function: str | None) -> tuple[Frame, ...]:
 
 
 def function_name(op: Op) -> str | None:
-    """Return the name of the function that an op is in, or is; None outside of all."""
+    """Return the name of the function that contains an op, or is the op; None outside."""
     inner: Op | None = op
     while inner is not None and inner.name not in FUNCTIONS:
         block = inner.block

@@ -1,9 +1,9 @@
-"""What each op of the language is: its operands by name, its kind, and what it does to memory.
+"""Table of ops: names of operands, kind, and effect on memory.
 
-One row an op. No other file has positions of operands, or lists ops by kind: `op.operand("mask")`
-and `KINDS[op.name]` do. docs/design.md lists an op's other meanings, as what it computes. Operands
-are as in MLIR (`TritonOps.td`, `ArithOps.td`, `SCFOps.td`, `ControlFlowOps.td`), some with
-clearer names; `?` ends the name of one that may be missing, `*` that of any number of them.
+One row per op. No other file has positions of operands, or lists of ops by kind; use
+`op.operand("mask")` and `KINDS[op.name]`. docs/design.md lists the other meanings of an op, such as
+the computed values. Operands are those of MLIR (`TritonOps.td`, `ArithOps.td`, `SCFOps.td`,
+`ControlFlowOps.td`), some with clearer names; `?` marks an optional operand, `*` a list.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What sort of op it is."""
+    """The kind of an op."""
 
-    ELEMENTWISE = "each element is made of those at its place in the operands"
-    GIVEN = "what it gives is made of no operand: constants, ranges, where a program is"
-    SPREAD = "each element is one of the operand's; an axis has one element, or is new"
-    PICKED = "each element is one of an operand's, which an index picks"
-    REARRANGED = "each element is one of an operand's, at another place"
-    REDUCTION = "the elements along an axis become one"
-    SCAN = "each element is made of those before it along an axis"
+    ELEMENTWISE = "computes each element from the operands' elements at the same position"
+    GIVEN = "has results without operands: constants, ranges, program ids"
+    SPREAD = "copies elements along axes of size 1 or new axes, or drops such axes"
+    PICKED = "selects elements of an operand by index"
+    REARRANGED = "moves the elements of operands to other positions"
+    REDUCTION = "combines the elements along an axis into one"
+    SCAN = "computes each element from the elements before it along an axis"
     COUNT = "counts elements"
-    PRODUCT = "a matrix product"
-    ADDRESS = "makes pointers and descriptors"
-    MEMORY = "reads memory, or writes it, or both"
-    BRANCH = "one of its regions runs"
-    LOOP = "its regions run again and again"
+    PRODUCT = "is a matrix product"
+    ADDRESS = "computes pointers or descriptors"
+    MEMORY = "reads or writes memory, or both"
+    BRANCH = "runs one of its regions"
+    LOOP = "runs its regions repeatedly"
     END = "ends a block, and passes values on"
-    JUMP = "ends a block, and goes to another"
-    CALL = "runs a function"
+    JUMP = "ends a block, and continues at another block"
+    CALL = "calls a function"
     FUNCTION = "is a function"
-    SHARED = "is about the memory that a program's threads share: a view of it, what moves, waits"
-    REMARK = "computes nothing: barriers, what may be assumed"
+    SHARED = "views, accesses or waits for shared memory"
+    REMARK = "computes nothing: barriers, assumptions"
     REPORT = "asserts or prints"
-    MODULE = "holds functions"
+    MODULE = "contains functions"
 
 
 AccessKind = Literal["load", "store", "atomic"]
-"""What a memory op does: an atomic one reads and writes at once, and no other comes between."""
+"""The effect of a memory op; an atomic op reads and writes without another access in between."""
 
 Reading = Literal["", "modular", "signed", "unsigned", "mixing"]
-"""How an op reads integers: whether their width shows in what it makes of them.
+"""How an op interprets integers, and so whether the result depends on their width.
 
 `modular`: the result is the same modulo 2^n whether or not an operand has wrapped around. `mixing`:
-unsigned, and it takes a part of what a number holds, as hashes do.
+unsigned, and the result depends on single bits of a number, as in hashes.
 """
 
 Operator = Literal[
@@ -61,10 +61,10 @@ Operator = Literal[
     "join", "split", "program_id", "num_programs", "arange", "floordiv", "ceildiv", "abs", "cat",
     "int_to_ptr", "ptr_to_int", "constant", "undefined", "inline_asm", "extern", "map",
 ]  # fmt: skip
-"""What an op computes, whatever its elements' type, as Python or Triton's language writes it.
+"""The operation that an op computes, for any element type, as written in Python or Triton.
 
-`mulhi` is the upper half of a product; `cast` keeps the number as far as the new type has it (so it
-is not the cut to an integer), `bitcast` the bits. Empty where nothing asks.
+`mulhi` is the upper half of a product; `cast` keeps the number as far as the new type can represent
+it (so truncation to an integer is none), `bitcast` keeps the bits. Empty if no code needs to know.
 """
 
 _OPERATORS: Final[dict[Operator, str]] = {
@@ -122,10 +122,10 @@ _GROWING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OpKind:
-    """The definition of one op.
+    """The row of one op.
 
-    `group` is the file of `kvtrace/evaluate/dialects` that its array meaning is in; empty: it has
-    none, for it does not execute.
+    `group` is the file in `kvtrace/evaluate/dialects` that evaluates the op on arrays; empty for
+    ops that are not executed.
     """
 
     name: str
@@ -136,56 +136,56 @@ class OpKind:
     reading: Reading = ""
     operator: Operator = ""
     grows: bool = False
-    """Whether it may give more than its width holds though all that it takes fits."""
-    _places: Mapping[str, int] = field(init=False, repr=False)
+    """The result may overflow although all operands are in range."""
+    _positions: Mapping[str, int] = field(init=False, repr=False)
     _fixed: int = field(init=False, repr=False)
-    """How many names there are before one that need not represent one operand."""
+    """Number of names before the first optional operand or list."""
 
     def __post_init__(self) -> None:
-        places = {name.rstrip("?*"): place for place, name in enumerate(self.operands)}
-        loose = (place for place, name in enumerate(self.operands) if name.endswith(("?", "*")))
-        object.__setattr__(self, "_places", places)
-        object.__setattr__(self, "_fixed", next(loose, len(places)))
+        positions = {name.rstrip("?*"): index for index, name in enumerate(self.operands)}
+        variable = (index for index, name in enumerate(self.operands) if name.endswith(("?", "*")))
+        object.__setattr__(self, "_positions", positions)
+        object.__setattr__(self, "_fixed", next(variable, len(positions)))
 
     def span(self, op: Op, name: str) -> tuple[int, int]:
-        """Return where the operands of a name begin, and where they end, among those of an op.
+        """Return start and end of the operands of a name, among the operands of an op.
 
         Raises:
             KeyError: ops of this kind have no operand of that name.
 
         """
-        place = self._places.get(name)
-        if place is None:
-            raise KeyError(f"{self.name} has no operand {name!r}, only {', '.join(self._places)}")
-        if place < self._fixed:
-            return place, place + 1
+        position = self._positions.get(name)
+        if position is None:
+            names = ", ".join(self._positions)
+            raise KeyError(f"{self.name} has no operand {name!r}, only {names}")
+        if position < self._fixed:
+            return position, position + 1
         sizes = self._sizes(op)
-        start = sum(sizes[:place])
-        return start, start + sizes[place]
+        start = sum(sizes[:position])
+        return start, start + sizes[position]
 
     @property
     def names(self) -> Iterable[str]:
         """The names of operands, in order."""
-        return self._places
+        return self._positions
 
     def has(self, name: str) -> bool:
-        """Whether ops of this kind may have an operand of a name."""
-        return name in self._places
+        """Return whether ops of this kind may have an operand of a name."""
+        return name in self._positions
 
     def _sizes(self, op: Op) -> Sequence[int]:
-        """Count the operands of each name."""
-        given = op.attributes.get("operandSegmentSizes")
-        if isinstance(given, DenseArrayAttribute) and len(given.values) >= len(self.operands):
-            return [int(number) for number in given.values]
-        left = len(op.operands)
-        sure = sum(not name.endswith(("?", "*")) for name in self.operands)
-        many = sum(name.endswith("*") for name in self.operands)
-        spare = max(left - sure, 0)
-        share = spare // many if many else 0
-        spare -= share * many
+        """Return the number of operands of each name."""
+        segments = op.attributes.get("operandSegmentSizes")
+        if isinstance(segments, DenseArrayAttribute) and len(segments.values) >= len(self.operands):
+            return [int(number) for number in segments.values]
+        required = sum(not name.endswith(("?", "*")) for name in self.operands)
+        lists = sum(name.endswith("*") for name in self.operands)
+        spare = max(len(op.operands) - required, 0)
+        share = spare // lists if lists else 0
+        spare -= share * lists
         sizes = []
         for name in self.operands:
-            if name.endswith("*"):  # of several lists without sizes, all have one length
+            if name.endswith("*"):  # several lists without sizes have equal lengths
                 sizes.append(share)
             elif name.endswith("?"):
                 sizes.append(min(spare, 1))
@@ -196,7 +196,7 @@ class OpKind:
 
 
 KINDS: Final[dict[str, OpKind]] = {}
-"""All ops that are known, by name."""
+"""Name → row of each known op."""
 
 _Rows = Mapping[str, str]
 
@@ -204,7 +204,7 @@ _Rows = Mapping[str, str]
 def _rows(
     group: str, kind: Kind, rows: _Rows, *, effect: AccessKind | None = None, reading: Reading = ""
 ) -> None:
-    """Add ops: their operands, to the names of the ops that have them."""
+    """Add the rows of ops; `rows` maps operands to the names of the ops that have them."""
     for operands, names in rows.items():
         for name in names.split():
             KINDS[name] = OpKind(
@@ -217,7 +217,7 @@ def _rows(
 
 _rows("tt_memory", Kind.MEMORY, {"pointer mask? other?": "tt.load"}, effect="load")
 _rows("tt_memory", Kind.MEMORY, {"pointer value mask?": "tt.store"}, effect="store")
-# From Triton 3.9 on. They read or write, and no other comes between the bytes of an element.
+# From Triton 3.9 on. They read or write, with no other access between the bytes of an element.
 _rows("tt_atomic", Kind.MEMORY, {
     "pointer mask?": "tt.atomic_load",
     "pointer expected timeout?": "tt.atomic_poll",
@@ -401,35 +401,35 @@ _rows("", Kind.MODULE, {"": "builtin.module"})
 
 
 LOOP_STAGES: Final = "tt.num_stages"
-"""The attribute of a loop that asks for a number of pipeline stages (`tl.range`)."""
+"""The attribute of a loop with the number of pipeline stages (`tl.range`)."""
 LOOP_UNROLLING: Final = "tt.loop_unroll_factor"
-"""The attribute of a loop whose trips are to be unrolled."""
+"""The attribute of a loop with the factor by which to unroll."""
 
 
 def effect_of(op: Op) -> AccessKind | None:
-    """Return what an op does to memory; None: nothing."""
+    """Return the effect of an op on memory, or None."""
     row = KINDS.get(op.name)
     return None if row is None else row.effect
 
 
-def named(wanted: Callable[[OpKind], bool]) -> frozenset[str]:
-    """Return the names of the ops of which something is true."""
-    return frozenset(row.name for row in KINDS.values() if wanted(row))
+def named(condition: Callable[[OpKind], bool]) -> frozenset[str]:
+    """Return the names of the ops whose row satisfies a condition."""
+    return frozenset(row.name for row in KINDS.values() if condition(row))
 
 
 def computing(*operators: Operator) -> frozenset[str]:
-    """Return the names of the ops that compute one of these."""
+    """Return the names of the ops that compute one of some operators."""
     return named(lambda row: row.operator in operators)
 
 
 READING: Final = named(lambda row: row.effect in ("load", "atomic"))
-"""Ops that give what memory holds."""
+"""Ops that return contents of memory."""
 WRITING: Final = named(lambda row: row.effect in ("store", "atomic"))
 MEMORY: Final = READING | WRITING
 FILLING: Final = named(lambda row: row.effect == "load" and row.has("other"))
-"""Loads that may say what lanes that are off are given."""
+"""Loads that may have a value for masked-off lanes."""
 POINTED: Final = named(lambda row: row.effect is not None and row.has("pointer"))
-"""Ops that go to memory by pointers, not by a descriptor."""
+"""Ops that access memory by pointers, not by a descriptor."""
 CALLS: Final = named(lambda row: row.kind is Kind.CALL)
 FUNCTIONS: Final = named(lambda row: row.kind is Kind.FUNCTION)
 LOOPS: Final = named(lambda row: row.kind is Kind.LOOP)
@@ -437,50 +437,50 @@ BRANCHES: Final = named(lambda row: row.kind is Kind.BRANCH)
 GIVEN: Final = named(lambda row: row.kind is Kind.GIVEN)
 CONSTANTS: Final = named(lambda row: row.operator == "constant")
 SPREADING: Final = named(lambda row: row.kind is Kind.SPREAD)
-"""Ops that put elements into more places, or fewer, and keep the order of axes."""
+"""Ops that repeat or drop elements, and keep the order of axes."""
 MOVING: Final = named(lambda row: row.kind is Kind.SPREAD or row.kind is Kind.REARRANGED)
 ELEMENTWISE: Final = named(lambda row: row.kind is Kind.ELEMENTWISE)
 SILENT: Final = named(lambda row: row.kind is Kind.REMARK)
-"""Ops that mean nothing when programs run as whole arrays."""
+"""Ops without effect when programs run as whole arrays."""
 BARRIERS: Final = frozenset(
     {"gpu.barrier", "nvvm.barrier0", "rocdl.barrier", "tt.debug_barrier", "ttg.barrier"}
 )
-"""Those at which all threads of a program wait, after which each sees what the others stored."""
+"""Ops at which all threads of a program wait, and after which each sees the others' stores."""
 MODULAR: Final = named(lambda row: row.reading == "modular" and row.kind is not Kind.SPREAD)
 SIGNED: Final = named(lambda row: row.reading == "signed" and row.name not in _TO_FLOAT)
 UNSIGNED: Final = named(lambda row: row.reading == "unsigned" and row.name not in _TO_FLOAT)
-"""Ops that make integers of integers, which they read so."""
+"""Ops that compute integers from integers, interpreted as modular, signed or unsigned."""
 MIXING: Final = named(lambda row: row.reading == "mixing")
 COMBINING: Final = named(lambda row: row.kind in (Kind.REDUCTION, Kind.SCAN))
 """Ops that combine elements in a region, along an axis."""
 DIVIDING: Final = computing("//", "%", "floordiv", "ceildiv") & (SIGNED | UNSIGNED | MIXING)
 """Divisions of integers."""
 GROWING: Final = named(lambda row: row.grows)
-"""Integer ops that wrap around, not only pass on what has."""
+"""Integer ops whose result may itself overflow."""
 UNROUNDED: Final = computing("where", "bitcast", "negate", "abs") | {
     "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf", "tt.clampf",
 }  # fmt: skip
-"""Ops whose result is an operand's number, or its negative or size: they round nothing."""
+"""Ops whose result is an operand's number, negated or absolute: they do not round."""
 
 
 def operator_of(op: Op) -> Operator:
-    """Return what an op computes; empty where its row does not say, or it has none."""
+    """Return the operator that an op computes, or "" if the op's row has none."""
     row = KINDS.get(op.name)
     return "" if row is None else row.operator
 
 
 def address_of(op: Op) -> Value:
-    """Return what says where a memory op goes: its pointer, or its descriptor."""
+    """Return the address operand of a memory op: its pointer or its descriptor."""
     return op.operand("descriptor" if KINDS[op.name].has("descriptor") else "pointer")
 
 
 def mask_of(op: Op) -> Value | None:
-    """Return the mask of an op; None: it has none, so all lanes are on."""
+    """Return the mask of an op, or None if all lanes are active."""
     return op.optional("mask") if KINDS[op.name].has("mask") else None
 
 
 def waits_for_memory(op: Op) -> bool:
-    """Tell whether an op repeats itself until memory is as it expects, or its time is over."""
+    """Return whether an op repeats until memory has an expected value, or a timeout ends."""
     row = KINDS.get(op.name)
     return row is not None and row.has("timeout")
 
@@ -491,7 +491,7 @@ DATA: Final = ("value", "expected", "other")
 
 def data_of(op: Op) -> tuple[Value, ...]:
     """Return the operands of a memory op that are data."""
-    return _all_of(op, DATA)
+    return _operands_named(op, DATA)
 
 
 def operands_of(op: Op) -> Iterator[tuple[str, Value]]:
@@ -502,10 +502,10 @@ def operands_of(op: Op) -> Iterator[tuple[str, Value]]:
 
 
 def positions_of(op: Op) -> tuple[Value, ...]:
-    """Return where in a descriptor's tensor a memory op's block begins, or its rows are."""
-    return _all_of(op, ("index", "row", "column"))
+    """Return the operands with the start of a block, or the rows, in a descriptor's tensor."""
+    return _operands_named(op, ("index", "row", "column"))
 
 
-def _all_of(op: Op, names: Sequence[str]) -> tuple[Value, ...]:
+def _operands_named(op: Op, names: Sequence[str]) -> tuple[Value, ...]:
     row = KINDS[op.name]
     return tuple(value for name in names if row.has(name) for value in op.group(name))

@@ -1,7 +1,7 @@
 """Parser of MLIR's generic form: `%0 = "dialect.op"(%a) <{…}> ({…}) {…} : (type) -> type loc(…)`.
 
 Grammar: https://mlir.llvm.org/docs/LangRef/#operations. The generic form is the same for every
-dialect, so nothing here depends on Triton's version.
+dialect, so the parser does not depend on Triton's version.
 """
 
 import re
@@ -41,13 +41,13 @@ _BLOCK_LABEL = re.compile(_LABEL, re.ASCII)
 _BLOCK_ARGUMENT = re.compile(_NAME, re.ASCII)
 _LINE_OF_ALIAS = re.compile(r"\n[#!]")
 _ALIAS = re.compile(r"[#!][A-Za-z_][\w$]*+(?:\.[\w$]++)*+[ ]=", re.ASCII)
-# Texts that repeat from op to op. A text is remembered only if the strict reader, started at its
-# beginning, ended exactly at its end, so a remembered text means the same at any position.
+# Texts that repeat from op to op are cached. A text is cached only if the strict reader, started at
+# its beginning, ended exactly at its end, so that the text has the same meaning at any position.
 _PROPERTIES = re.compile(r"\s*<\{.*?\}>", re.ASCII)
 _SIGNATURE = re.compile(r"\s*:\s*\([^\n]*?(?= loc\()")
 _PLAIN_SIGNATURE = re.compile(r"\s*:\s*\(([^()]*+)\) -> (?:([^(),]++)|\(([^()]*+)\))$")
 _LOCATION = re.compile(r"\s*loc\((?:(#[A-Za-z_]\w*+)|[^()\n]*)\)", re.ASCII)
-# Nearly all aliases are of these locations, a line each: read at once.
+# Nearly all aliases are locations of these forms, one per line, matched as a whole.
 _LOCATION_ALIAS = re.compile(
     r'(#loc\w*+) = loc\((?:"((?:[^"\\\n]|\\.)*+)"(?::([0-9]{1,9}):([0-9]{1,9})|\((#loc\w*+)\))'
     r"|callsite\((#loc\w*+) at (#loc\w*+)\)|unknown)\)$",
@@ -56,7 +56,7 @@ _LOCATION_ALIAS = re.compile(
 _LOCATION_LINE = re.compile(r"#[\w$.]+ = loc(\([^\n]*)")
 _USED_ALIAS = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 
-#: The type of a value that was used but not defined yet, until its use tells the type.
+#: The type of a value that is used before its definition, until the use's signature is read.
 _UNTYPED: Final = OpaqueType("")
 _NO_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
 
@@ -66,10 +66,10 @@ def parse(text: str, target: str = "") -> Module:
 
     Args:
         text: the module.
-        target: what it was compiled for, as cuda:90, which TTGIR says itself.
+        target: the target of the compilation, such as cuda:90; TTGIR names its target itself.
 
     Raises:
-        IRSyntaxError: with the line and column of what could not be read.
+        IRSyntaxError: the text is not a module in generic form.
 
     """
     parser = _Parser(text)
@@ -80,23 +80,23 @@ def parse(text: str, target: str = "") -> Module:
 
 
 class _Scope:
-    """The names of one region.
+    """The names in one region.
 
     Attributes:
-        defined: values' names, to forget when the region ends.
-        forward: values used before their definition, with the offset of their first use.
-        blocks: blocks by label, with the offset of their first mention.
-        placed: the labels whose blocks have been read.
+        defined: names of values that are defined in the region.
+        forward: name → value used before its definition, and the offset of the first use.
+        blocks: label → block, and the offset of its first mention.
+        read_labels: the labels of the blocks that have been read.
 
     """
 
-    __slots__ = ("blocks", "defined", "forward", "placed")
+    __slots__ = ("blocks", "defined", "forward", "read_labels")
 
     def __init__(self) -> None:
         self.defined: list[str] = []
         self.forward: dict[str, tuple[Value, int]] = {}
         self.blocks: dict[str, tuple[Block, int]] = {}
-        self.placed: set[str] = set()
+        self.read_labels: set[str] = set()
 
 
 class _Parser(AttributeReader):
@@ -106,12 +106,12 @@ class _Parser(AttributeReader):
         self._value_count = 0
         self._values: dict[str, Value] = {}
         self._scopes: list[_Scope] = [_Scope()]
-        self._known_properties: dict[str, Mapping[str, Attribute]] = {}
-        self._known_signatures: dict[str, FunctionType] = {}
-        self._known_locations: dict[str, Location] = {}
+        self._cached_properties: dict[str, Mapping[str, Attribute]] = {}
+        self._cached_signatures: dict[str, FunctionType] = {}
+        self._cached_locations: dict[str, Location] = {}
 
     def module(self, target: str) -> Module:
-        """Read the whole text: aliases before and after one operation."""
+        """Read the whole text: one operation, with aliases before and after."""
         alias_ends = self._read_aliases()
         self.position = 0
         top: Op | None = None
@@ -128,31 +128,31 @@ class _Parser(AttributeReader):
         if top is None:
             self.fail("expected a module")
         self._close_scope()
-        said = top.attributes.get("ttg.target")
-        target = said.value if isinstance(said, StringAttribute) else target
+        own_target = top.attributes.get("ttg.target")
+        target = own_target.value if isinstance(own_target, StringAttribute) else target
         return Module(top, tuple(self._ops), self._value_count, target)
 
     def _read_aliases(self) -> dict[int, int]:
-        """Read all aliases first, since they are printed after their use; start -> end of each.
+        """Read all aliases, which may follow their use; return start → end of each.
 
-        An alias of a location may use others that come later; those are read before it.
+        An alias of a location may use later aliases, which are then read first.
         """
         starts = self._alias_starts()
         self.waiting_aliases = frozenset(starts)
         ends: dict[int, int] = {}
-        begun: set[str] = set()
+        visited: set[str] = set()
         for first in starts:
             pending = [first]
             while pending:
                 name = pending[-1]
                 start = starts[name]
                 quick = None if start in ends else _LOCATION_ALIAS.match(self.text, start)
-                if name not in begun:
-                    begun.add(name)
+                if name not in visited:
+                    visited.add(name)
                     used = quick.groups()[-3:] if quick else self._locations_named(start)
-                    before = [other for other in used if other in starts and other not in begun]
-                    if before:
-                        pending += before
+                    unread = [other for other in used if other in starts and other not in visited]
+                    if unread:
+                        pending += unread
                         continue
                 pending.pop()
                 if start not in ends:
@@ -161,27 +161,27 @@ class _Parser(AttributeReader):
         return ends
 
     def _alias_starts(self) -> dict[str, int]:
-        starts = [found.start() + 1 for found in _LINE_OF_ALIAS.finditer(self.text)]
+        starts = [match.start() + 1 for match in _LINE_OF_ALIAS.finditer(self.text)]
         if self.text[:1] in ("#", "!"):
             starts.insert(0, 0)
         named: dict[str, int] = {}
         for start in starts:
-            found = _ALIAS.match(self.text, start)
-            if not found:
+            match = _ALIAS.match(self.text, start)
+            if not match:
                 continue
-            name = found.group()[:-2]
+            name = match.group()[:-2]
             if name in named:
                 self.fail(f"alias {name} is defined twice", start)
             named[name] = start
         return named
 
     def _locations_named(self, start: int) -> list[str]:
-        """List the aliases that a line may name if it defines a location."""
+        """Return the aliases that a line may use if it defines a location."""
         line = _LOCATION_LINE.match(self.text, start)
         return _USED_ALIAS.findall(line.group(1)) if line else []
 
     def _alias(self, name: str, start: int, quick: re.Match[str] | None) -> int:
-        """Read an alias whose name is known, at once if it is a plain location's; give its end."""
+        """Read an alias, by the match of a plain location if there is one; return its end."""
         location = self._aliased_location(quick) if quick else None
         if quick and location is not None:
             self.attribute_aliases[name] = LocationAttribute(location)
@@ -193,9 +193,9 @@ class _Parser(AttributeReader):
             self.attribute_aliases[name] = self.attribute()
         return self.position
 
-    def _aliased_location(self, found: re.Match[str]) -> Location | None:
-        """Return the location of an alias; None if it uses another that is not known."""
-        _, text, line, column, child, callee, caller = found.groups()
+    def _aliased_location(self, match: re.Match[str]) -> Location | None:
+        """Return the location of an alias, or None if it uses an alias that is not read yet."""
+        _, text, line, column, child, callee, caller = match.groups()
         if line is not None:
             return FileLocation(unescape(text), int(line), int(column))
         if child is not None:
@@ -255,11 +255,11 @@ class _Parser(AttributeReader):
         if name in self._values:
             self.fail(f"{name} is defined twice", at)
         scope = self._scopes[-1]
-        waiting = scope.forward.pop(name, None)
-        if waiting is None:
+        forward = scope.forward.pop(name, None)
+        if forward is None:
             value = self._value(name, kind, owner, position)
         else:
-            value = waiting[0]
+            value = forward[0]
             if value.type is not _UNTYPED and value.type != kind:
                 self.fail(f"{name} is of type {kind} but was used as {value.type}", at)
             value.type, value.owner, value.position = kind, owner, position
@@ -298,10 +298,10 @@ class _Parser(AttributeReader):
     def _successors(self, labels: str, block: Block | None, at: int) -> tuple[Block, ...]:
         if block is None:
             self.fail("an operation outside a region has no successors", at)
-        return tuple(self._labelled(block.region, label.strip(), at) for label in labels.split(","))
+        return tuple(self._labeled(block.region, label.strip(), at) for label in labels.split(","))
 
-    def _labelled(self, region: Region, label: str, at: int) -> Block:
-        """Return the region's block of that label, made on its first mention."""
+    def _labeled(self, region: Region, label: str, at: int) -> Block:
+        """Return the region's block of a label, created on its first mention."""
         blocks = self._scopes[-1].blocks
         if label not in blocks:
             blocks[label] = (Block(region, label), at)
@@ -334,11 +334,11 @@ class _Parser(AttributeReader):
     def _block(self, region: Region, *, is_entry: bool) -> Block:
         label = self.match(_BLOCK_LABEL)
         if label:
-            block = self._labelled(region, label.group(), label.start())
-            placed = self._scopes[-1].placed
-            if label.group() in placed:
+            block = self._labeled(region, label.group(), label.start())
+            read_labels = self._scopes[-1].read_labels
+            if label.group() in read_labels:
                 self.fail(f"block {label.group()} is defined twice", label.start())
-            placed.add(label.group())
+            read_labels.add(label.group())
             block.arguments = self._block_arguments(block)
         elif is_entry:
             block = Block(region, None)
@@ -374,10 +374,10 @@ class _Parser(AttributeReader):
         return tuple(arguments)
 
     def _close_scope(self) -> None:
-        """Forget a region's names; what it used without a definition may come further out."""
+        """Remove a region's names; names used without a definition may be defined further out."""
         scope = self._scopes.pop()
         for label, (_, at) in scope.blocks.items():
-            if label not in scope.placed:
+            if label not in scope.read_labels:
                 self.fail(f"block {label} is never defined", at)
         for name in scope.defined:
             del self._values[name]
@@ -396,21 +396,21 @@ class _Parser(AttributeReader):
         candidate = _PROPERTIES.match(self.text, self.position)
         if candidate is None:
             return self.dictionary("<{", "}>") if self.sees("<{") else _NO_ATTRIBUTES
-        known = self._known_properties.get(candidate.group())
-        if known is not None:
+        cached = self._cached_properties.get(candidate.group())
+        if cached is not None:
             self.position = candidate.end()
-            return known
+            return cached
         entries = self.dictionary("<{", "}>")
         if self.position == candidate.end():
-            self._known_properties[candidate.group()] = entries
+            self._cached_properties[candidate.group()] = entries
         return entries
 
     def _signature(self) -> FunctionType:
         candidate = _SIGNATURE.match(self.text, self.position)
-        known = self._known_signatures.get(candidate.group()) if candidate else None
-        if known is not None and candidate:
+        cached = self._cached_signatures.get(candidate.group()) if candidate else None
+        if cached is not None and candidate:
             self.position = candidate.end()
-            return known
+            return cached
         signature = self._plain_signature(candidate.group()) if candidate else None
         if signature and candidate:
             self.position = candidate.end()
@@ -418,20 +418,20 @@ class _Parser(AttributeReader):
             self.expect(":")
             signature = self.function_type()
         if candidate and self.position == candidate.end():
-            self._known_signatures[candidate.group()] = signature
+            self._cached_signatures[candidate.group()] = signature
         return signature
 
     def _plain_signature(self, text: str) -> FunctionType | None:
-        """Read a signature of which all types were read before; None for others."""
-        found = _PLAIN_SIGNATURE.match(text)
-        if not found:
+        """Return a signature whose types are all cached, or None for others."""
+        match = _PLAIN_SIGNATURE.match(text)
+        if not match:
             return None
-        given, one, several = found.groups()
-        texts = given.split(", ") if given else []
-        outputs = [one] if one else several.split(", ") if several else []
-        known = self._known_types
-        inputs = tuple([known[text] for text in texts if text in known])
-        results = tuple([known[text] for text in outputs if text in known])
+        inputs_text, single, several = match.groups()
+        texts = inputs_text.split(", ") if inputs_text else []
+        outputs = [single] if single else several.split(", ") if several else []
+        cached = self._cached_types
+        inputs = tuple([cached[text] for text in texts if text in cached])
+        results = tuple([cached[text] for text in outputs if text in cached])
         if len(inputs) < len(texts) or len(results) < len(outputs):
             return None
         return FunctionType(inputs, results)
@@ -443,13 +443,13 @@ class _Parser(AttributeReader):
             if isinstance(alias, LocationAttribute):
                 self.position = candidate.end()
                 return alias.value
-            known = self._known_locations.get(candidate.group())
-            if known is not None:
+            cached = self._cached_locations.get(candidate.group())
+            if cached is not None:
                 self.position = candidate.end()
-                return known
+                return cached
         if not self.sees("loc("):
             return UNKNOWN
         location = self.location()
         if candidate and self.position == candidate.end():
-            self._known_locations[candidate.group()] = location
+            self._cached_locations[candidate.group()] = location
         return location

@@ -1,8 +1,8 @@
-"""Places in PTX: LLVM of Triton 3.8 and later counts lines on inside of inline assembly.
+"""Source lines in PTX, which LLVM of Triton 3.8 and later miscounts inside of inline assembly.
 
-Triton writes loads and stores as inline assembly of several lines. A `.loc` directive before such a
-block is the op's place; those in it, one for each of its lines, name as many lines further on,
-where other ops may be:
+Triton writes loads and stores as inline assembly of several lines. The `.loc` directive before such
+a block has the op's line. Directives inside, one per line of assembly, count on from there to lines
+of other ops:
 
     .loc 1 309 25
     // begin inline asm
@@ -21,5 +21,5 @@ _DIRECTIVE: Final = re.compile(r"^\s*\.loc\b.*$", re.MULTILINE)
 
 
 def without_inner_places(ptx: str) -> str:
-    """Return PTX whose inline assembly has the place of its op alone; its lines stay as many."""
+    """Return PTX without the `.loc` directives in inline assembly; line numbers stay equal."""
     return _BLOCK.sub(lambda block: _DIRECTIVE.sub("", block[0]), ptx)

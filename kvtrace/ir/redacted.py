@@ -1,7 +1,7 @@
-"""The IR's text without files' paths, or without names: what `kvtrace trace redact` keeps of it.
+"""Redaction of IR text: paths of files, or all names, are replaced for `kvtrace trace redact`.
 
-Works on generic and on pretty text alike, token by token. Kept are numbers, the dialects' own words
-and those strings that are known to be the compiler's; a string that is not known goes.
+Redaction works token by token, on generic and pretty text. Numbers, words of the dialects, and
+strings known to be the compiler's are kept; unknown strings are removed.
 """
 
 import re
@@ -15,12 +15,12 @@ _TOKEN: Final = re.compile(rf"(?P<comment>//[^\n]*)|(?P<string>{STRING})|(?P<id>
 _OPERATION: Final = re.compile(r"[a-z_]\w*(?:\.\w+)+", re.ASCII)
 _KEY: Final = re.compile(r"[\w.\-]+", re.ASCII)
 _HEXADECIMAL: Final = re.compile(r"0x[0-9A-Fa-f]*")
-#: What precedes a string that is an attribute's value: the attribute's name.
+#: Text before a string that is an attribute's value: the attribute's name.
 _BEFORE_VALUE: Final = re.compile(r'([\w.\-]+)"?\s*=\s*\Z')
 _BEFORE_OPERATION: Final = re.compile(r"(?:\A|\n|=)[ \t]*\Z")
 _BEFORE_NAME: Final = re.compile(r"(?:loc\(|callsite\(|\sat\s+|fused\[|fused<[^>]*>\[)\s*\Z")
 _BEFORE_ASSEMBLY: Final = re.compile(r"\btt\.elementwise_inline_asm\s*\Z")
-#: Attributes whose text is the compiler's own, or is what the op does.
+#: Attributes whose text is the compiler's own, or defines the op's meaning.
 _KEPT_VALUES: Final = frozenset(
     ("sym_visibility", "ttg.target", "asm_string", "constraints", "symbol", "libname")
 )
@@ -31,13 +31,13 @@ _WINDOW: Final = 100
 def redacted_ir(
     kind: str, text: str, file: Callable[[str], str], name: Callable[[str], str]
 ) -> str | None:
-    """Return the IR with other files and names; None if it is not IR.
+    """Return the IR with replaced paths and names, or None if the text is not IR.
 
     Args:
         kind: ttir, ttir_generic, glir or ttgir.
         text: the IR as its compiler printed it.
-        file: what represents the path of a file.
-        name: what represents the name of a value, a variable or a function.
+        file: returns the replacement of a file's path.
+        name: returns the replacement of the name of a value, a variable or a function.
 
     """
     pieces, last = [], 0
@@ -50,8 +50,8 @@ def redacted_ir(
         last = token.end()
     if '"' in text[last:]:
         return None
-    fresh = "".join((*pieces, text[last:]))
-    return fresh if kind != "ttir_generic" or _can_be_read(fresh) else None
+    redacted = "".join((*pieces, text[last:]))
+    return redacted if kind != "ttir_generic" or _can_be_read(redacted) else None
 
 
 def _can_be_read(text: str) -> bool:
@@ -97,6 +97,6 @@ def _string(
     return whole if is_key or is_known or _HEXADECIMAL.fullmatch(content) else '""'
 
 
-def _quoted(whole: str, content: str, fresh: str) -> str:
-    """Write another string; one that stays keeps its escapes."""
-    return whole if fresh == content else f'"{fresh}"'
+def _quoted(whole: str, content: str, replacement: str) -> str:
+    """Return a string literal with replaced content; unchanged content keeps its escapes."""
+    return whole if replacement == content else f'"{replacement}"'

@@ -1,23 +1,23 @@
-"""Modules whose source has moved since they were compiled.
+"""Modules whose source has moved since the compilation.
 
 Triton's cache on disk is keyed by the text of a kernel and not by its path, so the IR of a kernel
-may name the place where the same text was compiled first.
+may name the file in which the same text was compiled first.
 """
 
 from kvtrace.ir.model import Module, source_stack
 
 
 def module_defined_in(text: str, file: str | None, target: str = "") -> Module:
-    """Read generic IR whose kernel is defined in `file`; its locations then name that file.
+    """Parse generic IR of a kernel defined in `file`, whose name replaces the one in locations.
 
-    Locations in other files stay as they are, for nothing says where those are now. `target` is
-    what it was compiled for.
+    Locations in other files do not change, since their new paths are unknown. `target` is the
+    target of the compilation.
 
     Raises:
-        IRSyntaxError: the text is not a generic IR.
+        IRSyntaxError: the text is not a module in generic form.
 
     """
-    from kvtrace.ir.parser import parse  # a process that evaluates nothing does without
+    from kvtrace.ir.parser import parse  # not imported by processes that evaluate nothing
 
     module = parse(text, target)
     frames = source_stack(module.main.op)

@@ -1,7 +1,7 @@
-"""The text and the position in it; every reader of a part of the grammar builds on it.
+"""Scanner: a text and a position, on which the readers of the grammar build.
 
-There is no separate token list: each reader matches a regular expression at the position, which
-is what makes 25 microseconds an op possible in Python.
+There is no separate list of tokens: each reader matches a regular expression at the position. That
+makes 25 microseconds per op possible in Python.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Final, Never
 
 from kvtrace.ir.errors import IRSyntaxError
 
-#: White space and comments, never given back (so that no input makes matching slow).
+#: White space and comments, possessive (without backtracking, so that no input is slow to match).
 SPACE: Final = r"(?:\s|//[^\n]*)*+"
 #: A string literal with its quotes.
 STRING: Final = r'"(?:[^"\\\n]|\\.)*+"'
@@ -23,12 +23,12 @@ _WORD = re.compile(r"[A-Za-z_][\w$.]*+", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,18}+")
 _ESCAPE = re.compile(rb'\\([0-9A-Fa-f]{2}|[\\"nt])')
 _PLAIN_ESCAPES = {b"\\": b"\\", b'"': b'"', b"n": b"\n", b"t": b"\t"}
-# What can lie between two brackets in an attribute or type that is kept as text.
+# Text between two brackets in an attribute or type that is kept as text.
 _FILLER = re.compile(r'(?:[^"\[\](){}<>\-=]|->|>=|=>|-|=)++')
 _CLOSERS = {"<": ">", "(": ")", "[": "]", "{": "}"}
 _MOST_NESTED: Final = 48
-"""Levels of types, attributes, locations and regions inside one another. Compilers print some ten;
-all that walks a module may take a few calls a level, and Python allows a thousand."""
+"""Maximum depth of nested types, attributes, locations and regions. Compilers print about ten; code
+that walks a module may take a few calls per level, and Python allows a thousand."""
 
 
 class Scanner:
@@ -40,20 +40,20 @@ class Scanner:
         self._nested = 0
 
     def fail(self, problem: str, offset: int | None = None) -> Never:
-        """Raise the syntax error for the position (after white space), or for an offset."""
+        """Raise the syntax error at an offset, by default at the position after white space."""
         if offset is None:
             self.skip_space()
             offset = self.position
         raise IRSyntaxError(problem, self.text, offset)
 
     def enter(self) -> None:
-        """Go one level deeper; fail if that is too deep."""
+        """Enter a nested level; fail if the nesting is too deep."""
         self._nested += 1
         if self._nested > _MOST_NESTED:
             self.fail("nested too deeply")
 
     def leave(self) -> None:
-        """Come back from a level."""
+        """Leave a nested level."""
         self._nested -= 1
 
     def skip_space(self) -> None:
@@ -65,14 +65,14 @@ class Scanner:
         self.position = match.end()
 
     def sees(self, literal: str) -> bool:
-        """Whether the literal comes next, after white space (which is skipped)."""
+        """Return whether a literal comes next, after white space, which is skipped."""
         if self.text.startswith(literal, self.position):
             return True
         self.skip_space()
         return self.text.startswith(literal, self.position)
 
     def accept(self, literal: str) -> bool:
-        """Move past the literal if it comes next."""
+        """Move past a literal if it comes next; return whether it did."""
         if not self.text.startswith(literal, self.position) and not self.sees(literal):
             return False
         self.position += len(literal)
@@ -85,36 +85,36 @@ class Scanner:
         self.position += len(literal)
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Match at the position, after white space, and move past what matched."""
+        """Match a pattern at the position, after white space, and move past the match."""
         self.skip_space()
-        found = pattern.match(self.text, self.position)
-        if found:
-            self.position = found.end()
-        return found
+        match = pattern.match(self.text, self.position)
+        if match:
+            self.position = match.end()
+        return match
 
     def word(self, what: str) -> str:
         """Read an identifier, dots included."""
-        found = self.match(_WORD)
-        if not found:
+        match = self.match(_WORD)
+        if not match:
             self.fail(f"expected {what}")
-        return found.group()
+        return match.group()
 
     def integer(self, what: str) -> int:
         """Read a decimal integer."""
-        found = self.match(_INTEGER)
-        if not found:
+        match = self.match(_INTEGER)
+        if not match:
             self.fail(f"expected {what}")
-        return int(found.group())
+        return int(match.group())
 
     def string(self, what: str = "a string") -> str:
         """Read a string literal and resolve its escapes."""
-        found = self.match(_STRING)
-        if not found:
+        match = self.match(_STRING)
+        if not match:
             self.fail(f"expected {what}")
-        return unescape(found.group()[1:-1])
+        return unescape(match.group()[1:-1])
 
     def balanced(self) -> None:
-        """Move past one bracketed text, the opening bracket being next."""
+        """Move past a bracketed text, which begins at the position."""
         start = self.position
         open_brackets: list[str] = []
         while True:
@@ -140,15 +140,15 @@ class Scanner:
 
 
 def unescape(body: str) -> str:
-    r"""Resolve the escapes of a string literal's body: ``\\``, ``\"``, ``\n``, ``\t``, ``\HH``.
+    r"""Return a string literal's body with ``\\``, ``\"``, ``\n``, ``\t`` and ``\HH`` resolved.
 
     The result is UTF-8 text; bytes that are not are kept as surrogate escapes.
     """
     if "\\" not in body:
         return body
 
-    def resolve(found: re.Match[bytes]) -> bytes:
-        escape = found.group(1)
+    def resolve(match: re.Match[bytes]) -> bytes:
+        escape = match.group(1)
         plain = _PLAIN_ESCAPES.get(escape)
         return bytes([int(escape, 16)]) if plain is None else plain
 

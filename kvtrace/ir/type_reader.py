@@ -1,4 +1,4 @@
-"""Reads types: MLIR's builtin ones and Triton's."""
+"""Reader of types: MLIR's builtin types and Triton's."""
 
 import re
 from typing import Never
@@ -22,37 +22,37 @@ from kvtrace.ir.types import (
 _INTEGER = re.compile(r"([su]?)i([1-9][0-9]{0,7}+)\b")
 _DIMENSIONS = re.compile(r"(?:(?:[0-9]{1,18}+|\?)x)*+")
 _NAME = re.compile(r"!?[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
-# What may be the whole text of a type. It is remembered only if the strict reader, started at its
-# beginning, ended exactly at its end, so a remembered text means the same at any position.
+# A possible text of a type. It is cached only if the strict reader, started at its beginning, ended
+# exactly at its end, so that the text has the same meaning at any position.
 _CANDIDATE = re.compile(r"[\w!.$]++(?:<[^\s,(){}\"]*+)?", re.ASCII)
-# Builtin types that we keep as text, with what is in their angle brackets.
+# Builtin types that are kept as text, including their angle brackets.
 _OPAQUE_BUILTINS = frozenset({"vector", "memref", "complex", "tuple", "none"})
 
 
 class TypeReader(Scanner):
-    """Reads one type at the position."""
+    """Reads a type at the current position."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.type_aliases: dict[str, Type] = {}
-        #: All aliases of the text while they themselves are read; none afterwards.
+        #: All aliases of the text while the aliases are read; empty afterwards.
         self.waiting_aliases: frozenset[str] = frozenset()
-        self._known_types: dict[str, Type] = {}
+        self._cached_types: dict[str, Type] = {}
 
     def type(self) -> Type:
         """Read any type."""
         self.skip_space()
         start = self.position
         candidate = _CANDIDATE.match(self.text, start)
-        known = self._known_types.get(candidate.group()) if candidate else None
-        if known is not None and candidate:
+        cached = self._cached_types.get(candidate.group()) if candidate else None
+        if cached is not None and candidate:
             self.position = candidate.end()
-            return known
+            return cached
         self.enter()
         kind = self._new_type()
         self.leave()
         if candidate and self.position == candidate.end():
-            self._known_types[candidate.group()] = kind
+            self._cached_types[candidate.group()] = kind
         return kind
 
     def _new_type(self) -> Type:
@@ -62,10 +62,10 @@ class TypeReader(Scanner):
         if self.sees("("):
             return self.function_type()
         start = self.position
-        found = self.match(_NAME)
-        if not found:
+        match = self.match(_NAME)
+        if not match:
             self.fail("expected a type")
-        name = found.group()
+        name = match.group()
         if name == "tensor":
             return self._tensor()
         if name in FORMATS:
@@ -89,9 +89,9 @@ class TypeReader(Scanner):
         return OpaqueType(self.text[start : self.position])
 
     def fail_nested_alias(self, start: int) -> Never:
-        """Raise the error of an alias other than a location's inside an alias.
+        """Raise the error of an alias inside an alias, which only locations may be.
 
-        None are printed, and doubled from line to line they could represent anything in size.
+        Compilers print no such aliases, and nested ones could double in size from line to line.
         """
         self.fail("an alias inside an alias, which only locations may be", start)
 
@@ -106,26 +106,26 @@ class TypeReader(Scanner):
         self.expect("(")
         if self.accept(")"):
             return ()
-        found = [self.type()]
+        types = [self.type()]
         while self.accept(","):
-            found.append(self.type())
+            types.append(self.type())
         self.expect(")")
-        return tuple(found)
+        return tuple(types)
 
     def _tensor(self) -> TensorType | OpaqueType:
         start = self.position - len("tensor")
         self.expect("<")
-        if self.sees("*"):  # unranked; no dialect here makes it
+        if self.sees("*"):  # unranked; no dialect here uses this type
             self.position = start + len("tensor")
             self.balanced()
             return OpaqueType(self.text[start : self.position])
         return self._tensor_body()
 
     def _tensor_body(self) -> TensorType:
-        """Read `64x64xf16, #encoding>`, the opening bracket being read."""
-        found = self.match(_DIMENSIONS)
-        assert found
-        sizes = found.group().split("x")[:-1]
+        """Read `64x64xf16, #encoding>`, after the opening bracket."""
+        match = self.match(_DIMENSIONS)
+        assert match
+        sizes = match.group().split("x")[:-1]
         shape = tuple(DYNAMIC if size == "?" else int(size) for size in sizes)
         element = self.type()
         encoding = self._rest_of_brackets() if self.accept(",") else None
@@ -156,7 +156,7 @@ class TypeReader(Scanner):
         return SharedType(body.shape, body.element, body.encoding or "")
 
     def _rest_of_brackets(self) -> str:
-        """Read raw text up to the `>` that closes the bracket we are in, which stays."""
+        """Return the raw text up to the `>` that closes the current bracket, without the `>`."""
         self.skip_space()
         start = self.position
         while not self.sees(">"):

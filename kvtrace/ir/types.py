@@ -1,4 +1,4 @@
-"""Types of values, as small frozen classes. What is not known is kept as `OpaqueType`.
+"""Types of values, as small frozen classes; unknown ones are an `OpaqueType`.
 
 Grammar: https://mlir.llvm.org/docs/LangRef/#type-system. Dialect types are those of Triton
 (`!tt.ptr`, `!tt.tensordesc`, `!ttg.memdesc`); every other dialect's type is opaque.
@@ -10,7 +10,7 @@ from typing import Final
 
 from kvtrace.ir.floats import FORMATS
 
-#: The size that represents a dimension printed as `?`.
+#: The size of a dimension printed as `?`.
 DYNAMIC: Final = -1
 
 
@@ -33,7 +33,7 @@ class FloatType:
 
     @property
     def width(self) -> int:
-        """Bits of a value."""
+        """Number of bits of a value."""
         return FORMATS[self.name].width
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class TensorDescriptorType:
 
 @dataclass(frozen=True, slots=True)
 class SharedType:
-    """`!ttg.memdesc<3x64x32xf16, #shared, #smem, mutable>`: memory that a program's threads share.
+    """`!ttg.memdesc<3x64x32xf16, #shared, #smem, mutable>`: a view of shared memory.
 
     `rest` is the raw text after the element type: layout, memory space and so on.
     """
@@ -112,7 +112,7 @@ class SharedType:
 
 @dataclass(frozen=True, slots=True)
 class FunctionType:
-    """`(i32, f32) -> f32`: of an op or of a function."""
+    """`(i32, f32) -> f32`: the signature of an op or of a function."""
 
     inputs: tuple["Type", ...]
     results: tuple["Type", ...]
@@ -126,7 +126,7 @@ class FunctionType:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueType:
-    """A type that we have no class for, as printed."""
+    """A type that has no class here, as printed."""
 
     text: str
 

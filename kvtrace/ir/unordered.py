@@ -1,4 +1,4 @@
-"""What a kernel computes that depends on the order in which its programs come."""
+"""Effects of a kernel that depend on the order of its programs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _ADDING: Final = frozenset({"add", "fadd"})
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """An op whose effect depends on which program comes first, and why."""
+    """An op whose effect depends on the order of programs, and the reason."""
 
     op: str
     why: str
@@ -24,13 +24,13 @@ class Unordered:
 
     @property
     def text(self) -> str:
-        """Its description, with its line."""
-        where = f" at {self.place.file}:{self.place.line}" if self.place is not None else ""
-        return f"{self.op}{where} {self.why}"
+        """A description with the op's line."""
+        position = f" at {self.place.file}:{self.place.line}" if self.place is not None else ""
+        return f"{self.op}{position} {self.why}"
 
 
 def unordered(module: Module) -> tuple[Unordered, ...]:
-    """Return the ops of a kernel whose effects depend on the order of programs, in their order."""
+    """Return the ops of a kernel whose effects depend on the order of programs, in text order."""
     return tuple(_unordered(module))
 
 
@@ -48,17 +48,17 @@ def _unordered(module: Module) -> Iterator[Unordered]:
 def _why(op: Op, module: Module) -> str:
     row = KINDS[op.name]
     if row.has("expected"):
-        return "compares and swaps: programs continue in the order in which they reach it"
+        return "compares and swaps: programs continue in the order in which they reach this op"
     update = update_of(op)
     if update in _ADDING and _is_float(op):
         return (
-            "adds floats of several programs to one place, and each sum is rounded: the result "
-            "depends on the order in which they come"
+            "adds floats of several programs to one element and rounds each sum: the result "
+            "depends on the order of the programs"
         )
     if update == "exch":
-        return "leaves what the last program wrote"
+        return "keeps the value of the program that writes last"
     if op.results and flow_of(module).uses(op.results[0]):
-        return "gives what the programs before have left, and that is used"
+        return "returns the value that earlier programs left, which the kernel uses"
     return ""
 
 

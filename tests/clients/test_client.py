@@ -266,9 +266,9 @@ def test_an_override_that_gives_nothing_changes_nothing(over):
 @pytest.mark.parametrize(
     ("result", "text"),
     [
-        (np.zeros(7), r"gave \(7,\), which does not fit \(4, 256\)"),
+        (np.zeros(7), r"returned \(7,\), which does not fit \(4, 256\)"),
         ("x", "does not fit"),
-        ((1.0, 2.0), "gave 2 results; it has 1"),
+        ((1.0, 2.0), "returned 2 results; the op has 1"),
     ],
 )
 def test_an_override_that_does_not_fit_is_the_clients_failure(over, result, text):

@@ -77,7 +77,7 @@ def test_it_is_listed_among_those_that_there_are(plugins, recorded, tmp_path):
     done = kvtrace("replay", recorded, "--client", "painter", plugins=plugins, cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "choose of tracer, profiler, sanitizer, always-true." in done.stderr
+    assert "clients are tracer, profiler, sanitizer, always-true." in done.stderr
 
 
 @pytest.mark.process

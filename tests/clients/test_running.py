@@ -246,7 +246,7 @@ def test_a_client_that_is_not_thread_safe_is_called_one_at_a_time():
 
         def work(member=member, gate=gate):
             gate.wait()
-            member.ears.access(None)
+            member.forwarder.access(None)
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
@@ -269,5 +269,5 @@ def test_a_name_that_there_is_not_is_one_sentence_with_those_there_are(recorded,
     assert main(["replay", str(recorded), "--client", "painter"]) == 2
     told = capsys.readouterr().err
     assert told.startswith("kvtrace: there is no client 'painter'")
-    assert "; choose of tracer, profiler," in told
+    assert "; clients are tracer, profiler," in told
     assert told.count("\n") == 1

@@ -39,7 +39,7 @@ def found(op, type_, number=0):
         ("f32", 6, None),  # the largest is the same in any order
         ("i32", 4, None),
         ("i32", 1, None),
-        ("i32", 10, "leaves what the last program wrote"),
+        ("i32", 10, "keeps the value of the program that writes last"),
     ],
 )
 def test_what_updates_depend_on_the_order(type_, number, says):
@@ -50,7 +50,7 @@ def test_what_updates_depend_on_the_order(type_, number, says):
 
 def test_what_an_update_gives_depends_on_it_where_it_is_used():
     (why,) = found(UPDATE + STORE, "i32", 4)
-    assert "that is used" in why
+    assert "which the kernel uses" in why
 
 
 def test_who_swaps_first_is_the_order():

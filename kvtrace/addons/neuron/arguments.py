@@ -1,7 +1,7 @@
-"""Arguments of kernels: arrays of NumPy, torch or JAX as tensors in device memory, and back.
+"""Arguments of kernels: NumPy, torch or JAX arrays as tensors in device memory, and back.
 
-A kernel may be called while a NumPy function is traced to a graph. Its arguments are then objects
-with a method `_call_kernel`; this room knows no more of graphs.
+A kernel may be called while a NumPy function is traced to a graph. The arguments are then objects
+with a method `_call_kernel`, the only thing that this package knows about graphs.
 """
 
 import sys
@@ -16,75 +16,76 @@ from kvtrace.addons.neuron.machine import Run
 from kvtrace.addons.neuron.tensors import Tensor
 
 
-class Taken:
-    """The arrays that a launch was given. What a kernel writes to them is theirs afterwards."""
+class LaunchArrays:
+    """The arrays passed to a launch, with the memories that the kernel sees in their place."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._copies: list[tuple[NDArray[Any], NDArray[Any]]] = []
-        self._torch = False
+        self._has_torch = False
         self._memories: dict[int, Any] = {}
 
-    def of(self, name: str, value: Any) -> Any:
-        """Return an argument as the kernel sees it: arrays become tensors, also inside of lists."""
+    def kernel_argument(self, name: str, value: Any) -> Any:
+        """Return an argument as the kernel sees it: arrays become tensors, also in containers."""
         if isinstance(value, tuple | list):
-            return like(value, [self.of(f"{name}.{at}", each) for at, each in enumerate(value)])
+            items = [self.kernel_argument(f"{name}.{at}", item) for at, item in enumerate(value)]
+            return like(value, items)
         if isinstance(value, dict):
-            return {key: self.of(f"{name}.{key}", item) for key, item in value.items()}
+            return {key: self.kernel_argument(f"{name}.{key}", item) for key, item in value.items()}
         array = array_of(value)
-        self._torch = self._torch or (array is not None and _is_torch(value))
+        self._has_torch = self._has_torch or (array is not None and _is_torch(value))
         return value if array is None else self._tensor(name, array)
 
-    def give_back(self) -> None:
-        """Write to arrays that were copied what the kernel wrote to the copies."""
+    def copy_back(self) -> None:
+        """Copy the memories that are copies of arrays back to the arrays."""
         for original, copy in self._copies:
             if original.flags.writeable:
                 original[...] = copy
 
-    def written(self) -> list[int]:
-        """Return the identities of the arrays that the kernel has written to."""
+    def written_arrays(self) -> list[int]:
+        """Return `id(array)` of each array that the kernel has written to."""
         return [identity for identity, memory in self._memories.items() if memory.written]
 
-    def result(self, value: Any) -> Any:
-        """Return what a kernel returned as arrays: torch's where its arguments were."""
+    def result_arrays(self, value: Any) -> Any:
+        """Return a kernel's results as NumPy arrays, or as torch tensors if an argument was one."""
         if isinstance(value, tuple | list):
-            return like(value, [self.result(item) for item in value])
+            return like(value, [self.result_arrays(item) for item in value])
         if not isinstance(value, Tensor):
             return value
         array = np.array(value.array())
-        return _as_torch(array) if self._torch else array
+        return _as_torch(array) if self._has_torch else array
 
     def _tensor(self, name: str, array: NDArray[Any]) -> Tensor:
-        known = self._memories.get(id(array))
-        if known is None:
-            known = self._memories[id(array)] = self._memory(name, array)
-        return self._run.tensor(known)
+        memory = self._memories.get(id(array))
+        if memory is None:
+            memory = self._memories[id(array)] = self._memory(name, array)
+        return self._run.tensor(memory)
 
     def _memory(self, name: str, array: NDArray[Any]) -> Any:
         if array.dtype.kind not in "biufV" or array.dtype == np.float64:
-            wanted = "float32" if array.dtype == np.float64 else "another type"
+            supported = "float32" if array.dtype == np.float64 else "another type"
             raise NkiError(
-                f"argument {name!r} is {array.dtype}, which NKI has not; make it {wanted}"
+                f"argument {name!r} is {array.dtype}, which NKI does not have; pass {supported}"
             )
-        held = array
+        contents = array
         if not array.flags.c_contiguous or not array.flags.writeable:
-            held = np.array(array, order="C")
-            self._copies.append((array, held))
-        raw = held.reshape(-1).view(np.uint8)
+            contents = np.array(array, order="C")
+            self._copies.append((array, contents))
+        raw = contents.reshape(-1).view(np.uint8)
         site = self._run.recorder.site("argument", "none", "allocate", -1)
-        memory = self._run.allocate("hbm", held.shape, held.dtype, name=name, raw=raw, site=site)
+        memory = self._run.allocate("hbm", array.shape, array.dtype, name=name, raw=raw, site=site)
         memory.argument = name
         memory.shared = True
         return memory
 
 
 def like(value: Any, items: list[Any]) -> Any:
-    """Return items as a list, a tuple, or a named tuple, as another value is one."""
+    """Return items as a container of the class of `value`: list, tuple or named tuple."""
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
 def array_of(value: Any) -> NDArray[Any] | None:
-    """Return a NumPy, torch or JAX array as NumPy's, without a copy where that can be."""
+    """Return a NumPy, torch or JAX array as a NumPy array, without a copy if possible, or None."""
     if isinstance(value, np.ndarray):
         return value
     if _is_torch(value):
@@ -94,28 +95,28 @@ def array_of(value: Any) -> NDArray[Any] | None:
 
 
 def traced_tensors(value: Any) -> list[Any]:
-    """Return the traced tensors among arguments, in order, each once."""
-    found: list[Any] = []
+    """Return the distinct traced tensors among arguments, in order."""
+    tensors: list[Any] = []
     for leaf in _leaves(value):
-        if hasattr(type(leaf), "_call_kernel") and not any(leaf is each for each in found):
-            found.append(leaf)
-    return found
+        if hasattr(type(leaf), "_call_kernel") and not any(leaf is tensor for tensor in tensors):
+            tensors.append(leaf)
+    return tensors
 
 
-def placed_again(value: Any, old: list[Any], new: list[Any]) -> Any:
-    """Return a structure with some leaves in the place of others."""
+def replace_leaves(value: Any, old: list[Any], new: list[Any]) -> Any:
+    """Return a nested container with each leaf of `old` replaced by the one of `new`."""
     if isinstance(value, dict):
-        return {key: placed_again(item, old, new) for key, item in value.items()}
+        return {key: replace_leaves(item, old, new) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return like(value, [placed_again(item, old, new) for item in value])
-    for one, other in zip(old, new, strict=True):
-        if value is one:
-            return other
+        return like(value, [replace_leaves(item, old, new) for item in value])
+    for old_leaf, new_leaf in zip(old, new, strict=True):
+        if value is old_leaf:
+            return new_leaf
     return value
 
 
-def as_results(value: Any) -> list[Any]:
-    """Return the arrays that a kernel has returned."""
+def result_leaves(value: Any) -> list[Any]:
+    """Return the arrays among a kernel's results."""
     return [leaf for leaf in _leaves(value) if hasattr(leaf, "dtype") and hasattr(leaf, "shape")]
 
 

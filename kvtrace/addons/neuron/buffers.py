@@ -1,4 +1,4 @@
-"""The memories that a program names: `nl.sbuf`, `nl.psum`, `nl.hbm` and their kin."""
+"""Memories as kernels name them: `nl.sbuf`, `nl.psum`, `nl.hbm` and others."""
 
 import builtins
 from typing import Any, Final
@@ -11,7 +11,7 @@ from kvtrace.forks import Lock
 class Buffer(str):
     """A memory to allocate in. `alloc` and `mod_alloc` place a tensor by hand.
 
-    Where it is placed is not followed here: a tensor is a separate buffer wherever it lies.
+    kvtrace ignores the placement: each tensor is a separate buffer.
     """
 
     __slots__ = ("shared", "space")
@@ -19,14 +19,14 @@ class Buffer(str):
     shared: bool
 
     def __new__(cls, name: str, space: Space, shared: bool = False) -> "Buffer":
-        """Make a memory of its name."""
-        made = super().__new__(cls, name)
-        made.space = space
-        made.shared = shared
-        return made
+        """Make a memory with a name."""
+        buffer = super().__new__(cls, name)
+        buffer.space = space
+        buffer.shared = shared
+        return buffer
 
     def __call__(self, *args: Any, **kwargs: Any) -> "Buffer":
-        """Return the memory itself, whatever the placement."""
+        """Return the memory itself: the placement is ignored."""
         del args, kwargs
         return self
 
@@ -37,15 +37,15 @@ class Buffer(str):
         return ndarray(size if shape is None else shape, dtype, buffer=self, name=name)
 
     def alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
-        """Place tensors by a given function."""
+        """Return the memory itself; a compiler would place tensors by a function."""
         return self(*args, **kwargs)
 
     def mod_alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
-        """Place tensors one after the other, and round again."""
+        """Return the memory itself; a compiler would place tensors in a ring."""
         return self(*args, **kwargs)
 
     def auto_alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
-        """Leave the placement to the compiler."""
+        """Return the memory itself; a compiler would choose the placement."""
         return self(*args, **kwargs)
 
 
@@ -55,35 +55,35 @@ hbm: Final = Buffer("hbm", "hbm")
 private_hbm: Final = Buffer("private_hbm", "hbm")
 shared_hbm: Final = Buffer("shared_hbm", "hbm", shared=True)
 
-# `nl.MemoryRegion.sbuf` and its kin: the class has its members, as an enumeration has.
+# `nl.MemoryRegion.sbuf` and others: memories are attributes of the class, as in an enumeration.
 for _buffer in (sbuf, psum, private_hbm, shared_hbm):
     setattr(Buffer, str(_buffer), _buffer)
 
 _BY_NAME: Final[dict[str, Buffer]] = {
-    str(each): each for each in (sbuf, psum, hbm, private_hbm, shared_hbm)
+    str(memory): memory for memory in (sbuf, psum, hbm, private_hbm, shared_hbm)
 }
 
 
 class BareNames:
-    """While a kernel runs, memories are names that need no import, as for Neuron's compiler."""
+    """Context in which memories are builtin names (`sbuf`), as in Neuron's compiler."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._runs = 0
-        self._given: list[str] = []
+        self._added_names: list[str] = []
 
     def __enter__(self) -> None:
         with self._lock:
             self._runs += 1
             if self._runs == 1:
-                self._given = [name for name in _BY_NAME if not hasattr(builtins, name)]
-                vars(builtins).update((name, _BY_NAME[name]) for name in self._given)
+                self._added_names = [name for name in _BY_NAME if not hasattr(builtins, name)]
+                vars(builtins).update((name, _BY_NAME[name]) for name in self._added_names)
 
     def __exit__(self, *exception: object) -> None:
         with self._lock:
             self._runs -= 1
             if not self._runs:
-                for name in self._given:
+                for name in self._added_names:
                     delattr(builtins, name)
 
 
@@ -91,16 +91,16 @@ BARE_NAMES: Final = BareNames()
 
 
 def buffer_of(value: Any) -> Buffer:
-    """Return the memory that a program names; SBUF where it names none.
+    """Return the memory of a name or a `Buffer`; SBUF for None.
 
     Raises:
-        NkiError: there is no such memory.
+        NkiError: no memory has that name.
     """
     if value is None:
         return sbuf
     if isinstance(value, Buffer):
         return value
-    found = _BY_NAME.get(value) if isinstance(value, str) else None
-    if found is None:
+    buffer = _BY_NAME.get(value) if isinstance(value, str) else None
+    if buffer is None:
         raise NkiError(f"{value!r} is not a memory; the memories are {', '.join(_BY_NAME)}")
-    return found
+    return buffer

@@ -1,7 +1,7 @@
-"""On-chip memory over time: which buffers are in use at once, and whether they fit.
+"""On-chip memory over time: buffers in use at the same time, and whether they fit.
 
-A buffer is in use from the first op that touches it to the last one: what a compiler, which may
-reuse memory after the last use, needs at the least. Names that a program holds longer do not count.
+A buffer is in use from the first to the last op that accesses it: the least that a compiler
+needs, since it may reuse memory after the last use. Python names that live longer do not count.
 """
 
 from typing import Final
@@ -11,27 +11,29 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.neuron.findings import PSUM_CAPACITY, SBUF_CAPACITY, Finding
 from kvtrace.addons.neuron.machine import Run
-from kvtrace.addons.neuron.memory import Life
+from kvtrace.addons.neuron.memory import BufferLife
 from kvtrace.addons.neuron.targets import PSUM_BANK_BYTES, PSUM_BANKS
 
 _RULES: Final = {"sbuf": SBUF_CAPACITY, "psum": PSUM_CAPACITY}
 
 
-def in_use(lives: list[Life], space: str) -> list[tuple[int, int, Life]]:
-    """Return the buffers of a memory that ops used, each with the orders of first and last use."""
+def in_use(lives: list[BufferLife], space: str) -> list[tuple[int, int, BufferLife]]:
+    """Return (first op, last op, buffer) of each buffer of a memory that was accessed."""
     return [
         (life.first, life.last, life)
         for life in lives
-        if life.space == space and life.first >= 0 and not life.settled
+        if life.space == space and life.first >= 0 and not life.elided
     ]
 
 
-def usage(lives: list[Life], space: str, count: int, *, fused: bool = False) -> NDArray[np.int64]:
-    """Return what is in use at each of `count` ops: bytes a partition of SBUF, banks of PSUM.
+def usage(
+    lives: list[BufferLife], space: str, count: int, *, fused: bool = False
+) -> NDArray[np.int64]:
+    """Return the amount in use at each of `count` ops: bytes per partition of SBUF, banks of PSUM.
 
-    Of a buffer in blocks, only the blocks between their own first and last use count. With `fused`,
-    one of them where all are used in `affine_range`: a compiler may fuse such loops, and finish a
-    block before it begins the next.
+    A buffer with blocks counts block by block, each from its first to its last use. With `fused`,
+    a buffer whose blocks are used only in `affine_range` counts as one block: a compiler may fuse
+    such loops, and finish a block before it begins the next.
     """
     steps = np.zeros(count + 1, np.int64)
     for first, last, life in in_use(lives, space):
@@ -41,15 +43,15 @@ def usage(lives: list[Life], space: str, count: int, *, fused: bool = False) -> 
             changes = np.diff(amounts, prepend=0, append=0)
             steps[first : min(last, count - 1) + 2] += changes[: count + 1 - first]
             continue
-        held = life.block_bytes if life.blocks else life.partition_bytes
-        amount = held if space == "sbuf" else -(-held // PSUM_BANK_BYTES)
+        nbytes = life.block_bytes if life.blocks else life.partition_bytes
+        amount = nbytes if space == "sbuf" else -(-nbytes // PSUM_BANK_BYTES)
         steps[first] += amount
         steps[min(last, count - 1) + 1] -= amount
     return np.cumsum(steps)[:count]
 
 
-def _blocks_in_use(life: Life, first: int, last: int) -> NDArray[np.int64]:
-    """Return the bytes a partition of the blocks that are in use at each op from first to last."""
+def _blocks_in_use(life: BufferLife, first: int, last: int) -> NDArray[np.int64]:
+    """Return the bytes per partition of the blocks in use at each op from first to last."""
     steps = np.zeros(last - first + 2, np.int64)
     for begin, end in life.blocks.values():
         steps[begin - first] += life.block_bytes
@@ -58,22 +60,22 @@ def _blocks_in_use(life: Life, first: int, last: int) -> NDArray[np.int64]:
 
 
 def find_overflows(run: Run) -> None:
-    """Find memories that are too small for what is in use at once; the largest need is reported."""
+    """Report SBUF and PSUM where the buffers in use at the same time do not fit."""
     recorder = run.recorder
     limits = {"sbuf": run.target.sbuf_usable_bytes, "psum": PSUM_BANKS}
     units = {"sbuf": "bytes", "psum": "banks"}
     for space, limit in limits.items():
-        used = usage(recorder.buffers, space, recorder.count, fused=space == "psum")
-        if not used.size or int(used.max()) <= limit:
+        amounts = usage(recorder.buffers, space, recorder.count, fused=space == "psum")
+        if not amounts.size or int(amounts.max()) <= limit:
             continue
-        order = int(np.argmax(used > limit))
+        order = int(np.argmax(amounts > limit))
         at_once = [
             life for first, last, life in in_use(recorder.buffers, space) if first <= order <= last
         ]
         newest = max(at_once, key=lambda life: life.first)
         text = (
-            f"{len(at_once)} buffers in use at once need {int(used[order]):,} {units[space]} a "
-            f"partition of {space.upper()}, up to {int(used.max()):,} later; {run.target.name} has "
-            f"{limit:,}"
+            f"{len(at_once)} buffers in use at once need {int(amounts[order]):,} {units[space]} "
+            f"per partition of {space.upper()}, later up to {int(amounts.max()):,}; "
+            f"{run.target.name} has {limit:,}"
         )
-        recorder.find(Finding(_RULES[space], newest.site, text))
+        recorder.add_finding(Finding(_RULES[space], newest.site, text))

@@ -1,4 +1,4 @@
-"""Sizes and names that both interfaces offer: `tile_size`, engines, versions, modes."""
+"""Sizes and enumerations that both interfaces offer: `tile_size`, engines, versions, modes."""
 
 from enum import Enum
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.neuron import targets
-from kvtrace.addons.neuron.machine import going_on
+from kvtrace.addons.neuron.machine import current_or_none
 from kvtrace.addons.neuron.targets import Target, target_named
 
 
@@ -30,23 +30,23 @@ class _TileSize:
 
     @property
     def sbuf_fmax_bytes(self) -> int:
-        """The same, by its newer name."""
+        """Bytes of a partition of SBUF that kernels may use; the newer name."""
         return self.total_available_sbuf_size
 
     @property
     def sbuf_fmax(self) -> int:
-        """The same in elements of float32."""
+        """float32 elements of a partition of SBUF that kernels may use."""
         return self.sbuf_fmax_bytes // 4
 
     @property
     def sbuf_size_bytes(self) -> int:
-        """Bytes of SBUF in all, of every partition."""
+        """Bytes of all partitions of SBUF."""
         return targets.PARTITIONS * _target().sbuf_bytes
 
 
 def _target() -> Target:
-    """Return what the kernel that runs is for; outside of them, that of the environment."""
-    run = going_on()
+    """Return the running kernel's target; outside of kernels, that of the environment."""
+    run = current_or_none()
     return target_named() if run is None else run.target
 
 
@@ -86,12 +86,12 @@ class nc_version(Enum):  # noqa: N801 - the public name
 
 
 def get_nc_version() -> nc_version:
-    """Return the version of the core that the kernel is for."""
+    """Return the NeuronCore version of the kernel's target."""
     return nc_version(_target().generation)
 
 
 class reduce_cmd(Enum):  # noqa: N801 - the public name
-    """What an instruction does with the accumulating registers."""
+    """Commands of an instruction to the accumulation registers."""
 
     idle = 0
     reset = 1
@@ -108,7 +108,7 @@ class matmul_perf_mode(Enum):  # noqa: N801 - the public name
 
 
 class dge_mode(Enum):  # noqa: N801 - the public name
-    """Who makes the descriptors of transfers."""
+    """Generators of DMA descriptors: software, hardware or none."""
 
     unknown = 0
     swdge = 1
@@ -117,21 +117,21 @@ class dge_mode(Enum):  # noqa: N801 - the public name
 
 
 class dma_engine(Enum):  # noqa: N801 - the public name
-    """Engines that move what cores send to each other."""
+    """Engines that transfer tiles between cores."""
 
     dma = 0
     gpsimd_dma = 1
 
 
 class oob_mode(Enum):  # noqa: N801 - the public name
-    """What a transfer does with an index that is out of bounds."""
+    """Treatment of an index that is out of bounds, by a transfer."""
 
     error = 0
     skip = 1
 
 
 class fp32:  # noqa: N801 - the public name
-    """`nl.fp32`: the ends of float32."""
+    """`nl.fp32`: the smallest and the largest float32."""
 
     min = float(np.finfo(np.float32).min)
     max = float(np.finfo(np.float32).max)

@@ -1,7 +1,7 @@
-"""Programs side by side where they wait for each other: the two cores of a pair, or a whole grid.
+"""Programs of a launch that wait for each other: the two cores of a pair, or a whole grid.
 
-Programs run one after the other. Where the first waits for the others, at a barrier or for what
-they send, each of these runs in a separate thread until it waits as well; one runs at a time.
+Programs run one after the other. If the first waits for the others, at a barrier or for a tile,
+each other program runs in its own thread until it waits as well; only one runs at a time.
 """
 
 import threading
@@ -19,11 +19,11 @@ PAIR: Final = 2
 
 
 class _AbandonedError(BaseException):
-    """Ends the other programs where the first has failed."""
+    """Ends the threads of other programs after one program failed."""
 
 
-class _Other:
-    """A program but the first, in a separate thread."""
+class _ProgramThread:
+    """A program other than the first, in a thread of its own."""
 
     def __init__(self, run: Run, call: Callable[[], Any], program: int) -> None:
         self.ended = False
@@ -39,25 +39,25 @@ class _Other:
         self._thread.start()
 
     def advance(self) -> None:
-        """Have it run until it waits or ends; what it raises is raised here."""
-        state = self._run.leave()
+        """Run the program until it waits or ends; raise the error that it raised, if any."""
+        suspended = self._run.suspend()
         self._turns.put(True)
         self._stops.get()
-        self._run.enter(state)
+        self._run.resume(suspended)
         if self._error is not None:
             error, self._error = self._error, None
             raise error
 
     def wait(self) -> None:
-        """Wait, in its own thread, until the first program lets it continue."""
-        state = self._run.leave()
+        """In the program's thread: wait until the first program lets it continue."""
+        suspended = self._run.suspend()
         self._stops.put(None)
         if not self._turns.get():
             raise _AbandonedError
-        self._run.enter(state)
+        self._run.resume(suspended)
 
     def abandon(self) -> None:
-        """End it where it waits."""
+        """End the program's thread, unless the program has ended."""
         if not self.ended:
             self._turns.put(False)
             self._thread.join()
@@ -70,7 +70,7 @@ class _Other:
             with np.errstate(all="ignore"):
                 self._run.begin_program(self.program)
                 self._call()
-                self._run.let_go()
+                self._run.flush_findings()
         except _AbandonedError:
             pass
         except BaseException as error:  # noqa: BLE001 - is raised where program 0 waits
@@ -82,38 +82,38 @@ class _Other:
 
 
 class Cores:
-    """Runs the programs of a launch, and has them meet."""
+    """Runs all programs of a launch, and lets them wait for each other."""
 
     def __init__(self, run: Run, call: Callable[[], Any]) -> None:
-        """`call` calls the kernel for the program that the run is at."""
+        """`call` calls the kernel for the run's current program."""
         self._run = run
         self._call = call
-        self._others: list[_Other] = []
-        run.meet = self.meet
+        self._others: list[_ProgramThread] = []
+        run.wait_for_others = self.wait_for_others
 
     def execute(self) -> Any:
-        """Run all programs, and give what the first one returned."""
+        """Run all programs, and return the result of the first."""
         run = self._run
         try:
             run.begin_program(0)
             result = self._call()
-            run.let_go()
-            for other in self._others:
-                self._finish(other)
+            run.flush_findings()
+            for thread in self._others:
+                self._finish(thread)
         finally:
-            for other in self._others:
-                other.abandon()
+            for thread in self._others:
+                thread.abandon()
         for program in range(1 + len(self._others), run.programs):
             run.begin_program(program)
             self._call()
-            run.let_go()
+            run.flush_findings()
         return result
 
-    def meet(self, what: str, pair: bool = True) -> bool:
-        """Wait until the other programs have come as far. Gives whether this one came last.
+    def wait_for_others(self, what: str, pair: bool = True) -> bool:
+        """Wait until all programs have reached `what`; return whether this program came last.
 
         Raises:
-            NkiError: one has ended, or the grid is not of two programs where `pair` asks for that.
+            NkiError: a program has ended, or `pair` is set and the grid has not two programs.
         """
         run = self._run
         if run.programs == 1:
@@ -129,17 +129,17 @@ class Cores:
             return False
         if not self._others:
             numbers = range(1, run.programs)
-            self._others = [_Other(run, self._call, program) for program in numbers]
-        for other in self._others:
-            if not other.ended:
-                other.advance()
-            if other.ended:
+            self._others = [_ProgramThread(run, self._call, program) for program in numbers]
+        for thread in self._others:
+            if not thread.ended:
+                thread.advance()
+            if thread.ended:
                 raise NkiError(
-                    f"program 0 waits at {what} for program {other.program}, which has ended"
+                    f"program 0 waits at {what} for program {thread.program}, which has ended"
                 )
         return True
 
-    def _finish(self, other: _Other) -> None:
-        other.advance()
-        if not other.ended:
-            raise NkiError(f"program {other.program} waits for program 0, which has ended")
+    def _finish(self, thread: _ProgramThread) -> None:
+        thread.advance()
+        if not thread.ended:
+            raise NkiError(f"program {thread.program} waits for program 0, which has ended")

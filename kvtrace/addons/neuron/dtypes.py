@@ -1,4 +1,4 @@
-"""Element types: their names, and what engines compute in.
+"""Element types: names, promotion and rounding.
 
 Engines read any type, compute in float32 (or on bits), and round to the type of the result.
 """
@@ -76,20 +76,20 @@ SHORT: Final = {
 FLOATS: Final = frozenset(
     {float16, float32, bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu}
 )
-#: Those that `NKI_PRECISE_FP=0` keeps unrounded.
+#: Types whose values `NKI_PRECISE_FP=0` keeps unrounded.
 NARROW_FLOATS: Final = FLOATS - {float32}
 FLOAT8: Final = frozenset({float8_e4m3, float8_e4m3fn, float8_e5m2})
 BITS: Final = frozenset({int8, int16, int32, uint8, uint16, uint32, bool_})
 
-#: Garbage that unwritten memory is filled with, so that results that depend on it look wrong.
+#: Fill of unwritten memory, which makes results that depend on unwritten memory look wrong.
 _POISON_INTEGER: Final = 0x5A
 
 
 def as_dtype(value: Any) -> np.dtype[Any]:
-    """Return the NumPy type of whatever names one: a NumPy type, a name, or torch's.
+    """Return the NumPy type of an element type given as a NumPy type, a name, or torch's.
 
     Raises:
-        NkiError: it names none that NKI has.
+        NkiError: NKI has no such element type.
     """
     if isinstance(value, np.dtype):
         return value
@@ -100,24 +100,23 @@ def as_dtype(value: Any) -> np.dtype[Any]:
         named: np.dtype[Any] = NAMES[name.rpartition(".")[2]]
         return named
     try:
-        found: np.dtype[Any] = np.dtype(value if name is None else name)
+        return np.dtype(value if name is None else name)
     except TypeError:
         raise NkiError(f"{value!r} is not an element type of NKI") from None
-    return found
 
 
 def short_name(dtype: np.dtype[Any]) -> str:
-    """Return the short name of a type, as the trace's tables have it."""
+    """Return the short name of an element type, as in the trace's tables."""
     return SHORT.get(dtype, str(dtype))
 
 
 def promoted(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type of the highest precision among some, as ops without a `dtype` choose it."""
-    first = dtypes[0]
+    """Return the widest of some element types: the result type of ops without a `dtype`."""
+    widest = dtypes[0]
     for other in dtypes[1:]:
-        if other != first:
-            first = _wider(first, other)
-    return first
+        if other != widest:
+            widest = _wider(widest, other)
+    return widest
 
 
 def _wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
@@ -133,14 +132,14 @@ def _wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def computed(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values as engines compute with them, in float32."""
+    """Return values as engines compute with them: in float32."""
     return values if values.dtype == np.float32 else values.astype(np.float32)
 
 
 def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return results in the type that they are written as; integers are rounded to nearest even.
+    """Return results converted to `dtype`; floats become integers by rounding to nearest even.
 
-    Values beyond an integer type's range become its end, as the engines saturate.
+    Values outside an integer type's range become its smallest or largest value: engines saturate.
     """
     if values.dtype == dtype:
         return values
@@ -149,12 +148,12 @@ def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if dtype == bool_:
         return np.asarray(values != 0)
     limits = np.iinfo(dtype)
-    whole = np.rint(values.astype(np.float64))
-    return np.asarray(np.clip(np.nan_to_num(whole), limits.min, limits.max), dtype)
+    integers = np.rint(values.astype(np.float64))
+    return np.asarray(np.clip(np.nan_to_num(integers), limits.min, limits.max), dtype)
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """Return what represents garbage in a type: NaN, or a bit pattern."""
+    """Return the value that represents garbage in a type: NaN, or a bit pattern."""
     if dtype in FLOATS:
         return np.nan
     if dtype.kind == "V":

@@ -1,9 +1,9 @@
-"""What is wrong with a program, said in one sentence that ends with the user's line."""
+"""Errors about a kernel: one sentence that ends with the file and line of the user's code."""
 
 from kvtrace.schema.errors import KvtraceError
 
 
 class NkiError(KvtraceError):
-    """A kernel uses something that the interface lacks, and cannot continue."""
+    """The kernel cannot continue: it uses something that NKI, or kvtrace's part of NKI, lacks."""
 
     slug = "nki-program"

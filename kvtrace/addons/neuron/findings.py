@@ -1,6 +1,6 @@
-"""What is wrong with what a kernel does on the machine: rules, and one record per place.
+"""Rules that kernels can violate on a Neuron device, and findings: one per rule, op and argument.
 
-A finding does not end the run: what was found is kept, and the kernel continues where it can.
+A finding does not end the run: the kernel continues if possible.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,8 @@ UNWRITTEN_RESULT: Final = "unwritten-result"
 TARGET_SUPPORT: Final = "target-support"
 INSTRUCTION_ARGUMENT: Final = "instruction-argument"
 
-#: Rules that a compiler refuses a kernel for: errors with `KVTRACE_NKI_STRICT=1`.
+#: Rules whose violation makes Neuron's compiler refuse a kernel: errors if
+#: `KVTRACE_NKI_STRICT=1`.
 REFUSED: Final = frozenset(
     {
         PARTITION_LIMIT,
@@ -40,7 +41,7 @@ REFUSED: Final = frozenset(
 )
 
 
-#: What the variable `KVTRACE_NKI_STRICT` does.
+#: Description of the variable `KVTRACE_NKI_STRICT`, for the table of settings.
 ABOUT_STRICT: Final = (
     "`1` raises an error, not only a finding, for what Neuron's compiler refuses in NKI kernels "
     "([NKI](nki.md#what-is-checked))"
@@ -48,7 +49,7 @@ ABOUT_STRICT: Final = (
 
 
 class Rule(NamedTuple):
-    """Severity of a rule, what a violation is, and how to fix it."""
+    """A rule's severity, a description of its violation, and a hint on how to fix it."""
 
     severity: str
     summary: str
@@ -94,7 +95,7 @@ RULES: Final = {
     PSUM_BANK: Rule(
         "error",
         "the result of a matrix multiplication does not fit a bank of PSUM",
-        "split the moving tile: a bank holds 512 float32 a partition",
+        "split the moving tile: a bank holds 512 float32 per partition",
     ),
     PSUM_CAPACITY: Rule(
         "error",
@@ -145,10 +146,10 @@ ADDED: Final = AddedRules(
 
 @dataclass
 class Finding:
-    """One rule broken at one place. Times and lanes add up over the run; the rest is the first's.
+    """A rule violated by an op. Times and lanes are sums over the run; other fields are the first.
 
-    `site` is the op's place among the recorder's sites. `lane` is the index in the op's tile,
-    `program` the linear program id, `address_offset` and `past_end_bytes` are in bytes.
+    `site` is the op's index among the recorder's sites, `lane` the index in the op's tile, and
+    `program` the linear program id; `address_offset` and `past_end_bytes` are in bytes.
     """
 
     rule: str
@@ -168,5 +169,5 @@ class Finding:
 
     @property
     def severity(self) -> str:
-        """Error or warning."""
+        """The rule's severity: error or warning."""
         return RULES[self.rule].severity

@@ -1,7 +1,8 @@
-"""Index expressions: `arange`, `mgrid`, what arithmetic on them gives, slices, and masks.
+"""Index expressions: `arange`, `mgrid`, arithmetic on indices, slices, and masks.
 
-An `Index` is affine as long as it can be: an offset and one step per axis. That is what a view of a
-tensor is made from with no element touched; anything else is an array of integers.
+An `Index` is affine while possible: an offset and one step per axis, from which a tensor's view is
+made without touching an element. Example: `2 * arange(4)[:, None] + arange(3)` is offset 0 with
+steps (2, 1). Other expressions, such as products of indices, are arrays of integers.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,12 +16,12 @@ from kvtrace.addons.neuron.errors import NkiError
 
 
 class Mask:
-    """Which lanes an op is for; made by comparing index expressions, joined by `&` and `|`."""
+    """Lanes for which an op runs; made by comparing index expressions, combined by `&` and `|`."""
 
     __slots__ = ("values",)
 
     def __init__(self, values: NDArray[np.bool_]) -> None:
-        """`values` can be broadcast to the lanes."""
+        """`values` must be broadcastable to the lanes."""
         self.values = values
 
     def __and__(self, other: Any) -> "Mask":
@@ -40,10 +41,10 @@ class Mask:
 
 
 def lanes_of(mask: Any) -> NDArray[np.bool_]:
-    """Return the lanes of a mask, a comparison of plain numbers, or an array of booleans.
+    """Return the lanes of a mask, a bool, or an array of bools.
 
     Raises:
-        NkiError: it is not a mask.
+        NkiError: the value is not a mask.
     """
     if isinstance(mask, Mask):
         return mask.values
@@ -57,8 +58,8 @@ def lanes_of(mask: Any) -> NDArray[np.bool_]:
 class Index:
     """Integers over lanes: `offset` plus, for each axis, a step times the lane's coordinate.
 
-    `shape` has 1 where it does not vary. `array` is set, and the steps are not, where it is not
-    affine.
+    `shape` has 1 for axes along which the index is constant. If the index is not affine, `array`
+    has the integers instead of `offset` and `steps`.
     """
 
     __slots__ = ("array", "offset", "shape", "steps")
@@ -81,7 +82,7 @@ class Index:
         return len(self.shape)
 
     def values(self) -> NDArray[np.int64]:
-        """Return the integers as an array of the index's own shape."""
+        """Return the integers as an array of shape `shape`."""
         if self.array is not None:
             return self.array
         total = np.full((1,) * len(self.shape), self.offset, np.int64)
@@ -92,7 +93,7 @@ class Index:
         return np.broadcast_to(total, self.shape)
 
     def bounds(self) -> tuple[int, int]:
-        """Return the least and the greatest of the integers."""
+        """Return the smallest and the largest integer."""
         if self.array is not None:
             return int(self.array.min()), int(self.array.max())
         low = high = self.offset
@@ -105,7 +106,7 @@ class Index:
         return low, high
 
     def __getitem__(self, key: Any) -> "Index":
-        """Insert axes, as `[:, None]` does, or take a part, as NumPy would."""
+        """Insert axes, as `[:, None]` does, or select lanes, as NumPy does."""
         parts = key if isinstance(key, tuple) else (key,)
         if self.array is not None or any(p is not None and p != slice(None) for p in parts):
             return _from_array(self.values()[key])
@@ -144,7 +145,7 @@ class Index:
 
     def __mul__(self, other: Any) -> "Index":
         if isinstance(other, Index):
-            return _from_array(np.multiply(*_aligned(self, other)))
+            return _from_array(np.multiply(*_values_of(self, other)))
         if not isinstance(other, int | np.integer):
             return NotImplemented
         factor = int(other)
@@ -154,19 +155,19 @@ class Index:
 
     __rmul__ = __mul__
 
-    def _other(self, other: Any, function: Callable[..., Any]) -> "Index":
+    def _nonlinear(self, other: Any, function: Callable[..., Any]) -> "Index":
         if isinstance(other, Index):
-            return _from_array(function(*_aligned(self, other)))
+            return _from_array(function(*_values_of(self, other)))
         return _from_array(function(self.values(), int(other)))
 
-    __floordiv__ = partialmethod(_other, function=np.floor_divide)
-    __mod__ = partialmethod(_other, function=np.remainder)
+    __floordiv__ = partialmethod(_nonlinear, function=np.floor_divide)
+    __mod__ = partialmethod(_nonlinear, function=np.remainder)
 
     # -- comparisons ------------------------------------------------------------------------
 
     def _compare(self, other: Any, function: Callable[..., Any]) -> Mask:
         if isinstance(other, Index):
-            return Mask(function(*_aligned(self, other)))
+            return Mask(function(*_values_of(self, other)))
         return Mask(function(self.values(), other))
 
     __lt__ = partialmethod(_compare, function=np.less)
@@ -182,21 +183,23 @@ def _from_array(values: NDArray[Any]) -> Index:
     return Index(values.shape, 0, (0,) * values.ndim, np.asarray(values, np.int64))
 
 
-def _aligned(one: Index, other: Index) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return one.values(), other.values()
+def _values_of(left: Index, right: Index) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return left.values(), right.values()
 
 
-def _sum(one: Index, other: Index) -> Index:
-    if one.array is not None or other.array is not None:
-        return _from_array(np.add(*_aligned(one, other)))
-    rank = max(one.ndim, other.ndim)
-    shapes, steps = zip(*(_padded(index, rank) for index in (one, other)), strict=True)
+def _sum(left: Index, right: Index) -> Index:
+    if left.array is not None or right.array is not None:
+        return _from_array(np.add(*_values_of(left, right)))
+    rank = max(left.ndim, right.ndim)
+    shapes, steps = zip(*(_padded(index, rank) for index in (left, right)), strict=True)
     shape = np.broadcast_shapes(*shapes)
     total = tuple(
-        sum(step for size, step in zip(sizes, both, strict=True) if size > 1)
-        for sizes, both in zip(zip(*shapes, strict=True), zip(*steps, strict=True), strict=True)
+        sum(step for size, step in zip(sizes, axis_steps, strict=True) if size > 1)
+        for sizes, axis_steps in zip(
+            zip(*shapes, strict=True), zip(*steps, strict=True), strict=True
+        )
     )
-    return Index(shape, one.offset + other.offset, total)
+    return Index(shape, left.offset + right.offset, total)
 
 
 def _padded(index: Index, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -205,21 +208,21 @@ def _padded(index: Index, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def arange(*bounds: int) -> Index:
-    """Make `nl.arange(stop)` or `nl.arange(start, stop[, step])`: an index over one axis."""
+    """Return `nl.arange(stop)` or `nl.arange(start, stop[, step])`: an index over one axis."""
     numbers = range(*(int(bound) for bound in bounds))
     return Index((len(numbers),), numbers.start, (numbers.step,))
 
 
 class Grid(tuple[Index, ...]):
-    """What `nl.mgrid[0:128, 0:512]` gives: an index per axis, also as `.p`, `.x`, `.y`, `.z`."""
+    """The result of `nl.mgrid[0:128, 0:512]`: an index per axis, also as `.p`, `.x`, `.y`, `.z`."""
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Index:
-        place = "pxyzw".find(name) if len(name) == 1 else -1
-        if not 0 <= place < len(self):
+        axis = "pxyzw".find(name) if len(name) == 1 else -1
+        if not 0 <= axis < len(self):
             raise AttributeError(f"this grid of {len(self)} axes has no axis {name!r}")
-        return self[place]
+        return self[axis]
 
 
 class _GridMaker:
@@ -230,7 +233,7 @@ class _GridMaker:
         indices = []
         for axis, part in enumerate(parts):
             if not isinstance(part, slice) or part.stop is None:
-                raise NkiError("nl.mgrid takes slices with an end, as nl.mgrid[0:128, 0:512]")
+                raise NkiError("nl.mgrid needs slices with an end, as nl.mgrid[0:128, 0:512]")
             numbers = range(int(part.start or 0), int(part.stop), int(part.step or 1))
             shape = (1,) * axis + (len(numbers),) + (1,) * (len(parts) - axis - 1)
             steps = tuple(numbers.step if at == axis else 0 for at in range(len(parts)))
@@ -238,16 +241,16 @@ class _GridMaker:
         return Grid(indices)
 
     def __iter__(self) -> Iterator[Any]:
-        raise NkiError("nl.mgrid is indexed with slices, as nl.mgrid[0:128, 0:512]")
+        raise NkiError("nl.mgrid must be indexed with slices, as nl.mgrid[0:128, 0:512]")
 
 
 mgrid: Final = _GridMaker()
 
 
 def ds(start: Any, size: int) -> slice:
-    """Make the slice of `size` elements from `start` on.
+    """Return a slice of `size` elements that starts at `start`.
 
-    A `start` that is a tile or a register is read when the view is used.
+    If `start` is a tile or a register, its number is read when the slice indexes a tensor.
     """
     if isinstance(start, int | np.integer):
         return slice(int(start), int(start) + int(size))
@@ -255,23 +258,23 @@ def ds(start: Any, size: int) -> slice:
 
 
 class _Dynamic:
-    """Marks a slice whose start is data."""
+    """Marks a slice that starts at a number in a tile or a register."""
 
 
 _DYNAMIC: Final = _Dynamic()
 
 
 def is_dynamic(part: slice) -> bool:
-    """Whether the slice's start is data, and its `stop` the number of elements."""
+    """Return whether a slice starts at a number in a tile or a register; `stop` is its size."""
     return part.step is _DYNAMIC
 
 
 class PartitionSize(int):
-    """What `nl.par_dim(128)` gives: a size that says which dimension of a tensor partitions are."""
+    """The result of `nl.par_dim(128)`: a size that marks the partition dimension."""
 
     __slots__ = ()
 
 
 def par_dim(size: int) -> PartitionSize:
-    """Mark a dimension of a shape as the partition dimension."""
+    """Return a size that marks its dimension of a shape as the partition dimension."""
     return PartitionSize(size)

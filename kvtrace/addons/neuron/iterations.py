@@ -1,8 +1,10 @@
-"""Which iteration wrote an element: what an iteration of `affine_range` may not use of another.
+"""Loop-carried dependences: elements that one iteration of `affine_range` reads from another.
 
-Each iteration of each loop has a separate number, its serial; 0 is outside of all loops. Serials
-identify the loops around, and so whether two accesses were in different iterations of one execution
-of a loop that promises that its iterations do not depend on each other.
+Each iteration of each loop has its own number, its serial; 0 stands for outside of all loops. Each
+element keeps the serial of the iteration that wrote it last. The serials of a read and of the write
+before identify all iterations around both, and so whether the two were in different iterations of
+the same execution of an `affine_range`. Example: `for i in affine_range(4): a[0] = exp(a[0])` reads
+in iteration i the result of iteration i - 1; `a[0] += x[i]` is a reduction, which is allowed.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.neuron.operations import Issue
     from kvtrace.addons.neuron.tensors import Tensor
 
-#: Operations that may be applied to what other iterations have left, in any order: reductions.
+#: Operations that accumulate in any order, and so may combine results of several iterations.
 ASSOCIATIVE: Final = frozenset(
     {
         "add",
@@ -38,9 +40,10 @@ ASSOCIATIVE: Final = frozenset(
 
 
 class Iteration(NamedTuple):
-    """One iteration: number of the loop's execution, serial of the iteration around, and kind.
+    """One iteration: its loop's execution, the serial of the iteration around, and its loop's kind.
 
-    `site` is the loop's, and `trip` counts from 0 in each execution of it.
+    `execution` numbers executions of loops, `site` is the loop's site, and `trip` counts from 0 in
+    each execution.
     """
 
     execution: int
@@ -50,12 +53,12 @@ class Iteration(NamedTuple):
     trip: int = -1
 
 
-def matters(run: "Run", memory: "Memory") -> bool:
-    """Whether a memory outlives an iteration of a running parallel loop."""
-    born = memory.born
+def outlives_iteration(run: "Run", memory: "Memory") -> bool:
+    """Return whether a memory was allocated outside of a running parallel loop."""
+    serials = memory.allocation_serials
     loops = run.loops
     depth = 0
-    for serial, loop in zip(born, loops, strict=False):
+    for serial, loop in zip(serials, loops, strict=False):
         if serial != loop.serial:
             break
         depth += 1
@@ -65,62 +68,62 @@ def matters(run: "Run", memory: "Memory") -> bool:
 def note_write(
     issue: "Issue",
     tensor: "Tensor",
-    places: NDArray[np.int64] | None,
+    positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Keep the iteration that writes elements, where somebody may want to know."""
+    """Keep the serial of the iteration that writes elements, if a later read may need it."""
     memory = tensor.memory
     run = issue.run
-    if issue.reduces:  # what is there depends on other iterations still
+    if issue.is_reduction:  # the elements still depend on other iterations
         return
-    if memory.stamps is None:
-        if not matters(run, memory):
+    if memory.writer_iterations is None:
+        if not outlives_iteration(run, memory):
             return
-        memory.stamps = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
+        memory.writer_iterations = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
     serial = run.loops[-1].serial if run.loops else 0
-    if places is not None:
-        memory.stamps[places] = serial
+    if positions is not None:
+        memory.writer_iterations[positions] = serial
         return
-    kept = tensor.of_elements(memory.stamps)
+    serials = tensor.per_element(memory.writer_iterations)
     if lanes is None:
-        kept[...] = serial
+        serials[...] = serial
     else:
-        np.copyto(kept, serial, where=np.broadcast_to(lanes, kept.shape))
+        np.copyto(serials, serial, where=np.broadcast_to(lanes, serials.shape))
 
 
 def note_read(
     issue: "Issue",
     tensor: "Tensor",
-    places: NDArray[np.int64] | None,
+    positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Find what another iteration of a parallel loop wrote, unless it is reduced over the loop."""
+    """Report elements that another iteration of a parallel loop wrote, except in reductions."""
     memory = tensor.memory
-    if memory.stamps is None or not issue.run.loops:
+    if memory.writer_iterations is None or not issue.run.loops:
         return
-    kept = tensor.of_elements(memory.stamps, places)
-    if lanes is not None and places is None:
-        kept = kept[np.broadcast_to(lanes, kept.shape)]
-    if not kept.size:
+    serials = tensor.per_element(memory.writer_iterations, positions)
+    if lanes is not None and positions is None:
+        serials = serials[np.broadcast_to(lanes, serials.shape)]
+    if not serials.size:
         return
-    first = int(kept.flat[0])
-    uniform = bool((kept == first).all())
-    for serial in (first,) if uniform else np.unique(kept):
-        if not _other_iteration(issue.run, int(serial)):
+    first = int(serials.flat[0])
+    is_uniform = bool((serials == first).all())
+    for serial in (first,) if is_uniform else np.unique(serials):
+        if not _is_loop_carried(issue.run, int(serial)):
             continue
         if _is_reduced(issue, tensor):
-            issue.reduces = True
+            issue.is_reduction = True
             return
-        finding = _finding(issue, tensor, kept == serial)
+        finding = _finding(issue, tensor, serials == serial)
         if _may_be_reduced(issue):
-            issue.run.held.append((finding, tensor))
+            issue.run.pending_findings.append((finding, tensor))
         else:
-            issue.run.recorder.find(finding)
+            issue.run.recorder.add_finding(finding)
         return
 
 
 def _is_reduced(issue: "Issue", tensor: "Tensor") -> bool:
-    token, destination = issue.combines, issue.destination
+    token, destination = issue.combining_token, issue.destination
     return (
         token is not None
         and token.name in ASSOCIATIVE
@@ -130,49 +133,49 @@ def _is_reduced(issue: "Issue", tensor: "Tensor") -> bool:
 
 
 def _may_be_reduced(issue: "Issue") -> bool:
-    """Whether it is a reduction if the new tile goes where the operand is: `t[...] = t + x`."""
+    """Return whether the op is a reduction if its result is assigned to its operand: `t += x`."""
     return (
         issue.destination is None
         and issue.operation.kind == "elementwise"
-        and issue.combines is not None
-        and issue.combines.name in ASSOCIATIVE
+        and issue.combining_token is not None
+        and issue.combining_token.name in ASSOCIATIVE
     )
 
 
-def _other_iteration(run: "Run", serial: int) -> bool:
-    """Whether something was written in another iteration of a running parallel loop.
+def _is_loop_carried(run: "Run", serial: int) -> bool:
+    """Return whether elements were written in another iteration of a running parallel loop.
 
-    Of the loops that the write and the read are both in, the outermost one in another iteration
-    decides: what an ordered loop passes on is intended.
+    The outermost loop of which the write and the read are in different iterations decides: ordered
+    loops may carry values from one iteration to the next.
     """
-    written = {}
+    written_serials = {}
     while serial:
         iteration = run.iterations[serial]
-        written[iteration.execution] = serial
+        written_serials[iteration.execution] = serial
         serial = iteration.around
     for loop in run.loops:
-        then = written.get(run.iterations[loop.serial].execution)
-        if then is None:
+        written_serial = written_serials.get(run.iterations[loop.serial].execution)
+        if written_serial is None:
             return False
-        if then != loop.serial:
+        if written_serial != loop.serial:
             return loop.parallel
     return False
 
 
-def _finding(issue: "Issue", tensor: "Tensor", wrong: NDArray[np.bool_]) -> Finding:
+def _finding(issue: "Issue", tensor: "Tensor", is_dependent: NDArray[np.bool_]) -> Finding:
     memory = tensor.memory
     name = memory.argument or memory.life.name
-    called = f"{name!r}" if name else f"a tensor in {memory.space}"
+    described = f"{name!r}" if name else f"a tensor in {memory.space}"
     text = (
-        f"{issue.operation.name} reads elements of {called} that another iteration of "
+        f"{issue.operation.name} reads elements of {described} that another iteration of "
         "affine_range wrote"
     )
-    lane = tuple(int(place) for place in np.argwhere(wrong)[0])
+    lane = tuple(int(index) for index in np.argwhere(is_dependent)[0])
     return issue.finding(
         LOOP_DEPENDENCE,
         text,
         access="load",
         lane=lane,
-        lanes=int(wrong.sum()),
+        lanes=int(is_dependent.sum()),
         argument=memory.argument,
     )

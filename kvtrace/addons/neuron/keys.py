@@ -1,4 +1,4 @@
-"""What is between the brackets of `tensor[…]`: slices and integers as index expressions."""
+"""Subscripts of tensors: slices and integers between `[` and `]` as index expressions."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from kvtrace.addons.neuron.indices import Index
 
 
 def slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
-    """Return start, number of elements and step of a slice, which may leave the dimension."""
+    """Return start, number of elements and step of a slice, whose end may be past the dimension."""
     start = 0 if part.start is None else part.start
     stop = size if part.stop is None else part.stop
     step = 1 if part.step is None else part.step
@@ -24,35 +24,37 @@ def slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
 
 
 def as_indices(parts: list[Any], shape: tuple[int, ...]) -> list[Index]:
-    """Return an index per dimension; slices get new axes, in order."""
-    slices = [at for at, part in enumerate(parts) if isinstance(part, slice)]
-    if slices and any(not isinstance(part, slice | int | np.integer) for part in parts):
+    """Return an index per dimension; each slice gets a new axis, in order."""
+    sliced = [dimension for dimension, part in enumerate(parts) if isinstance(part, slice)]
+    if sliced and any(not isinstance(part, slice | int | np.integer) for part in parts):
         raise NkiError(
             "slices and index expressions cannot be mixed in one index; use nl.arange for all"
         )
-    rank = len(slices)
-    found = []
-    for at, part in enumerate(parts):
+    rank = len(sliced)
+    indices = []
+    for dimension, part in enumerate(parts):
         if isinstance(part, Index):
-            found.append(part)
+            indices.append(part)
         elif isinstance(part, slice):
-            start, count, step = slice_of(part, shape[at], at)
-            place = slices.index(at)
-            sizes = tuple(count if axis == place else 1 for axis in range(rank))
-            steps = tuple(step if axis == place else 0 for axis in range(rank))
-            found.append(Index(sizes, start, steps))
+            start, count, step = slice_of(part, shape[dimension], dimension)
+            slice_axis = sliced.index(dimension)
+            sizes = tuple(count if axis == slice_axis else 1 for axis in range(rank))
+            steps = tuple(step if axis == slice_axis else 0 for axis in range(rank))
+            indices.append(Index(sizes, start, steps))
         elif isinstance(part, int | np.integer):
-            found.append(Index((), int(part), ()))
+            indices.append(Index((), int(part), ()))
         else:
-            found.append(index_of_data(part))
-    return found
+            indices.append(index_of_data(part))
+    return indices
 
 
-def index_of_data(part: Any) -> Index:
-    """Return the contents of a tensor, or an array, as an index."""
-    held = part.array() if callable(getattr(part, "array", None)) else part
+def index_of_data(data: Any) -> Index:
+    """Return the integers in a tensor, an array or a register as an index."""
+    contents = data.array() if callable(getattr(data, "array", None)) else data
     values = np.asarray(
-        held.__index__() if hasattr(held, "__index__") and not hasattr(held, "shape") else held
+        contents.__index__()
+        if hasattr(contents, "__index__") and not hasattr(contents, "shape")
+        else contents
     )
     if values.dtype.kind not in "iu":
         raise NkiError(f"a tensor is indexed with integers, not with {values.dtype}")
@@ -60,7 +62,7 @@ def index_of_data(part: Any) -> Index:
 
 
 def padded(index: Index, rank: int) -> Index:
-    """Return an index with leading axes of one element, as broadcasting would."""
+    """Return an index with leading axes of size 1, up to `rank` axes, as broadcasting adds them."""
     missing = rank - index.ndim
     if not missing:
         return index
@@ -68,7 +70,7 @@ def padded(index: Index, rank: int) -> Index:
     return Index((1,) * missing + index.shape, index.offset, (0,) * missing + index.steps, array)
 
 
-def inside(index: Index, size: int) -> bool:
-    """Whether every lane is inside a dimension."""
+def is_inside(index: Index, size: int) -> bool:
+    """Return whether all values of an index are below `size` and not negative."""
     low, high = index.bounds()
     return low >= 0 and high < size

@@ -1,4 +1,4 @@
-"""What the languages of both interfaces have: each name from where it is written."""
+"""Names that `neuronxcc.nki.language` and `nki.language` have in common."""
 
 from typing import Any
 
@@ -95,5 +95,5 @@ gather_flattened = searches.gather_flattened.older
 
 
 def expand_dims(data: Any, axis: int) -> Any:
-    """Return a view with a new dimension of one element."""
+    """Return a view of `data` with a new dimension of size 1."""
     return data.expand_dims(axis)

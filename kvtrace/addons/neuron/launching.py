@@ -1,7 +1,7 @@
-"""Kernels: what the decorators of both interfaces make, and how a launch on a grid runs.
+"""Kernels: functions decorated by either interface, and their launches on a grid.
 
-`execute` runs a kernel and gives its outcome. Who wants to observe launches (the capture backend)
-registers in `listeners`; without any, findings are Python warnings.
+`execute` runs a kernel and returns an `Outcome`. The capture backend registers in `listeners` to
+observe launches; without listeners, findings become Python warnings.
 """
 
 import inspect
@@ -13,12 +13,12 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from kvtrace.addons.neuron import arguments, capacity
-from kvtrace.addons.neuron.arguments import as_results, placed_again, traced_tensors
+from kvtrace.addons.neuron.arguments import replace_leaves, result_leaves, traced_tensors
 from kvtrace.addons.neuron.buffers import BARE_NAMES
 from kvtrace.addons.neuron.cores import Cores
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import UNWRITTEN_RESULT, Finding
-from kvtrace.addons.neuron.machine import Run, going_on, set_current
+from kvtrace.addons.neuron.machine import Run, current_or_none, set_current
 from kvtrace.addons.neuron.memory import NEVER_WRITTEN
 from kvtrace.addons.neuron.recorder import Recorder
 from kvtrace.addons.neuron.targets import Target, target_named
@@ -27,15 +27,15 @@ from kvtrace.evaluate.threads import ONE_THREAD
 
 
 class NkiWarning(UserWarning):
-    """A kernel breaks a rule of the machine; it ran on all the same."""
+    """A kernel violates a rule of the device; kvtrace ran it nevertheless."""
 
 
 @dataclass
 class Outcome:
-    """What a launch gave: the kernel's results, and the record of what it did.
+    """The results of a launch, and the record of its ops, buffers and findings.
 
-    Where the kernel raised, `error` says what, and the record is of what it did until then.
-    `written` has the identities of the arrays that it has written to.
+    If the kernel raised, `error` is the message, and the record ends there. `written` has
+    `id(array)` of each array that the kernel has written to.
     """
 
     kernel: "Kernel"
@@ -49,20 +49,19 @@ class Outcome:
 
 
 class Listener(Protocol):
-    """Observes launches. What it does must never raise."""
+    """An observer of launches, whose methods must not raise."""
 
     @property
     def keeps_tiles(self) -> bool:
-        """Whether it wants to know what tiles hold."""
+        """The listener reads the contents of tiles after the launch."""
 
     def before(self, kernel: "Kernel", grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
-        """Observe a launch; what it gives is handed to `after`."""
+        """Observe that a launch begins; the value returned is passed to `after`."""
 
     def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
-        """Note that the launch is over; `outcome` has an error where the kernel raised.
+        """Observe that a launch has ended; `outcome` is None if the kernel did not start.
 
-        It is None where the kernel was not begun. An exception that it gives is raised in place of
-        giving the result.
+        An exception that is returned is raised instead of returning the launch's result.
         """
 
 
@@ -70,7 +69,7 @@ listeners: Final[list[Listener]] = []
 
 
 class Kernel:
-    """A function that is a kernel of one of the interfaces; `kernel[grid](...)` launches it."""
+    """A kernel of one of the interfaces; `kernel[grid](...)` launches the kernel."""
 
     def __init__(
         self,
@@ -90,82 +89,87 @@ class Kernel:
 
     @property
     def interface(self) -> str:
-        """Which interface it is written for: older or newer."""
+        """The interface that the kernel is written for: older or newer."""
         return "newer" if self.kind.__module__.startswith(f"{__package__}.newer") else "older"
 
     @property
     def benchmark_result(self) -> Any:
-        """What `nki.benchmark` measures on a device.
+        """Latencies that `nki.benchmark` measures on a device; not available here.
 
         Raises:
-            NkiError: always: here is none.
+            NkiError: always.
         """
         raise NkiError(
-            f"kernel {self.__name__} ran on NumPy, which says nothing of latencies on a Neuron "
-            "device: there is no benchmark_result"
+            f"kernel {self.__name__} ran on NumPy, without a Neuron device to measure latencies "
+            "on: there is no benchmark_result"
         )
 
     def __getitem__(self, grid: Any) -> "Kernel":
         return Kernel(self.function, self.kind, whole_grid(grid), self.target)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Launch the kernel; inside of another one, it is a plain function."""
-        if going_on() is not None:
+        """Launch the kernel; inside of another kernel, call its plain function."""
+        if current_or_none() is not None:
             return self.function(*args, **kwargs)
         grid = self.grid
         bound = bound_arguments(self.function, args, kwargs)
         traced = traced_tensors(bound)
         if traced:
             return call_in_graph(self, bound, traced)
-        told = [(listener, listener.before(self, grid, bound)) for listener in listeners]
+        tokens = [(listener, listener.before(self, grid, bound)) for listener in listeners]
         outcomes: list[Outcome] = []
         try:
-            keeps = any(listener.keeps_tiles for listener, _ in told)
-            outcome = execute(self, grid, bound, outcomes.append, keeps_tiles=keeps)
+            keeps_tiles = any(listener.keeps_tiles for listener, _ in tokens)
+            outcome = execute(self, grid, bound, outcomes.append, keeps_tiles=keeps_tiles)
         finally:
-            ended = outcomes[0] if outcomes else None
-            refusals = [listener.after(token, ended) for listener, token in told]
-        for refusal in refusals:
-            if refusal is not None:
-                raise refusal
-        if not told:
+            observed = outcomes[0] if outcomes else None
+            errors = [listener.after(token, observed) for listener, token in tokens]
+        for error in errors:
+            if error is not None:
+                raise error
+        if not tokens:
             _warn(outcome)
         return outcome.result
 
 
 def call_in_graph(kernel: Kernel, bound: dict[str, Any], traced: list[Any]) -> Any:
-    """Make a call of a kernel one op of the graph that is traced; give its results' tensors.
+    """Add a call of a kernel to the traced graph as one op; return the op's result tensors.
 
-    Their shapes and types are those of a launch on zeros, of which nothing is kept. What the kernel
-    leaves in arguments that it writes to are further results, which those tensors hold then.
+    Shapes and types of the results are those of a launch on zeros. Arguments that the kernel writes
+    to are further results: the traced tensors passed for them then stand for the new contents.
     """
     zeros = [np.zeros(tensor.shape, tensor.dtype) for tensor in traced]
-    outcome = execute(kernel, kernel.grid, placed_again(bound, traced, zeros))
-    changed = [place for place, zero in enumerate(zeros) if id(zero) in outcome.written]
-    given = as_results(outcome.result)
+    outcome = execute(kernel, kernel.grid, replace_leaves(bound, traced, zeros))
+    written_indices = [index for index, zero in enumerate(zeros) if id(zero) in outcome.written]
+    outputs = result_leaves(outcome.result)
     flops = sum(site.flops for site in outcome.recorder.sites)
 
     def calls(*operands: Any) -> list[Any]:
-        arrays = [np.array(each) if at in changed else each for at, each in enumerate(operands)]
-        args, kwargs = _passed(kernel.function, placed_again(bound, traced, arrays))
-        results = as_results(kernel(*args, **kwargs))
-        return results + [arrays[place] for place in changed]
+        arrays = [
+            np.array(operand) if at in written_indices else operand
+            for at, operand in enumerate(operands)
+        ]
+        args, kwargs = _call_arguments(kernel.function, replace_leaves(bound, traced, arrays))
+        results = result_leaves(kernel(*args, **kwargs))
+        return results + [arrays[index] for index in written_indices]
 
-    shapes = [(np.shape(each), np.asarray(each).dtype) for each in given]
-    shapes += [(zeros[place].shape, zeros[place].dtype) for place in changed]
-    written = [traced[place] for place in changed]
-    made = traced[0]._call_kernel(kernel.__name__, calls, traced, shapes, flops, written=written)
-    return placed_again(outcome.result, given, list(made))
+    shapes = [(np.shape(output), np.asarray(output).dtype) for output in outputs]
+    shapes += [(zeros[index].shape, zeros[index].dtype) for index in written_indices]
+    written_tensors = [traced[index] for index in written_indices]
+    graph_outputs = traced[0]._call_kernel(
+        kernel.__name__, calls, traced, shapes, flops, written=written_tensors
+    )
+    return replace_leaves(outcome.result, outputs, list(graph_outputs))
 
 
 def whole_grid(grid: Any) -> tuple[int, ...]:
-    """Return a grid as sizes: numbers, `nl.nc(2)`, and `nl.spmd_dim(4, nl.nc(2))` are products.
+    """Return a grid as a tuple of sizes, from a number or a tuple of numbers.
 
     Raises:
         NkiError: a size is not a positive number.
     """
-    listed = grid if isinstance(grid, tuple | list) else (grid,)
-    sizes = tuple(int(size) for size in listed)
+    axes = grid if isinstance(grid, tuple | list) else (grid,)
+    sizes = tuple(int(size) for size in axes)
     if any(size < 1 for size in sizes):
         raise NkiError(f"the grid {sizes} has a size below 1")
     return sizes
@@ -174,10 +178,10 @@ def whole_grid(grid: Any) -> tuple[int, ...]:
 def bound_arguments(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments of a launch by the names of the kernel's parameters.
+    """Return the arguments of a launch by parameter name, defaults included.
 
     Raises:
-        TypeError: they do not fit the kernel's parameters, as Python says it.
+        TypeError: the arguments do not fit the kernel's parameters.
     """
     signature = inspect.signature(function)
     bound = signature.bind(*args, **kwargs)
@@ -189,68 +193,72 @@ def execute(
     kernel: Kernel,
     grid: tuple[int, ...],
     bound: dict[str, Any],
-    tell: Callable[[Outcome], None] = lambda _: None,
+    on_outcome: Callable[[Outcome], None] = lambda _: None,
     *,
     keeps_tiles: bool = False,
 ) -> Outcome:
-    """Run a kernel on a grid, one program after the other but where two wait for each other.
+    """Run all programs of a grid on NumPy, one after the other unless they wait for each other.
 
-    `tell` is given the outcome, also of a kernel that raises.
+    `on_outcome` is called with the outcome, also if the kernel raises.
 
     Raises:
-        NkiError: the kernel does what NKI does not have; the sentence ends with the line.
+        NkiError: the kernel uses something that NKI does not have; the message ends with the line.
     """
     target = target_named(kernel.target)
     recorder = Recorder(_call.__code__, keeps_tiles=keeps_tiles)
     run = Run(target, kernel.kind, grid, recorder)
-    taken = arguments.Taken(run)
-    inputs = {name: taken.of(name, value) for name, value in bound.items()}
-    args, kwargs = _passed(kernel.function, inputs)
+    arrays = arguments.LaunchArrays(run)
+    inputs = {name: arrays.kernel_argument(name, value) for name, value in bound.items()}
+    args, kwargs = _call_arguments(kernel.function, inputs)
     set_current(run)
     try:
         # Masked-off lanes hold NaN, and products are many and small.
         with np.errstate(all="ignore"), ONE_THREAD, BARE_NAMES:
             result = Cores(run, lambda: _call(kernel.function, args, kwargs)).execute()
     except NkiError as error:
-        placed = _placed(error, recorder, kernel)
-        tell(Outcome(kernel, run.grid, target, None, recorder, bound, str(placed)))
-        raise placed from None
+        error_with_line = _with_line(error, recorder, kernel)
+        on_outcome(Outcome(kernel, run.grid, target, None, recorder, bound, str(error_with_line)))
+        raise error_with_line from None
     except Exception as error:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        tell(Outcome(kernel, run.grid, target, None, recorder, bound, text))
+        on_outcome(Outcome(kernel, run.grid, target, None, recorder, bound, text))
         raise
     finally:
         set_current(None)
-    taken.give_back()
+    arrays.copy_back()
     capacity.find_overflows(run)
     _find_unwritten(recorder, result)
-    outcome = Outcome(kernel, run.grid, target, taken.result(result), recorder, bound)
-    outcome.written = taken.written()
-    tell(outcome)
+    outcome = Outcome(kernel, run.grid, target, arrays.result_arrays(result), recorder, bound)
+    outcome.written = arrays.written_arrays()
+    on_outcome(outcome)
     return outcome
 
 
 def _find_unwritten(recorder: Recorder, result: Any) -> None:
-    """Find elements of results that no program has written."""
+    """Report elements of results that no program has written."""
     for tensor in result if isinstance(result, tuple | list) else (result,):
         if not isinstance(tensor, Tensor) or tensor.memory.states is None:
             continue
-        left = int(np.count_nonzero(tensor.of_elements(tensor.memory.states) == NEVER_WRITTEN))
-        if left:
-            name = tensor.memory.life.name or "a tensor"
-            text = f"{left:,} of {tensor.size:,} elements of the result {name!r} were never written"
-            recorder.find(Finding(UNWRITTEN_RESULT, tensor.memory.life.site, text, lanes=left))
+        states = tensor.per_element(tensor.memory.states)
+        count = int(np.count_nonzero(states == NEVER_WRITTEN))
+        if count:
+            life = tensor.memory.life
+            name = life.name or "a tensor"
+            text = (
+                f"{count:,} of {tensor.size:,} elements of the result {name!r} were never written"
+            )
+            recorder.add_finding(Finding(UNWRITTEN_RESULT, life.site, text, lanes=count))
 
 
 def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call the kernel. Its code is where recorded stacks end."""
+    """Call the kernel. Recorded stacks end above this function's frame."""
     return function(*args, **kwargs)
 
 
-def _passed(
+def _call_arguments(
     function: Callable[..., Any], inputs: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return arguments as positional and named ones, as the function takes them."""
+    """Return positional and keyword arguments for a function, from arguments by name."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -265,10 +273,10 @@ def _passed(
     return args, kwargs
 
 
-def _placed(error: NkiError, recorder: Recorder, kernel: Kernel) -> NkiError:
-    """Return the error with the kernel's name and the line that it came from."""
-    place = recorder.raised_at(error)
-    where = "" if place is None else f" ({place.file}:{place.line})"
+def _with_line(error: NkiError, recorder: Recorder, kernel: Kernel) -> NkiError:
+    """Return the error with the kernel's name and the user's line that raised it."""
+    innermost = recorder.raised_at(error)
+    where = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
     return NkiError(f"kernel {kernel.__name__}: {error}{where}")
 
 

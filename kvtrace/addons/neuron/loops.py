@@ -1,4 +1,4 @@
-"""Loops and programs of the language."""
+"""Loops, program ids and grid sizes of `nki.language`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,43 +9,43 @@ from kvtrace.addons.neuron.machine import LoopNumber, current
 
 
 def _numbers(start: Any, stop: Any, step: Any) -> range:
-    """Return what a loop counts; its one bound, if there is but one, is its end."""
+    """Return the range of a loop; a single bound is the end, as in `range`."""
     first, end = (0, start) if stop is None else (start, stop)
     return range(int(first), int(end), int(step))
 
 
 def affine_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
-    """Count in a loop whose iterations may run at once: none needs what another one wrote."""
+    """Iterate over a range whose iterations may run in parallel: none needs another's results."""
     return current().iterate("affine_range", _numbers(start, stop, step))
 
 
 def sequential_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
-    """Count in a loop whose iterations run one after the other."""
+    """Iterate over a range whose iterations run one after the other."""
     return current().iterate("sequential_range", _numbers(start, stop, step))
 
 
 def static_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
-    """Count in a loop that the compiler unrolls."""
+    """Iterate over a range that the compiler unrolls."""
     return current().iterate("static_range", _numbers(start, stop, step))
 
 
 @contextmanager
 def no_reorder() -> Iterator[None]:
-    """Keep the order of what is inside, as it always is here: ops run as they are written."""
+    """Keep the order of the ops inside; kvtrace always runs ops in program order."""
     yield
 
 
 def program_id(axis: int = 0) -> int:
-    """Return the running program's place along an axis of the grid."""
+    """Return the index of the running program along an axis of the grid."""
     return current().coordinate(axis)
 
 
 def num_programs(axes: Any = None) -> int:
-    """Return the number of programs along an axis, along several together, or of the whole grid."""
+    """Return the number of programs along an axis, along several axes, or of the whole grid."""
     grid = current().grid
-    listed = range(len(grid)) if axes is None else axes
+    selected = range(len(grid)) if axes is None else axes
     total = 1
-    for axis in listed if isinstance(listed, tuple | list | range) else (listed,):
+    for axis in selected if isinstance(selected, tuple | list | range) else (selected,):
         if not 0 <= axis < len(grid):
             raise NkiError(f"the grid {grid} has no axis {axis}")
         total *= grid[axis]
@@ -53,19 +53,19 @@ def num_programs(axes: Any = None) -> int:
 
 
 def program_ndim() -> int:
-    """Return the number of axes of the grid; 0 where the kernel was launched without one."""
+    """Return the number of axes of the grid; 0 if the kernel was launched without a grid."""
     return current().axes
 
 
 def device_print(*parts: Any, **settings: Any) -> None:
-    """Print a prefix and the values of tensors, while the kernel runs."""
+    """Print the parts, tensors by their values, while the kernel runs."""
     del settings
-    shown = (part.array() if hasattr(part, "array") else part for part in parts)
-    print(*shown)
+    printed = (part.array() if hasattr(part, "array") else part for part in parts)
+    print(*printed)
 
 
 class CoreCount(int):
-    """`nl.nc(2)`: programs that run on neighboring cores; a number for a grid."""
+    """`nl.nc(2)`: a number of neighboring cores, which multiplies a size of a grid."""
 
     def __mul__(self, other: Any) -> "CoreCount":
         return CoreCount(int(self) * int(other))
@@ -74,12 +74,12 @@ class CoreCount(int):
 
 
 def nc(count: int) -> CoreCount:
-    """Return a number of cores for a grid."""
+    """Return a number of cores, for a grid."""
     return CoreCount(count)
 
 
 def spmd_dim(*sizes: Any) -> CoreCount:
-    """Return a size of a grid as a product, of programs and the cores they run on."""
+    """Return the product of numbers of programs and cores, as one size of a grid."""
     total = CoreCount(1)
     for size in sizes:
         total = total * int(size)

@@ -1,4 +1,4 @@
-"""The kernel that the thread is running: target, grid, program, loops, allocations."""
+"""State of a running launch: target, grid, current program, loops and allocations."""
 
 import os
 import threading
@@ -11,47 +11,47 @@ from kvtrace.addons.neuron import tensors
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import PARTITION_LIMIT, REFUSED, Finding
 from kvtrace.addons.neuron.iterations import Iteration
-from kvtrace.addons.neuron.memory import Life, Memory, Space, partitions_of, size_of
+from kvtrace.addons.neuron.memory import BufferLife, Memory, Space, partitions_of, size_of
 from kvtrace.addons.neuron.recorder import Recorder
 from kvtrace.addons.neuron.targets import PARTITIONS, Target
 from kvtrace.addons.neuron.tensors import Tensor
 
 _thread: Final = threading.local()
 
-#: The variable that makes errors of what a compiler refuses.
+#: The variable that turns findings of rules that a compiler enforces into errors.
 STRICT: Final = "KVTRACE_NKI_STRICT"
-#: Neuron's variable; 0 keeps narrow floats unrounded, to tell a kernel's errors from roundings.
+#: Neuron's variable; 0 keeps narrow floats unrounded, so that only a kernel's own errors remain.
 PRECISE: Final = "NKI_PRECISE_FP"
 
 
 class Loop:
-    """One execution of a loop: which iteration it is in, and what reductions over it hold."""
+    """One execution of a loop: its current iteration, and the accumulators of its reductions."""
 
     __slots__ = ("accumulators", "calls", "parallel", "serial", "site", "trip")
 
     def __init__(self, site: int, parallel: bool) -> None:
         self.site = site
-        #: Whether it promises that no iteration needs what another one wrote.
+        #: The loop is an `affine_range`: no iteration may need another's results.
         self.parallel = parallel
         self.trip = -1
-        #: Serial of the iteration: its place among all iterations of the run.
+        #: Serial of the current iteration: its index among all iterations of the run.
         self.serial = 0
         self.accumulators: dict[tuple[int, ...], Any] = {}
-        #: How often this iteration has come by a call that reduces over loops, by its site.
+        #: Site of a call of `loop_reduce` → how often this iteration has called it.
         self.calls: dict[int, int] = {}
 
 
 class LoopNumber(int):
-    """The number of a loop's iteration, which knows its loop."""
+    """The value of a loop variable, with the loop."""
 
     loop: Loop
 
 
 class Run:
-    """One launch on a grid. Programs run one after the other, each with separate on-chip memory.
+    """One launch on a grid. Programs run one after the other, each with its own on-chip memory.
 
-    What is allocated as shared device memory is the same for all of them: the n-th such allocation
-    of a program is the n-th of the first program.
+    Programs share allocations in shared device memory: the n-th such allocation of any program is
+    the n-th of the first program.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Run:
         self.target = target
         self.kind = kind
         self.grid = grid or (1,)
-        #: Axes of the grid that the launch named.
+        #: Number of axes of the grid that the launch passed.
         self.axes = len(grid)
         self.recorder = recorder
         self.program = 0
@@ -68,92 +68,91 @@ class Run:
         self.loops: list[Loop] = []
         #: Every iteration by its serial; 0 is outside of all loops.
         self.iterations = recorder.iterations
-        #: Findings of the op that ran last which are none if its result goes to that tensor.
-        self.held: list[tuple[Finding, Tensor]] = []
-        #: Whether what a compiler refuses is an error, and no finding.
+        #: Findings of the last op, dropped if its result is then assigned to the paired tensor.
+        self.pending_findings: list[tuple[Finding, Tensor]] = []
+        #: Violations of rules that a compiler enforces are errors, not findings.
         self.strict = os.environ.get(STRICT) == "1"
-        #: Whether narrow floats are rounded when they are written.
+        #: Narrow floats are rounded when they are written.
         self.precise = os.environ.get(PRECISE) != "0"
-        #: Operands by their traits that an instruction has refused nothing of.
-        self.accepted: set[tuple[Any, ...]] = set()
+        #: Instructions and traits of operands that meet all requirements.
+        self.accepted_operands: set[tuple[Any, ...]] = set()
         self._executions = 0
         self._shared: list[Memory] = []
         self._next_shared = 0
         self.random = np.random.default_rng(0)
-        #: States of engines' random numbers, by program and engine.
+        #: (program, engine) → state of the engine's random number generators.
         self.random_states: dict[tuple[int, str], Any] = {}
-        #: What activations have added up, one number a partition.
+        #: Registers of the scalar engine, which sum activations: one number per partition.
         self.reduce_registers = np.zeros(PARTITIONS, np.float32)
-        #: What instructions of the vector engine have reduced, one number a partition.
+        #: Registers of the vector engine for reductions: one number per partition.
         self.vector_registers = np.zeros(PARTITIONS, np.float32)
-        #: Waits for the other program of a pair, or for all others, at what it is given the name
-        #: of; says whether the running one came last.
-        self.meet: Callable[..., bool] = lambda *_: True
-        #: What programs have sent and no one received yet, by sender, receiver and pipe.
+        #: Waits until the other programs have reached the named op; see `Cores.wait_for_others`.
+        self.wait_for_others: Callable[..., bool] = lambda *_: True
+        #: (sender, receiver, pipe) → tiles that were sent but not yet received.
         self.mail: dict[tuple[int, int, int], list[Any]] = {}
-        #: Collectives that were begun and not ended, by program.
-        self.prepared: dict[int, Any] = {}
-        #: What programs have given to reductions over all of them, one after the other.
-        self.given: dict[int, list[Any]] = {}
+        #: Program → its collective that was prepared but not yet triggered.
+        self.prepared_collectives: dict[int, Any] = {}
+        #: Program → its tiles passed to `nl.all_reduce`, call by call.
+        self.reduction_inputs: dict[int, list[Any]] = {}
 
     # -- programs ---------------------------------------------------------------------------
 
     def begin_program(self, program: int) -> None:
-        """Begin the next program; the first axis of the grid varies fastest."""
+        """Start a program; the first axis of the grid varies fastest."""
         self.program = program
         self.loops.clear()
         self.reduce_registers[:] = 0
         self.vector_registers[:] = 0
         self._next_shared = 0
 
-    def leave(self) -> tuple[Any, ...]:
-        """Give what is the running program's own, for another one to run; `enter` takes it."""
+    def suspend(self) -> tuple[Any, ...]:
+        """Clear and return the running program's state, so that another program can run."""
         registers = self.reduce_registers, self.vector_registers
-        state = (self.program, self.loops, self.held, registers, self._next_shared)
-        self.loops, self.held = [], []
+        state = (self.program, self.loops, self.pending_findings, registers, self._next_shared)
+        self.loops, self.pending_findings = [], []
         self.reduce_registers = np.zeros(PARTITIONS, np.float32)
         self.vector_registers = np.zeros(PARTITIONS, np.float32)
         return state
 
-    def enter(self, state: tuple[Any, ...]) -> None:
-        """Continue a program that was left."""
-        self.program, self.loops, self.held, registers, self._next_shared = state
+    def resume(self, state: tuple[Any, ...]) -> None:
+        """Restore the state of a suspended program."""
+        self.program, self.loops, self.pending_findings, registers, self._next_shared = state
         self.reduce_registers, self.vector_registers = registers
 
     def coordinate(self, axis: int) -> int:
-        """Return the running program's place along an axis of the grid."""
+        """Return the running program's index along an axis of the grid."""
         if not 0 <= axis < len(self.grid):
             raise NkiError(f"the grid {self.grid} has no axis {axis}")
         return self.program // size_of(self.grid[:axis]) % self.grid[axis]
 
     # -- findings ---------------------------------------------------------------------------
 
-    def find(self, finding: Finding) -> None:
+    def report(self, finding: Finding) -> None:
         """Keep a finding.
 
         Raises:
-            NkiError: it is of what a compiler refuses, and the run is strict.
+            NkiError: the run is strict, and a compiler would refuse the kernel.
         """
         if self.strict and finding.rule in REFUSED:
             raise NkiError(f"{finding.rule}: {finding.message}")
-        self.recorder.find(finding)
+        self.recorder.add_finding(finding)
 
-    def let_go(self, written: Tensor | None = None) -> bool:
-        """Keep the findings that were held, except for one that `written` makes a reduction of.
+    def flush_findings(self, written: Tensor | None = None) -> bool:
+        """Keep the pending findings; drop one and return True if its op is a reduction.
 
-        Gives whether there was one.
+        The op is a reduction if `written`, which gets its result, is the tensor that it read.
         """
-        held, self.held = self.held, []
-        if len(held) == 1 and written is not None and written.same_elements(held[0][1]):
+        pending, self.pending_findings = self.pending_findings, []
+        if len(pending) == 1 and written is not None and written.same_elements(pending[0][1]):
             return True
-        for finding, _ in held:
-            self.recorder.find(finding)
+        for finding, _ in pending:
+            self.recorder.add_finding(finding)
         return False
 
     # -- loops ------------------------------------------------------------------------------
 
     def iterate(self, kind: str, numbers: range) -> Iterator[LoopNumber]:
-        """Return the numbers of a loop, and note its iterations."""
+        """Yield the numbers of a loop, and record each iteration."""
         loop = Loop(self._loop_site(kind), kind == "affine_range")
         around = self.serial
         self._executions += 1
@@ -180,12 +179,12 @@ class Run:
 
     @property
     def serial(self) -> int:
-        """The iteration that the op is in, 0 outside of all."""
+        """Serial of the innermost loop's current iteration, 0 outside of loops."""
         return self.loops[-1].serial if self.loops else 0
 
     @property
     def loop_number(self) -> int:
-        """The site of the loop that the op is in, -1 outside of all."""
+        """Site of the innermost loop, -1 outside of loops."""
         return self.loops[-1].site if self.loops else -1
 
     # -- allocations ------------------------------------------------------------------------
@@ -202,37 +201,34 @@ class Run:
         raw: Any = None,
         site: int | None = None,
     ) -> Memory:
-        """Allocate a buffer; `raw` are its bytes, if they are there already.
-
-        One on chip that spans more partitions than there are is a finding.
-        """
+        """Allocate a buffer, with bytes `raw` if given; report a tile of too many partitions."""
         if shared and self._next_shared < len(self._shared):
-            return self._same_for_all(shape, dtype)
+            return self._shared_allocation(shape, dtype)
         if site is None:
             site = self.recorder.site("ndarray", "none", "allocate", self.loop_number)
         partitions = partitions_of(shape, partition) if space != "hbm" else 0
-        called = name or self.recorder.sites[site].name
-        life = Life(space, size_of(shape) * dtype.itemsize, partitions, called, site)
+        buffer_name = name or self.recorder.sites[site].name
+        life = BufferLife(space, size_of(shape) * dtype.itemsize, partitions, buffer_name, site)
         memory = Memory(space, shape, dtype, partition if space != "hbm" else -1, life, raw)
         if not self.precise:
             memory.keep_unrounded()
         memory.number = len(self.recorder.buffers)
-        memory.born = tuple(loop.serial for loop in self.loops)
+        memory.allocation_serials = tuple(loop.serial for loop in self.loops)
         self.recorder.buffers.append(life)
         if self.recorder.keeps_tiles and space != "hbm" and self.program == 0:
-            self.recorder.keep(memory)
+            self.recorder.keep_tile(memory)
         if space != "hbm" and shape and shape[partition] > PARTITIONS:
             text = (
                 f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"
             )
-            self.find(Finding(PARTITION_LIMIT, site, text, program=self.program))
+            self.report(Finding(PARTITION_LIMIT, site, text, program=self.program))
         if shared:
             memory.shared = True
             self._shared.append(memory)
             self._next_shared += 1
         return memory
 
-    def _same_for_all(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Memory:
+    def _shared_allocation(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Memory:
         memory = self._shared[self._next_shared]
         self._next_shared += 1
         if memory.shape != shape or memory.dtype != dtype:
@@ -243,27 +239,27 @@ class Run:
         return memory
 
     def tensor(self, memory: Memory) -> Tensor:
-        """Return the whole of a memory as the running interface's tensor."""
+        """Return a tensor of the kernel's interface that views a whole memory."""
         return tensors.whole(self.kind, memory)
 
 
 def current() -> Run:
-    """Return the run in progress in the thread.
+    """Return the thread's run in progress.
 
     Raises:
-        NkiError: none does.
+        NkiError: no kernel is running.
     """
     run: Run | None = getattr(_thread, "run", None)
     if run is None:
-        raise NkiError("ops of NKI run inside of a kernel only, which nki.jit makes of a function")
+        raise NkiError("NKI ops can only be called inside of a kernel: decorate it with nki.jit")
     return run
 
 
-def going_on() -> Run | None:
-    """Return the run in progress in the thread, if any."""
+def current_or_none() -> Run | None:
+    """Return the thread's run in progress, or None."""
     return getattr(_thread, "run", None)
 
 
 def set_current(run: Run | None) -> None:
-    """Set the run in progress in the thread."""
+    """Set or clear the thread's run in progress."""
     _thread.run = run

@@ -1,7 +1,7 @@
-"""What tensors lie in: the bytes of a buffer, what of them is defined, and how long it was used.
+"""Memories of tensors: bytes of a buffer, which elements are defined, and when ops accessed them.
 
 The state of an element is one byte: never written, garbage (a lane that a mask left out), or
-defined. A memory without states is defined throughout.
+defined. All elements of a memory without states are defined.
 """
 
 from typing import Any, Final, Literal
@@ -20,20 +20,20 @@ GARBAGE: Final = 1
 DEFINED: Final = 2
 
 
-class Life:
-    """What is kept of a buffer after it is gone: the rows of `buffers` are made from it."""
+class BufferLife:
+    """A buffer's size, name, allocation site, and first and last use; outlives its bytes."""
 
     __slots__ = (
         "block_bytes",
         "blocks",
         "bytes",
+        "elided",
         "first",
         "last",
         "name",
         "partition_bytes",
         "partitions",
         "reorderable",
-        "settled",
         "site",
         "space",
     )
@@ -44,48 +44,48 @@ class Life:
         self.partitions = partitions
         self.name = name
         self.site = site
-        #: Whether it never was: the op's result was written where it was assigned to.
-        self.settled = False
+        #: The buffer was never needed: the op's result was written to the tensor assigned to.
+        self.elided = False
         self.partition_bytes = nbytes // max(partitions, 1)
-        #: With dimensions before the partitions: bytes a partition of one of their blocks, and the
-        #: orders of the first and the last op that used each, by its number. A compiler places the
-        #: blocks one by one, and may fill them no sooner than they are used.
+        #: Blocks of a tensor with dimensions before the partitions: bytes per partition of a block,
+        #: and block number → orders of the first and last op that accessed the block. A compiler
+        #: places the blocks one by one, so each is in use only from its first to its last access.
         self.block_bytes = 0
         self.blocks: dict[int, list[int]] = {}
-        #: Whether all of these ops were in loops whose iterations may run in any order.
+        #: All ops that accessed blocks were in loops whose iterations may run in any order.
         self.reorderable = True
-        #: Orders of the first and of the last op that used it; -1: none did.
+        #: Orders of the first and last op that accessed the buffer; -1 if none did.
         self.first = -1
         self.last = -1
 
     @property
     def banks(self) -> int:
-        """PSUM banks of a partition that it takes."""
+        """PSUM banks that the buffer takes in each partition."""
         return -(-self.partition_bytes // PSUM_BANK_BYTES)
 
 
 class Memory:
-    """A buffer: its bytes, states, element type, and which dimension partitions are."""
+    """A buffer's bytes, element states, element type and partition dimension."""
 
     __slots__ = (
+        "allocation_serials",
         "argument",
-        "born",
         "dtype",
-        "flat",
-        "fresh",
-        "lanes",
+        "has_added_axis",
         "life",
         "number",
         "partition",
-        "placed_later",
+        "placed_by_compiler",
+        "produced_lanes",
+        "producer_order",
         "raw",
         "readers",
         "shape",
         "shared",
         "space",
-        "stamps",
         "states",
         "unrounded",
+        "writer_iterations",
         "writers",
         "written",
     )
@@ -96,10 +96,10 @@ class Memory:
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         partition: int,
-        life: Life,
+        life: BufferLife,
         raw: NDArray[np.uint8] | None = None,
     ) -> None:
-        """Make a buffer; without `raw`, of garbage that was never written."""
+        """Make a buffer of bytes `raw`, or of garbage that counts as never written."""
         self.space = space
         self.shape = shape
         self.dtype = dtype
@@ -107,29 +107,29 @@ class Memory:
         self.life = life
         if partition > 0:
             life.block_bytes = life.partition_bytes // size_of(shape[:partition])
-        #: Name of the kernel's parameter that it is; empty for others.
+        #: Name of the kernel's parameter, if the memory is an argument; else empty.
         self.argument = ""
-        #: Whether every program of a launch sees it.
+        #: All programs of a launch see the memory.
         self.shared = False
-        #: Number of the loop iterations around its allocation, for what loops carry.
-        self.born: tuple[int, ...] = ()
+        #: Serials of the loop iterations around the allocation, outermost first.
+        self.allocation_serials: tuple[int, ...] = ()
         self.number = 0
-        #: Whether anything was written to it.
+        #: The kernel has written at least one element.
         self.written = False
-        #: Order of the op whose result it is, -1 for what was allocated by name.
-        self.fresh = -1
-        #: Whether a reduction left one dimension, to which a column's second was added.
-        self.flat = False
-        #: Whether the program leaves to the compiler which engine makes it, and where it lies.
-        self.placed_later = False
-        #: Which of its elements that op has made, if a mask left some out.
-        self.lanes: NDArray[np.bool_] | None = None
-        #: Per element, which program wrote it (1 is the first), which one read it first, and the
-        #: iteration that wrote it; made when they are first needed.
+        #: Order of the op that made the memory as its result; -1 if the program allocated it.
+        self.producer_order = -1
+        #: A reduction left one dimension, to which an axis of size 1 was added.
+        self.has_added_axis = False
+        #: The compiler chooses the engine of the op that made the memory, and so SBUF or PSUM.
+        self.placed_by_compiler = False
+        #: Elements that the op of `producer_order` wrote, if its mask left some out.
+        self.produced_lanes: NDArray[np.bool_] | None = None
+        #: Per element: 1 + the program that wrote it last, 1 + the program that read it first, and
+        #: the serial of the iteration that wrote it last; 0 for none. Allocated on first use.
         self.writers: NDArray[np.int32] | None = None
         self.readers: NDArray[np.int32] | None = None
-        self.stamps: NDArray[np.int32] | None = None
-        #: With `NKI_PRECISE_FP=0`, elements of a narrow float before they were rounded.
+        self.writer_iterations: NDArray[np.int32] | None = None
+        #: With `NKI_PRECISE_FP=0`, the elements of a narrow float type before rounding.
         self.unrounded: NDArray[np.float32] | None = None
         self.states: NDArray[np.uint8] | None
         if raw is not None:
@@ -141,35 +141,35 @@ class Memory:
         self.states = np.zeros(count, np.uint8)
 
     def keep_unrounded(self) -> None:
-        """Keep elements of a narrow float from here on as they are before they are rounded."""
+        """From now on, keep the unrounded values of elements of a narrow float type."""
         if self.dtype in dtypes.NARROW_FLOATS:
             self.unrounded = self.raw.view(self.dtype).astype(np.float32)
 
     def read_as(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Return what elements of a type are read in: it, or float32 where they are unrounded."""
+        """Return the type in which ops read elements of `dtype`: float32 if kept unrounded."""
         return dtypes.float32 if self.unrounded is not None and dtype == self.dtype else dtype
 
     def elements(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return all elements as ops read them."""
+        """Return all elements, in the type in which ops read them."""
         if self.unrounded is not None and dtype == self.dtype:
             return self.unrounded
         return self.raw.view(dtype)
 
-    def put(self, dtype: np.dtype[Any], places: NDArray[np.int64], values: NDArray[Any]) -> None:
-        """Write single elements of a type, rounded to it, and unrounded where that is kept."""
-        self.raw.view(dtype)[places] = dtypes.rounded(values, dtype)
+    def put(self, dtype: np.dtype[Any], positions: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Write single elements, rounded to `dtype`, and unrounded if unrounded values are kept."""
+        self.raw.view(dtype)[positions] = dtypes.rounded(values, dtype)
         if self.unrounded is not None and dtype == self.dtype:
-            self.unrounded[places] = values
+            self.unrounded[positions] = values
         self.written_as(dtype)
 
     def written_as(self, dtype: np.dtype[Any]) -> None:
-        """Note that elements were written as some type; another one's bytes are all there is."""
+        """Note a write of elements of `dtype`; one of another type resets the unrounded values."""
         self.written = True
         if self.unrounded is not None and dtype != self.dtype:
             self.keep_unrounded()
 
     def state_array(self) -> NDArray[np.uint8]:
-        """Return the states of all elements, made if there are none yet."""
+        """Return the states of all elements; allocate the array on the first call."""
         if self.states is None:
             self.states = np.full(self.raw.size // self.dtype.itemsize, DEFINED, np.uint8)
         return self.states
@@ -184,5 +184,5 @@ def size_of(shape: tuple[int, ...]) -> int:
 
 
 def partitions_of(shape: tuple[int, ...], partition: int) -> int:
-    """Return how many partitions a shape spans."""
+    """Return the number of partitions that a shape spans."""
     return min(shape[partition], PARTITIONS) if shape and partition >= 0 else 1

@@ -1,11 +1,11 @@
-"""Messages for names that the public interfaces have and kvtrace's does not."""
+"""Errors for public names of NKI that kvtrace does not implement."""
 
 from collections.abc import Callable
 from typing import Final, NoReturn
 
 _BY_ACCESS_PATTERNS: Final = "use tensor_copy with a view by .ap(…, scalar_offset=…)"
 
-#: Names that are left out for a reason; others are reported as missing.
+#: Full name → what to use instead, for names that are left out on purpose.
 REFUSED: Final = {
     "nki.language.NkiTensor.indirect": "use vector_select, or .ap(…, vector_offset=…)",
     "nki.isa.tensor_copy_dynamic_src": _BY_ACCESS_PATTERNS,
@@ -13,16 +13,15 @@ REFUSED: Final = {
 }
 
 
-def says_missing(module: str) -> Callable[[str], NoReturn]:
-    """Make the `__getattr__` of a module of an interface."""
+def missing_name_handler(module: str) -> Callable[[str], NoReturn]:
+    """Return a module's `__getattr__`, which raises AttributeError for missing names."""
 
-    def missing(name: str) -> NoReturn:
-        whole = f"{module}.{name}"
-        if whole in REFUSED:
-            raise AttributeError(f"{whole} is refused: {REFUSED[whole]}")
+    def raise_error(name: str) -> NoReturn:
+        full_name = f"{module}.{name}"
+        if full_name in REFUSED:
+            raise AttributeError(f"{full_name} is refused: {REFUSED[full_name]}")
         raise AttributeError(
-            f"{whole} is not there: kvtrace runs kernels of NKI with what it has "
-            "implemented of it (docs/nki.md)"
+            f"kvtrace does not implement {full_name}; docs/nki.md lists the implemented names"
         )
 
-    return missing
+    return raise_error

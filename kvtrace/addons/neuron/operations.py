@@ -1,4 +1,4 @@
-"""Registration of ops. One function says what an op means; this file makes all else of it.
+"""Registration of ops: one function defines an op's results, everything else is derived.
 
     @operation("nisa.tensor_tensor", engine="vector", kind="elementwise")
     def tensor_tensor(issue, data1, data2, op, *, dtype=None, mask=None):
@@ -6,10 +6,10 @@
         …
         return issue.result(values, dtype, left, right, mask=mask)
 
-`tensor_tensor.older(data1, …)` then gives a new tile, as the older interface has it, and
-`tensor_tensor.newer(dst, data1, …)` writes one, as the newer one. Reads, writes, their bytes, what
-is defined, bounds, and the record of the execution come from `issue.read` and `issue.result`;
-limits are reported with `issue.find`, operations with `issue.flops`.
+`tensor_tensor.older(data1, …)` then returns a new tile, as in the older interface;
+`tensor_tensor.newer(dst, data1, …)` writes to `dst`, as in the newer interface. `issue.read` and
+`issue.result` count bytes, check bounds and undefined elements, and record the execution. An op's
+function reports violated limits with `issue.report`, and adds FLOPs to `issue.flops`.
 """
 
 import inspect
@@ -28,7 +28,7 @@ from kvtrace.addons.neuron.indices import lanes_of
 from kvtrace.addons.neuron.machine import Run, current
 from kvtrace.addons.neuron.memory import GARBAGE, Space
 from kvtrace.addons.neuron.recorder import Execution
-from kvtrace.addons.neuron.refusals import REFUSALS, Call
+from kvtrace.addons.neuron.requirements import REQUIREMENTS, Call
 from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.addons.neuron.tokens import Token
 
@@ -36,20 +36,28 @@ Engine = Literal["tensor", "vector", "scalar", "gpsimd", "dma", "none"]
 
 ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 
-#: Every registered op by its name.
+#: Name → registered op.
 OPERATIONS: Final[dict[str, "Operation"]] = {}
 
 
-_NO_PLACES: Final = np.empty(0, np.int64)
+_NO_POSITIONS: Final = np.empty(0, np.int64)
 
-#: Represents states that the operands' go over to.
+#: Stands for states that follow from those of the operands.
 _SPREAD: Final = object()
 
 
 class Result:
-    """What an op's function gives: values, their states (None: all defined), type and space."""
+    """The result of an op's function: values, states (None: all defined), type and space."""
 
-    __slots__ = ("dtype", "flat", "mask", "placed_later", "space", "states", "values")
+    __slots__ = (
+        "dtype",
+        "has_added_axis",
+        "mask",
+        "placed_by_compiler",
+        "space",
+        "states",
+        "values",
+    )
 
     def __init__(
         self,
@@ -64,31 +72,31 @@ class Result:
         self.dtype = dtype
         self.space: Space = space
         self.mask = mask
-        #: Whether a compiler chooses the engine that makes it, and so where it lies.
-        self.placed_later = False
-        #: Whether it has one dimension for the program, and a second here.
-        self.flat = False
+        #: The compiler chooses the op's engine, and so whether the result is in SBUF or PSUM.
+        self.placed_by_compiler = False
+        #: The program sees one dimension; `values` have a second one of size 1.
+        self.has_added_axis = False
 
 
 class Issue:
-    """One execution of an op: reads its operands, takes its result, and keeps the record."""
+    """One execution of an op, which reads operands, writes results and is recorded."""
 
     __slots__ = (
         "chip_bytes",
-        "combines",
+        "combining_token",
         "destination",
         "device_bytes",
         "dtype",
         "engine",
         "flops",
-        "further",
+        "further_results",
+        "has_named_engine",
+        "is_reduction",
         "masked_off",
-        "named_engine",
         "operation",
         "order",
-        "places",
-        "readers",
-        "reduces",
+        "positions",
+        "read_buffers",
         "run",
         "site",
     )
@@ -96,31 +104,31 @@ class Issue:
     def __init__(self, operation: "Operation", run: Run, destination: Tensor | None) -> None:
         self.operation = operation
         self.run = run
-        #: Where the newer interface wants the result; None where a new tile is given.
+        #: The tensor to write the result to; None for a new tile.
         self.destination = destination
         self.engine: Engine = operation.engine
-        #: Whether the program named the engine: a compiler chooses one that reaches the operands.
-        self.named_engine = False
-        #: What combines the result with what the destination held, if the op does nothing else
-        #: with that; the op's function sets it.
-        self.combines: Token | None = None
-        #: Whether it adds to what another iteration of a parallel loop has left.
-        self.reduces = False
-        #: Floating-point operations; the op's function sets it.
+        #: The program named the engine; otherwise a compiler chooses one that reaches the operands.
+        self.has_named_engine = False
+        #: Token that combines the operand now read with the others; set by the op's function. If
+        #: the operand is the destination, the op is a reduction: `t = t + x`.
+        self.combining_token: Token | None = None
+        #: The op accumulates into elements that another iteration of a parallel loop wrote.
+        self.is_reduction = False
+        #: Floating-point operations; set by the op's function.
         self.flops = 0
         self.masked_off = 0
         self.device_bytes = 0
         self.chip_bytes = 0
-        self.readers: list[int] = []
-        #: Results beside the first, and where they go.
-        self.further: list[tuple[Tensor, Result]] = []
-        #: Elements of the memory that the last access through a selection touched.
-        self.places: NDArray[np.int64] = _NO_PLACES
-        #: Element type of what the op is about: of its result, if the op's function sets no other.
+        self.read_buffers: list[int] = []
+        #: Results after the first, with the tensors to write them to.
+        self.further_results: list[tuple[Tensor, Result]] = []
+        #: Positions in the memory that the last access through a selection touched.
+        self.positions: NDArray[np.int64] = _NO_POSITIONS
+        #: Element type recorded for the op; that of the result, unless the op's function sets it.
         self.dtype: np.dtype[Any] | None = None
         self.order = run.recorder.count
-        if run.held:
-            run.let_go()
+        if run.pending_findings:
+            run.flush_findings()
         self.site = run.recorder.site(
             operation.name, operation.engine, operation.kind, run.loop_number
         )
@@ -128,46 +136,46 @@ class Issue:
     # -- operands ---------------------------------------------------------------------------
 
     def read(self, operand: Any, mask: Any = None, *, device: bool = False) -> Values:
-        """Return the values of a tensor, or of a number, which has no dimensions.
+        """Return the values of a tensor or number; a number has no dimensions.
 
-        A tile of one dimension is a column: (partitions, 1). Elements outside of the tensor that
-        `mask` lets through are a finding, and garbage. `device`: the op reads device memory; else
-        a tensor there is a finding.
+        A tile of one dimension becomes a column: (partitions, 1). Active lanes outside of the
+        tensor are reported, and garbage. Unless `device` is set, a tensor in device memory is
+        reported.
         """
         if not isinstance(operand, Tensor):
             return access.number(operand)
         if not device and operand.memory.space == "hbm":
-            self.find(
+            self.report(
                 MEMORY_SPACE,
                 f"{self.operation.name} reads a tensor in device memory; load it into SBUF first",
             )
         return access.read(self, operand, None if mask is None else lanes_of(mask))
 
-    def find(self, rule: str, message: str, **facts: Any) -> None:
-        """Report that a rule is violated here; the run continues."""
-        self.run.find(self.finding(rule, message, **facts))
+    def report(self, rule: str, message: str, **facts: Any) -> None:
+        """Report that the op violates a rule; the run continues."""
+        self.run.report(self.finding(rule, message, **facts))
 
     def finding(self, rule: str, message: str, **facts: Any) -> Finding:
-        """Make a finding of this op in this iteration and program."""
+        """Return a finding of this op in the current iteration and program."""
         loops = self.run.loops
         iteration = loops[-1].trip if loops else None
         program = self.run.program
         return Finding(rule, self.site, message, program=program, iteration=iteration, **facts)
 
-    def runs_on(self, engine: Any) -> None:
-        """Take the engine that the program asks for, if it asks for one."""
+    def choose_engine(self, engine: Any) -> None:
+        """Set the engine to the program's `engine=` argument, if one is passed."""
         name = getattr(engine, "name", None)
         if name in ENGINES:
             self.engine = name
-            self.named_engine = True
-            self._at_site(self.operation.kind)
+            self.has_named_engine = True
+            self._update_site(self.operation.kind)
 
-    def moves(self, source: Tensor, destination: Tensor) -> None:
-        """Count a copy as a load or a store, by the memories that it goes between."""
+    def classify_copy(self, source: Tensor, destination: Tensor) -> None:
+        """Record a copy as a load, a store or another op, by the memories of its tensors."""
         spaces = (source.on_chip, destination.on_chip)
-        self._at_site({(False, True): "load", (True, False): "store"}.get(spaces, "other"))
+        self._update_site({(False, True): "load", (True, False): "store"}.get(spaces, "other"))
 
-    def _at_site(self, kind: str) -> None:
+    def _update_site(self, kind: str) -> None:
         run = self.run
         self.site = run.recorder.site(self.operation.name, self.engine, kind, run.loop_number)
 
@@ -182,27 +190,26 @@ class Issue:
         mask: Any = None,
         states: Any = _SPREAD,
     ) -> Result:
-        """Make the result. Without a `dtype`, it has that of the first operand.
+        """Return a result; without a `dtype`, its type is that of the first operand.
 
-        States of `operands` that can be broadcast to the result go over to it, unless the op has
-        worked out its `states` itself (None: all defined). Lanes that `mask` leaves out are
-        garbage.
+        The result gets the lowest of the operands' states, which must be broadcastable, unless the
+        op computes `states` itself (None: all defined). Lanes that `mask` leaves out are garbage.
         """
-        given = operands[0].dtype if dtype is None and operands else dtypes.as_dtype(dtype)
+        element_type = operands[0].dtype if dtype is None and operands else dtypes.as_dtype(dtype)
         if states is _SPREAD:
-            states = access.least(values.shape, operands)
+            states = access.combined_states(values.shape, operands)
         lanes = None if mask is None else lanes_of(mask)
-        return Result(values, states, given, space, lanes)
+        return Result(values, states, element_type, space, lanes)
 
-    def also(self, destination: Tensor, result: Result) -> None:
-        """Write a second result, once the first is written: it may lie inside of that."""
-        self.further.append((destination, result))
+    def add_result(self, destination: Tensor, result: Result) -> None:
+        """Add a result to write after the first, whose destination may contain this one's."""
+        self.further_results.append((destination, result))
 
     def finish(self, result: Result | None) -> Tensor | None:
-        """Write the results, where there are any, and keep the record."""
+        """Write all results, record the execution, and return the first result's tensor."""
         if result is None:
-            self._write_further()
-            self._keep(0, -1, 0)
+            self._write_further_results()
+            self._record(0, -1, 0)
             return None
         site = self.run.recorder.sites[self.site]
         if not site.dtype:
@@ -211,50 +218,52 @@ class Issue:
             access.write(self, self.destination, result)
             target = self.destination
             written = (target.size - self.masked_off) * target.itemsize
-            self._write_further()
-            self._keep(target.size, target.memory.number, written)
+            self._write_further_results()
+            self._record(target.size, target.memory.number, written)
             return self.destination
         tile = self._tile(result)
-        self._write_further()
-        self._keep(tile.size, tile.memory.number, tile.size * tile.itemsize)
-        tile.memory.fresh = self.order
+        self._write_further_results()
+        self._record(tile.size, tile.memory.number, tile.size * tile.itemsize)
+        tile.memory.producer_order = self.order
         return tile
 
-    def _write_further(self) -> None:
-        for destination, result in self.further:
+    def _write_further_results(self) -> None:
+        for destination, result in self.further_results:
             access.write(self, destination, result)
 
     def _tile(self, result: Result) -> Tensor:
-        """Make a tile of the result; it keeps at least two dimensions."""
+        """Return a new tile of at least two dimensions with the result."""
         values = dtypes.rounded(result.values, result.dtype)
         states = result.states
         shape = values.shape
         if len(shape) < 2:
             shape = (values.size, 1) if shape else (1, 1)
-        made = None
+        produced = None
         if result.mask is not None and not result.mask.all():
-            made = np.broadcast_to(result.mask, values.shape)
-            off = ~made
+            produced = np.broadcast_to(result.mask, values.shape)
+            off = ~produced
             values = np.where(off, dtypes.poison(result.dtype), values).astype(result.dtype)
-            given = np.full(values.shape, 2, np.uint8) if states is None else states
-            states = np.where(off, np.minimum(given, GARBAGE), given).astype(np.uint8)
+            known_states = np.full(values.shape, 2, np.uint8) if states is None else states
+            states = np.where(off, np.minimum(known_states, GARBAGE), known_states).astype(np.uint8)
             self.masked_off = max(self.masked_off, int(off.sum()))
-        raw = _own(values).reshape(-1).view(np.uint8)
+        raw = _owned_copy(values).reshape(-1).view(np.uint8)
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
         if memory.unrounded is not None:
-            lanes = np.True_ if made is None else made.reshape(-1)
+            lanes = np.True_ if produced is None else produced.reshape(-1)
             np.copyto(memory.unrounded, result.values.reshape(-1), where=lanes, casting="unsafe")
         if states is not None:
-            memory.states = _own(states).reshape(-1)
-        memory.placed_later = result.placed_later
-        memory.flat = result.flat
-        memory.lanes = None if made is None else np.ascontiguousarray(made).reshape(-1)
+            memory.states = _owned_copy(states).reshape(-1)
+        memory.placed_by_compiler = result.placed_by_compiler
+        memory.has_added_axis = result.has_added_axis
+        memory.produced_lanes = (
+            None if produced is None else np.ascontiguousarray(produced).reshape(-1)
+        )
         memory.life.first = memory.life.last = self.order
         self.chip_bytes += raw.size
         return self.run.tensor(memory)
 
-    def _keep(self, elements: int, written: int, nbytes: int) -> None:
-        self.run.recorder.execute(
+    def _record(self, elements: int, written: int, nbytes: int) -> None:
+        self.run.recorder.add_execution(
             Execution(
                 self.site,
                 self.run.program,
@@ -265,42 +274,41 @@ class Issue:
                 self.flops,
                 written,
                 nbytes,
-                tuple(self.readers),
+                tuple(self.read_buffers),
                 self.run.serial,
             )
         )
 
-    def refuse(self, operands: dict[str, Any]) -> bool:
-        """Say what the instruction refuses of its operands, which have their names.
-
-        Gives whether it refuses nothing.
-        """
+    def check_requirements(self, operands: dict[str, Any]) -> bool:
+        """Report requirements that the named operands violate; return whether there are none."""
         operation = self.operation
         operands.setdefault("dst", self.destination)
         operands["target"] = self.run.target
         call = Call(operands)
-        broken = [refusal for refusal in operation.refusals if not refusal.holds(call)]
-        for refusal in broken:
-            self.find(refusal.rule, refusal.message(operation.name, call))
-        return not broken
+        violated = [
+            requirement for requirement in operation.requirements if not requirement.holds(call)
+        ]
+        for requirement in violated:
+            self.report(requirement.rule, requirement.message(operation.name, call))
+        return not violated
 
     # -- limits -----------------------------------------------------------------------------
 
     def limit(self, size: int, most: int, rule: str, what: str) -> None:
-        """Say that a size is above its limit, if it is."""
+        """Report a size that exceeds a limit."""
         if size > most:
-            self.find(rule, f"{what} is {size}, the limit is {most}")
+            self.report(rule, f"{what} is {size}, the limit is {most}")
 
 
-def _own(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values that nothing else holds: what an op gives may be an operand's own elements."""
+def _owned_copy(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values in an array of their own: a result may share elements with an operand."""
     if values.flags.owndata and values.flags.c_contiguous and values.flags.writeable:
         return values
     return np.array(values, order="C")
 
 
-class Quiet(Issue):
-    """Access on behalf of the op that ran last, whose record is there already."""
+class UnrecordedIssue(Issue):
+    """Access on behalf of the last op, whose execution is already recorded."""
 
     def __init__(self, operation: "Operation", run: Run) -> None:
         super().__init__(operation, run, None)
@@ -308,18 +316,18 @@ class Quiet(Issue):
 
 
 def _trait(operand: Any) -> Any:
-    """Return what refusals may ask of an operand, as something that can be compared."""
+    """Return the properties of an operand that requirements depend on, as a hashable value."""
     if not isinstance(operand, Tensor):
         return operand
     memory = operand.memory
-    return operand.shape, operand.dtype, memory.space, memory.placed_later, memory.shared
+    return operand.shape, operand.dtype, memory.space, memory.placed_by_compiler, memory.shared
 
 
 Function = Callable[..., Result | None]
 
 
 class Operation:
-    """A registered op: its name, engine and kind, and how both interfaces call it."""
+    """A registered op: name, engine and kind, and functions that both interfaces call."""
 
     def __init__(self, name: str, engine: Engine, kind: str, function: Function) -> None:
         self.name = name
@@ -327,25 +335,30 @@ class Operation:
         #: load, store, dot, reduce, scan, elementwise or other, as the column `ops.kind` has it.
         self.kind = kind
         self.function = function
-        self.refusals = REFUSALS.get(name, [])
-        #: Whether its engine reaches no device memory. The tensor engine defines this itself.
+        self.requirements = REQUIREMENTS.get(name, [])
+        #: The op's engine cannot access device memory. The tensor engine's ops check this
+        #: themselves.
         self._stays_on_chip = engine in ("vector", "scalar", "gpsimd")
-        self._by_place = any(refusal.by_place for refusal in self.refusals)
+        self._depends_on_offset = any(
+            requirement.depends_on_offset for requirement in self.requirements
+        )
         _, *parameters = inspect.signature(function).parameters.values()
-        self._names = tuple(each.name for each in parameters)
+        self._names = tuple(parameter.name for parameter in parameters)
         self._defaults = {
-            each.name: each.default for each in parameters if each.default is not Parameter.empty
+            parameter.name: parameter.default
+            for parameter in parameters
+            if parameter.default is not Parameter.empty
         }
-        self.older = self._named(self._older(), Signature(parameters))
-        signature = _writing(parameters)
-        self.newer = self._named(self._newer(signature), signature)
+        self.older = self._public(self._older(), Signature(parameters))
+        signature = _newer_signature(parameters)
+        self.newer = self._public(self._newer(signature), signature)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Execute the op, and give a new tile."""
+        """Execute the op, and return a new tile."""
         return self.older(*args, **kwargs)
 
     def into(self, destination: Tensor | None, *args: Any, **kwargs: Any) -> Any:
-        """Execute the op, and write its result to `destination`; without one, to a new tile."""
+        """Execute the op, and write the result to `destination`, or to a new tile if None."""
         return self._execute(destination, args, kwargs)
 
     def _execute(
@@ -354,34 +367,36 @@ class Operation:
         issue = Issue(self, current(), destination)
         result = self.function(issue, *args, **kwargs)
         if destination is not None and destination.memory.space == "hbm" and self._stays_on_chip:
-            issue.find(
+            issue.report(
                 MEMORY_SPACE,
                 f"{self.name} writes to a tensor in device memory; store it with nisa.dma_copy",
             )
-        if self.refusals:
-            self._refuse(issue, args, kwargs)
+        if self.requirements:
+            self._check_requirements(issue, args, kwargs)
         return issue.finish(result)
 
-    def _refuse(self, issue: Issue, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Look at the operands, except for such as an earlier call of the run has had."""
-        key = (self, _trait(issue.destination), *[_trait(each) for each in args])
+    def _check_requirements(
+        self, issue: Issue, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Check the operands, unless equal operands were accepted earlier in the run."""
+        key = (self, _trait(issue.destination), *[_trait(operand) for operand in args])
         if kwargs:
-            key += (*kwargs, *[_trait(each) for each in kwargs.values()])
-        accepted = issue.run.accepted
+            key += (*kwargs, *[_trait(operand) for operand in kwargs.values()])
+        accepted = issue.run.accepted_operands
         try:
-            if key in accepted and not self._by_place:
+            if key in accepted and not self._depends_on_offset:
                 return
         except TypeError:  # a list among the operands
             key = ()
         named = dict(zip(self._names, args, strict=False))
-        if issue.refuse({**self._defaults, **named, **kwargs}) and key:
+        if issue.check_requirements({**self._defaults, **named, **kwargs}) and key:
             accepted.add(key)
 
     def _older(self) -> Callable[..., Any]:
-        unnamed = "name" not in self._names
+        drops_name = "name" not in self._names
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            if unnamed:
+            if drops_name:
                 kwargs.pop("name", None)
             return self._execute(None, args, kwargs)
 
@@ -395,7 +410,7 @@ class Operation:
             if not isinstance(dst, Tensor):
                 raise NkiError(f"dst of {self.name} is {type(dst).__name__}, not a tensor")
             if kwargs.get("mask") is not None:
-                raise NkiError(f"{self.name} of this interface has no mask; slice its operands")
+                raise NkiError(f"{self.name} has no mask in this interface; slice its operands")
             if len(args) > len(operands):
                 raise NkiError(
                     f"{self.name} takes dst and {len(operands)} operands, not {len(args)}"
@@ -403,12 +418,13 @@ class Operation:
             named = dict(zip(operands, args, strict=False))
             if named.keys() & kwargs.keys():
                 twice = ", ".join(named.keys() & kwargs.keys())
-                raise NkiError(f"{self.name} is given {twice} twice")
+                raise NkiError(f"{self.name} got {twice} both by position and by name")
             self._execute(dst, (), named | kwargs)
 
         return run
 
-    def _named(self, run: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
+    def _public(self, run: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
+        """Give a function the op's name, docstring and signature."""
         run.__name__ = run.__qualname__ = self.name.rpartition(".")[2]
         run.__doc__ = self.function.__doc__
         run.__wrapped__ = self.function  # type: ignore[attr-defined]
@@ -416,30 +432,30 @@ class Operation:
         return run
 
 
-def _writing(parameters: list[Parameter]) -> Signature:
-    """Return the newer interface's signature: `dst` first, any by position, no dtype or mask."""
-    if any(each.kind is Parameter.VAR_POSITIONAL for each in parameters):
-        return Signature(parameters)  # a token, which writes to no dst
-    kept = [
-        each.replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
-        for each in parameters
-        if each.name not in ("dst", "name")
-        and (each.kind is not Parameter.KEYWORD_ONLY or each.name not in ("dtype", "mask"))
+def _newer_signature(parameters: list[Parameter]) -> Signature:
+    """Return the newer interface's signature: `dst` first, all positional, no dtype or mask."""
+    if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters):
+        return Signature(parameters)  # a token, which has no dst
+    operands = [
+        parameter.replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
+        for parameter in parameters
+        if parameter.name not in ("dst", "name")
+        and not (parameter.kind is Parameter.KEYWORD_ONLY and parameter.name in ("dtype", "mask"))
     ]
-    first = Parameter("dst", Parameter.POSITIONAL_OR_KEYWORD)
-    last = Parameter("name", Parameter.POSITIONAL_OR_KEYWORD, default=None)
-    return Signature([first, *kept, last])
+    dst = Parameter("dst", Parameter.POSITIONAL_OR_KEYWORD)
+    name = Parameter("name", Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    return Signature([dst, *operands, name])
 
 
 def operation(name: str, *, engine: Engine, kind: str) -> Callable[[Function], Operation]:
-    """Register a function as the meaning of an op; see the top of this file.
+    """Return a decorator that registers a function as an op; see the module's docstring.
 
-    The function's first parameter is the `Issue`; the others are the public ones of the older
-    interface, and those that the newer one has besides.
+    The function's first parameter is the `Issue`; the others are the public parameters of the older
+    interface, and those that only the newer interface has.
     """
 
     def register(function: Function) -> Operation:
-        made = OPERATIONS[name] = Operation(name, engine, kind, function)
-        return made
+        registered = OPERATIONS[name] = Operation(name, engine, kind, function)
+        return registered
 
     return register

@@ -1,7 +1,7 @@
-"""What is kept of a run: sites with their counts, one row per executed op, buffers, findings.
+"""The record of a run: sites with counts, executed ops, buffers and findings.
 
-A site is an op at a place of the program, reached through the same calls of the user's own
-functions. Executing an op costs one tuple and a few additions; tables are made at the end.
+A site is an op at a position in the program, reached by the same chain of calls of the user's own
+functions. Recording an execution costs one tuple and a few additions; tables are made at the end.
 """
 
 import dis
@@ -19,32 +19,33 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.neuron.findings import Finding
 from kvtrace.addons.neuron.iterations import Iteration
-from kvtrace.addons.neuron.memory import Life, Memory
+from kvtrace.addons.neuron.memory import BufferLife, Memory
 
-#: Executed ops that are kept one by one; beyond it they are only counted.
+#: Maximum number of executed ops to keep one by one; further ones are only counted.
 ROWS_LIMIT: Final = 1_000_000
 
-#: Tiles that are kept until the end where what they hold is wanted, and their bytes.
+#: Maximum number of tiles, and of their bytes, to keep until the end to record their contents.
 TILES_LIMIT: Final = 64
 TILE_BYTES_LIMIT: Final = 256 << 20
 
-_OWN: Final = str(Path(__file__).parent) + os.sep
+_FOLDER: Final = str(Path(__file__).parent) + os.sep
 #: Instructions that assign to a variable.
 _STORES: Final = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 
-#: Code by its identity (a code's own hash is that of all its constants), kept so that it stays, and
-#: whether it is ours.
-_own_code: dict[int, tuple[CodeType, bool]] = {}
-#: What results of code are assigned to, by its identity.
-_assigned: dict[int, tuple[CodeType, dict[int, str]]] = {}
+#: id(code) → the code, and whether it is of this package. `hash(code)` would hash all constants;
+#: the reference to the code keeps its id from being reused.
+_package_code: dict[int, tuple[CodeType, bool]] = {}
+#: id(code) → the code, and instruction offset → variable that the instruction's result is assigned
+#: to.
+_assignments: dict[int, tuple[CodeType, dict[int, str]]] = {}
 
 
 class Execution(NamedTuple):
     """One executed op: counts are numbers of elements, bytes and floating-point operations.
 
-    `written` and `read` are places among the recorder's buffers, -1 and () where there are none;
-    `written_bytes` are those of the elements that were written there; `iteration` is the serial of
-    the innermost loop's, 0 outside of all loops. Its place in the list is its order.
+    `written` and `read` are indices of the recorder's buffers, -1 and () if there are none;
+    `written_bytes` counts the written elements; `iteration` is the serial of the innermost loop's
+    iteration, 0 outside of loops. The index in the list of executions is the op's order.
     """
 
     site: int
@@ -61,11 +62,11 @@ class Execution(NamedTuple):
 
 
 class AccessRow(NamedTuple):
-    """One access to device memory by one executed op; offsets in bytes from the tensor's start.
+    """One access to device memory by an executed op; offsets in bytes from the tensor's start.
 
-    `iteration` is the trip of the innermost loop, `serial` that iteration's number in the run.
-    `steps` are bytes from one lane to the next along each dimension of `shape`; empty where the
-    lanes follow no steps.
+    `iteration` is the trip of the innermost loop, `serial` the serial of that iteration. `steps`
+    are the bytes between lanes along each dimension of `shape`; both are empty if the lanes are not
+    equally spaced.
     """
 
     site: int
@@ -81,7 +82,7 @@ class AccessRow(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A line of the user's program; column counts from 1."""
+    """A position in the user's program; columns count from 1."""
 
     file: str
     line: int | None
@@ -90,10 +91,10 @@ class Place(NamedTuple):
 
 
 class LoopSite:
-    """A loop at a place of the program: how many trips its executions had.
+    """A loop at a position in the program, with the trip counts of its executions.
 
-    `name` is the variable that counts, `before` the number of sites when it first began: the first
-    op that it may have inside.
+    `name` is the loop variable. `before` is the number of sites when the loop first began, and so
+    the index of the first op that can be inside.
     """
 
     __slots__ = ("before", "frames", "kind", "name", "parent", "trips")
@@ -111,9 +112,9 @@ class LoopSite:
 
 @dataclass(slots=True)
 class Site:
-    """An op at a place, and what its executions come to. `frames`: the innermost first.
+    """An op at a position in the program, with sums over its executions.
 
-    `name` is the variable that its result is assigned to.
+    `frames` begin with the innermost; `name` is the variable that the result is assigned to.
     """
 
     op: str
@@ -124,7 +125,7 @@ class Site:
     name: str = ""
     dtype: str = ""
     argument: str = ""
-    #: Whether where it goes depends on the contents of a tensor.
+    #: Addresses of the accesses depend on the contents of a tensor.
     from_data: bool = False
     executions: int = 0
     elements: int = 0
@@ -135,7 +136,7 @@ class Site:
 
 
 class Recorder:
-    """The record of one run. `bottom` is the code that calls the kernel: no frame from it down."""
+    """The record of one run. Recorded stacks end above the frame of code `bottom`."""
 
     def __init__(self, bottom: CodeType, *, keeps_tiles: bool = False) -> None:
         self._bottom = bottom
@@ -146,49 +147,49 @@ class Recorder:
         self.sites: list[Site] = []
         self.loops: list[LoopSite] = []
         self.rows: list[Execution] = []
-        self.buffers: list[Life] = []
+        self.buffers: list[BufferLife] = []
         self.accesses: list[AccessRow] = []
-        #: Every iteration by its serial; 0 is outside of all loops.
+        #: Iterations by serial; 0 stands for outside of loops.
         self.iterations = [Iteration(0, 0, False)]
         self.findings: list[Finding] = []
         self.keeps_tiles = keeps_tiles
-        #: The first tiles of the first program by their numbers, where what they hold is wanted.
+        #: Number → tile of the first program whose contents will be recorded.
         self.tiles: dict[int, Memory] = {}
-        #: Executed ops so far, also those beyond the limit.
+        #: Executed ops so far, including those beyond the limit.
         self.count = 0
 
     def site(self, op: str, engine: str, kind: str, loop: int) -> int:
-        """Return the number of an op's site: that of the nearest frames of the user's."""
+        """Return the index of the site of an op that the user's current frames call."""
         key: list[object] = [op, engine, kind]
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
             if code is self._bottom:
                 break
-            if not (_own_code.get(id(code)) or _looked_up(code))[1]:
+            if not (_package_code.get(id(code)) or _classify_code(code))[1]:
                 key += (id(code), frame.f_lasti)
             frame = frame.f_back
-        known = self._site_of.get(identity := tuple(key))
-        if known is None:
-            known = self._site_of[identity] = len(self.sites)
+        number = self._site_of.get(identity := tuple(key))
+        if number is None:
+            number = self._site_of[identity] = len(self.sites)
             innermost = next(self._frames(), None)
             name = "" if innermost is None else assigned_name(innermost.f_code, innermost.f_lasti)
             self.sites.append(Site(op, engine, kind, self._places(), loop, name))
-        return known
+        return number
 
     def loop(self, kind: str, parent: int) -> int:
-        """Return the number of a loop's site."""
+        """Return the index of the site of a loop that the user's current frames start."""
         key = (kind, *((id(frame.f_code), frame.f_lasti) for frame in self._frames()))
-        known = self._loop_of.get(key)
-        if known is None:
-            known = self._loop_of[key] = len(self.loops)
-            counting = next(self._frames(), None)
-            name = "" if counting is None else assigned_name(counting.f_code, counting.f_lasti)
+        number = self._loop_of.get(key)
+        if number is None:
+            number = self._loop_of[key] = len(self.loops)
+            innermost = next(self._frames(), None)
+            name = "" if innermost is None else assigned_name(innermost.f_code, innermost.f_lasti)
             self.loops.append(LoopSite(kind, name, self._places(), parent, len(self.sites)))
-        return known
+        return number
 
-    def execute(self, row: Execution) -> None:
-        """Count an executed op, and keep it while there is room."""
+    def add_execution(self, row: Execution) -> None:
+        """Count an executed op, and keep the row below the limit."""
         site = self.sites[row.site]
         site.executions += 1
         site.elements += row.elements
@@ -200,63 +201,63 @@ class Recorder:
         if len(self.rows) < ROWS_LIMIT:
             self.rows.append(row)
 
-    def touched(self, site: int, buffer: int, elements: int) -> NDArray[np.uint8]:
-        """Return the elements of a buffer that a site has touched, one byte each, to be marked."""
-        known = self._touched.get((site, buffer))
-        if known is None:
-            known = self._touched[site, buffer] = np.zeros(elements, np.uint8)
-        return known
+    def touched_elements(self, site: int, buffer: int, elements: int) -> NDArray[np.uint8]:
+        """Return the array in which a site marks the elements of a buffer that it accesses."""
+        marks = self._touched.get((site, buffer))
+        if marks is None:
+            marks = self._touched[site, buffer] = np.zeros(elements, np.uint8)
+        return marks
 
     def unique_bytes(self, site: int) -> int:
-        """Return how many distinct bytes of device memory a site has touched."""
+        """Return the number of distinct bytes of device memory that a site has accessed."""
         return sum(
             int(np.count_nonzero(marks)) * self.buffers[buffer].bytes // max(marks.size, 1)
             for (number, buffer), marks in self._touched.items()
             if number == site
         )
 
-    def access(self, row: AccessRow) -> None:
-        """Keep an access to device memory, while there is room."""
+    def add_access(self, row: AccessRow) -> None:
+        """Keep an access to device memory, below the limit."""
         site = self.sites[row.site]
         site.argument = row.argument
         if len(self.accesses) < ROWS_LIMIT:
             self.accesses.append(row)
 
-    def keep(self, tile: Memory) -> None:
-        """Keep a tile beyond its use, if tiles are kept and there is room."""
-        nbytes = sum(each.raw.size for each in self.tiles.values())
+    def keep_tile(self, tile: Memory) -> None:
+        """Keep a tile until the end of the run, below the limits."""
+        nbytes = sum(kept_tile.raw.size for kept_tile in self.tiles.values())
         if len(self.tiles) < TILES_LIMIT and nbytes + tile.raw.size <= TILE_BYTES_LIMIT:
             self.tiles[tile.number] = tile
 
-    def settle(self, order: int, made: int, written: int) -> None:
-        """Say that an executed op wrote another buffer than the new one that was made for it."""
-        self.buffers[made].settled = True
-        self.tiles.pop(made, None)
+    def elide_buffer(self, order: int, unneeded: int, written: int) -> None:
+        """Record that an executed op wrote to buffer `written` instead of a new, unneeded one."""
+        self.buffers[unneeded].elided = True
+        self.tiles.pop(unneeded, None)
         if order < len(self.rows):
             self.rows[order] = self.rows[order]._replace(written=written)
 
-    def find(self, finding: Finding) -> None:
-        """Keep a finding; the same rule at the same place and argument is counted."""
+    def add_finding(self, finding: Finding) -> None:
+        """Keep a finding, or count it if the rule was violated at the same site and argument."""
         key = (finding.rule, finding.site, finding.argument, finding.access)
-        known = self._finding_of.get(key)
-        if known is None:
+        first = self._finding_of.get(key)
+        if first is None:
             self._finding_of[key] = finding
             self.findings.append(finding)
             return
-        known.times += 1
-        known.lanes += finding.lanes
+        first.times += 1
+        first.lanes += finding.lanes
 
     @staticmethod
     def raised_at(error: BaseException) -> Place | None:
-        """Return the innermost line of the user's that an error came through."""
-        found = None
+        """Return the user's innermost line in the traceback of an error."""
+        innermost = None
         trace = error.__traceback__
         while trace is not None:
             code = trace.tb_frame.f_code
-            if not code.co_filename.startswith(_OWN):
-                found = _place(code, trace.tb_lasti)
+            if not code.co_filename.startswith(_FOLDER):
+                innermost = _place(code, trace.tb_lasti)
             trace = trace.tb_next
-        return found
+        return innermost
 
     # -- frames -----------------------------------------------------------------------------
 
@@ -266,7 +267,7 @@ class Recorder:
             code = frame.f_code
             if code is self._bottom:
                 return
-            if not (_own_code.get(id(code)) or _looked_up(code))[1]:
+            if not (_package_code.get(id(code)) or _classify_code(code))[1]:
                 yield frame
             frame = frame.f_back
 
@@ -274,28 +275,29 @@ class Recorder:
         return tuple(_place(frame.f_code, frame.f_lasti) for frame in self._frames())
 
 
-def _looked_up(code: CodeType) -> tuple[CodeType, bool]:
-    found = _own_code[id(code)] = code, code.co_filename.startswith(_OWN)
-    return found
+def _classify_code(code: CodeType) -> tuple[CodeType, bool]:
+    entry = _package_code[id(code)] = code, code.co_filename.startswith(_FOLDER)
+    return entry
 
 
 def assigned_name(code: CodeType, instruction: int) -> str:
-    """Return the variable that the result of the call at an instruction is assigned to, or ""."""
-    kept = _assigned.get(id(code))
-    if kept is None:
-        kept = _assigned[id(code)] = code, _assigned_names(code)
-    return kept[1].get(instruction, "")
+    """Return the variable that an instruction's result is assigned to, or ""."""
+    entry = _assignments.get(id(code))
+    if entry is None:
+        entry = _assignments[id(code)] = code, _assigned_names(code)
+    return entry[1].get(instruction, "")
 
 
 def _assigned_names(code: CodeType) -> dict[int, str]:
-    """Return what results are assigned to, by the offsets of what makes them, caches and all."""
-    found = {}
-    for made, stored in pairwise(dis.get_instructions(code)):
-        if stored.opname.startswith(_STORES):
-            name = stored.argval  # Python 3.13 and later join two instructions, with both names
+    """Return instruction offset → variable that the result is assigned to."""
+    names = {}
+    for producer, store in pairwise(dis.get_instructions(code)):
+        if store.opname.startswith(_STORES):
+            name = store.argval  # Python 3.13 and later join two instructions, with both names
             name = str(name[0] if isinstance(name, tuple) else name)
-            found.update(dict.fromkeys(range(made.offset, stored.offset, 2), name))
-    return found
+            # The offsets from the instruction to the store include those of its inline caches.
+            names.update(dict.fromkeys(range(producer.offset, store.offset, 2), name))
+    return names
 
 
 def _place(code: CodeType, instruction: int) -> Place:

@@ -1,4 +1,4 @@
-"""Virtual registers of the newer interface: whole numbers that a program reads while it runs."""
+"""Virtual registers of the newer interface: integers that a kernel sets while it runs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from kvtrace.addons.neuron.tensors import Tensor
 
 
 class VirtualRegister:
-    """A whole number that can be loaded; usable in place of a number."""
+    """An integer that instructions set; accepted wherever an integer is."""
 
     __slots__ = ("value",)
 
@@ -33,10 +33,10 @@ class VirtualRegister:
 
 
 def number_of(value: Any) -> int:
-    """Return the number that a register, a tensor of one element, or a number holds.
+    """Return the integer in a register or a tensor of one element, or a plain integer itself.
 
     Raises:
-        NkiError: it is none of these.
+        NkiError: the value is something else, or a tensor of several elements.
     """
     if isinstance(value, Tensor):
         if value.size != 1:
@@ -48,28 +48,27 @@ def number_of(value: Any) -> int:
 
 
 def register_alloc(x: Any = None) -> VirtualRegister:
-    """Make a register, of a number if one is given."""
+    """Return a new register that holds `x`, or 0."""
     return VirtualRegister(0 if x is None else number_of(x))
 
 
 def register_move(dst: VirtualRegister, src: Any = None, imm: Any = None) -> None:
-    """Put a number, or that of another register, into a register; older releases call it `imm`."""
+    """Copy an integer, or that of another register, to a register; older releases name it `imm`."""
     dst.value = number_of(imm if src is None else src)
 
 
 def register_load(dst: VirtualRegister, src: Tensor) -> None:
-    """Put the one element of a tensor into a register."""
-    loaded = moves.load_number.older(src)
-    dst.value = number_of(loaded)
+    """Load the only element of a tensor into a register."""
+    dst.value = number_of(moves.load_number.older(src))
 
 
 def register_store(dst: Tensor, src: VirtualRegister) -> None:
-    """Put a register's number into the one element of a tensor."""
+    """Store a register's integer to the only element of a tensor."""
     moves.store_number.into(dst, int(src))
 
 
 def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
-    """Count in a loop, in order, whose bounds registers may hold."""
+    """Iterate in order over a range whose bounds may be registers."""
     first, end = (0, start) if stop is None else (start, stop)
     numbers = range(number_of(first), number_of(end), number_of(step))
     return current().iterate("dynamic_range", numbers)

@@ -1,6 +1,6 @@
-"""Views that are bound when they are used: each lane has an index per dimension.
+"""Access through selections: views with an index per lane and dimension.
 
-Lanes that a mask leaves out, or that lie outside, touch nothing; the latter are found.
+Lanes that a mask leaves out access nothing, nor do lanes outside of the tensor, which are reported.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 def gather(
     issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None
 ) -> tuple[NDArray[Any], NDArray[np.uint8] | None, int]:
-    """Read a selection; lanes that are masked off, or outside, are garbage."""
+    """Return values, states and the number of elements read; masked-off lanes are garbage."""
     memory = tensor.memory
-    places, active = _places(issue, tensor, lanes, "load")
+    positions, active = _memory_positions(issue, tensor, lanes, "load")
     elements = memory.elements(tensor.dtype)
     values = np.full(tensor.shape, dtypes.poison(tensor.dtype), elements.dtype)
     states = np.full(tensor.shape, GARBAGE, np.uint8)
-    inside = places[active]
-    issue.places = inside
-    values[active] = elements[inside]
-    kept = _of_memory(tensor, inside)
-    states[active] = DEFINED if memory.states is None else memory.states[kept]
-    sharing.note_read(issue, tensor, kept, None)
-    issue.masked_off += tensor.size - inside.size
-    return values, states, int(inside.size)
+    valid_positions = positions[active]
+    issue.positions = valid_positions
+    values[active] = elements[valid_positions]
+    storage = _storage_positions(tensor, valid_positions)
+    states[active] = DEFINED if memory.states is None else memory.states[storage]
+    sharing.note_read(issue, tensor, storage, None)
+    issue.masked_off += tensor.size - valid_positions.size
+    return values, states, int(valid_positions.size)
 
 
 def scatter(
@@ -45,20 +45,24 @@ def scatter(
     states: NDArray[np.uint8] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> int:
-    """Write to a selection; lanes outside of the tensor touch nothing."""
+    """Write values through a selection; return the number of elements written."""
     memory = tensor.memory
-    places, active = _places(issue, tensor, lanes, "store")
-    inside = places[active]
-    issue.places = inside
-    held = _of_memory(tensor, inside)
+    positions, active = _memory_positions(issue, tensor, lanes, "store")
+    valid_positions = positions[active]
+    issue.positions = valid_positions
+    storage = _storage_positions(tensor, valid_positions)
     elements = memory.elements(tensor.dtype)
-    given = np.broadcast_to(values, tensor.shape)[active]
-    sharing.note_write(issue, tensor, held, lanes, lambda: differs(elements[inside], given))
-    memory.put(tensor.dtype, inside, given)
+    active_values = np.broadcast_to(values, tensor.shape)[active]
+    sharing.note_write(
+        issue, tensor, storage, lanes, lambda: differs(elements[valid_positions], active_values)
+    )
+    memory.put(tensor.dtype, valid_positions, active_values)
     if memory.states is not None or states is not None:
-        kept = memory.state_array()
-        kept[held] = DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
-    return int(inside.size)
+        memory_states = memory.state_array()
+        memory_states[storage] = (
+            DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
+        )
+    return int(valid_positions.size)
 
 
 def add_at(
@@ -67,67 +71,70 @@ def add_at(
     values: NDArray[Any],
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Add to the elements of a selection, lane after lane: one that is selected twice gets both.
+    """Add values to the elements of a selection; an element selected twice gets both addends.
 
-    Other programs may do the same at the same time: that is not a race.
+    The addition is atomic, so programs that add to the same element do not race.
     """
     memory = tensor.memory
-    places, active = _places(issue, tensor, lanes, "store")
-    inside = issue.places = places[active]
+    positions, active = _memory_positions(issue, tensor, lanes, "store")
+    valid_positions = issue.positions = positions[active]
     total = dtypes.computed(memory.elements(tensor.dtype))
-    np.add.at(total, inside, np.broadcast_to(values, tensor.shape)[active])
-    touched = np.unique(inside)
-    memory.put(tensor.dtype, touched, total[touched])
-    nbytes = 2 * int(inside.size) * tensor.dtype.itemsize
-    issue.masked_off += tensor.size - int(inside.size)
+    np.add.at(total, valid_positions, np.broadcast_to(values, tensor.shape)[active])
+    distinct = np.unique(valid_positions)
+    memory.put(tensor.dtype, distinct, total[distinct])
+    nbytes = 2 * int(valid_positions.size) * tensor.dtype.itemsize
+    issue.masked_off += tensor.size - int(valid_positions.size)
     issue.device_bytes += nbytes
 
 
-def _of_memory(tensor: Tensor, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return elements of the memory that elements of the view begin in: its width may differ."""
-    width, held = tensor.dtype.itemsize, tensor.memory.dtype.itemsize
-    return places if width == held else places * width // held
+def _storage_positions(tensor: Tensor, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the positions in elements of the memory's own type, whose width may differ."""
+    width, storage_width = tensor.dtype.itemsize, tensor.memory.dtype.itemsize
+    return positions if width == storage_width else positions * width // storage_width
 
 
-def _places(
+def _memory_positions(
     issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None, access: str
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the element of the memory that each lane means, and which lanes touch theirs."""
+    """Return each lane's position in the memory, and the lanes that access an element."""
     selection = tensor.selection
     assert selection is not None
     if selection.from_data:
         issue.run.recorder.sites[issue.site].from_data = True
-    places = np.full(tensor.shape, tensor.offset, np.int64)
+    positions = np.full(tensor.shape, tensor.offset, np.int64)
     outside = np.zeros(tensor.shape, bool)
     for indices, size, step in zip(selection.indices, tensor.sizes, tensor.strides, strict=True):
-        places += indices * step
+        positions += indices * step
         outside |= (indices < 0) | (indices >= size)
-    active = np.ones(tensor.shape, bool) if lanes is None else on_lanes(lanes, tensor.shape)
-    broken = outside & active
-    if broken.any():
-        lane = tuple(int(place) for place in np.argwhere(broken)[0])
+    active = np.ones(tensor.shape, bool) if lanes is None else broadcast_mask(lanes, tensor.shape)
+    violating = outside & active
+    if violating.any():
+        lane = tuple(int(index) for index in np.argwhere(violating)[0])
         if selection.strict and lanes is None:
-            dimension, _ = _left_at(tensor, lane)
-            found = selection.indices[dimension]
+            dimension, _ = _violated_dimension(tensor, lane)
+            stop = int(selection.indices[dimension].max()) + 1
             raise NkiError(
-                f"the slice up to {int(found.max()) + 1} leaves dimension {dimension} of "
-                f"{called(tensor)}, which has {tensor.sizes[dimension]} elements"
+                f"the slice up to {stop} exceeds dimension {dimension} of "
+                f"{describe(tensor)}, which has {tensor.sizes[dimension]} elements"
             )
-        _left(issue, tensor, lane, int(broken.sum()), int(places[lane]), access)
-    return places, active & ~outside
+        _report_out_of_bounds(
+            issue, tensor, lane, int(violating.sum()), int(positions[lane]), access
+        )
+    return positions, active & ~outside
 
 
-def _left_at(tensor: Tensor, lane: tuple[int, ...]) -> tuple[int, int]:
-    """Return the first dimension that a lane leaves, and its index there."""
+def _violated_dimension(tensor: Tensor, lane: tuple[int, ...]) -> tuple[int, int]:
+    """Return the first dimension in which a lane is out of bounds, and the lane's index."""
     assert tensor.selection is not None
-    at = [int(np.broadcast_to(each, tensor.shape)[lane]) for each in tensor.selection.indices]
-    left = (axis for axis, size in enumerate(tensor.sizes) if not 0 <= at[axis] < size)
-    dimension = next(left)
-    return dimension, at[dimension]
+    indices = [int(np.broadcast_to(i, tensor.shape)[lane]) for i in tensor.selection.indices]
+    dimension = next(
+        axis for axis, size in enumerate(tensor.sizes) if not 0 <= indices[axis] < size
+    )
+    return dimension, indices[dimension]
 
 
 def inside_lanes(tensor: Tensor, mask: Any) -> Any:
-    """Return a mask with the lanes taken out that lie outside of a tensor."""
+    """Return a mask without the lanes that are outside of the tensor."""
     selection = tensor.selection
     if selection is None:
         return mask
@@ -137,55 +144,55 @@ def inside_lanes(tensor: Tensor, mask: Any) -> Any:
     return inside if mask is None else inside & lanes_of(mask)
 
 
-def on_lanes(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return a mask for lanes of a shape."""
+def broadcast_mask(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return a mask broadcast to the shape of the lanes."""
     try:
         return np.broadcast_to(lanes, shape)
     except ValueError:
         raise NkiError(f"a mask of {lanes.shape} does not fit lanes of {shape}") from None
 
 
-def differs(held: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where values differ, in their bits, from those that are there."""
-    shape = (*held.shape, held.itemsize)
-    there, given = (
-        np.ascontiguousarray(np.broadcast_to(each, held.shape)).reshape(-1).view(np.uint8)
-        for each in (held, values)
+def differs(old: NDArray[Any], new: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each element whether the new value has other bits than the old one."""
+    shape = (*old.shape, old.itemsize)
+    old_bytes, new_bytes = (
+        np.ascontiguousarray(np.broadcast_to(array, old.shape)).reshape(-1).view(np.uint8)
+        for array in (old, new)
     )
-    return np.asarray((there != given).reshape(shape).any(axis=-1))
+    return np.asarray((old_bytes != new_bytes).reshape(shape).any(axis=-1))
 
 
-def lanes_within(mask: Any, shape: tuple[int, ...], operand: tuple[int, ...]) -> Any:
-    """Return the mask of an operand that an op broadcasts, or reshapes, to lanes of a shape.
+def lanes_within(mask: Any, shape: tuple[int, ...], operand_shape: tuple[int, ...]) -> Any:
+    """Return an op's mask reduced to the shape of an operand that the op broadcasts.
 
-    An element is let through where any of the lanes that it is for is.
+    An element of the operand is active if any lane that reads the element is active.
     """
-    if mask is None or operand == shape:
+    if mask is None or operand_shape == shape:
         return mask
-    lanes = on_lanes(lanes_of(mask), shape)
-    if size_of(operand) == lanes.size:
-        return lanes.reshape(operand)
-    sizes = (1,) * (len(shape) - len(operand)) + operand
+    lanes = broadcast_mask(lanes_of(mask), shape)
+    if size_of(operand_shape) == lanes.size:
+        return lanes.reshape(operand_shape)
+    sizes = (1,) * (len(shape) - len(operand_shape)) + operand_shape
     if len(sizes) != len(shape) or any(s not in (1, n) for s, n in zip(sizes, shape, strict=True)):
         return None
     repeated = tuple(axis for axis, size in enumerate(sizes) if size == 1)
-    return lanes.any(axis=repeated, keepdims=True).reshape(operand)
+    return lanes.any(axis=repeated, keepdims=True).reshape(operand_shape)
 
 
-def _left(
-    issue: "Issue", tensor: Tensor, lane: tuple[int, ...], lanes: int, place: int, access: str
+def _report_out_of_bounds(
+    issue: "Issue", tensor: Tensor, lane: tuple[int, ...], lanes: int, position: int, access: str
 ) -> None:
-    """Find lanes that leave their tensor; the first of them is the witness."""
-    dimension, index = _left_at(tensor, lane)
+    """Report lanes that are out of bounds; `lane` is the first of them."""
+    dimension, index = _violated_dimension(tensor, lane)
     width = tensor.dtype.itemsize
-    address = place * width
+    address = position * width
     past = address + width - tensor.memory.raw.size
     verb = "reads" if access == "load" else "writes"
     text = (
         f"{issue.operation.name} {verb} index {index} of dimension {dimension} of "
-        f"{called(tensor)}, which has {tensor.sizes[dimension]} elements"
+        f"{describe(tensor)}, which has {tensor.sizes[dimension]} elements"
     )
-    issue.find(
+    issue.report(
         OUT_OF_BOUNDS,
         text,
         access=access,
@@ -197,8 +204,8 @@ def _left(
     )
 
 
-def called(tensor: Tensor) -> str:
-    """Return what a tensor is called in a sentence."""
+def describe(tensor: Tensor) -> str:
+    """Return the tensor's name, or its shape and memory, for a message."""
     memory = tensor.memory
     name = memory.argument or memory.life.name
     shape = "×".join(str(size) for size in memory.shape)

@@ -1,7 +1,8 @@
-"""Who wrote or read an element: what programs both touch, and what a loop's iterations carry over.
+"""Race detection in device memory: elements that two programs of a grid access.
 
-Programs of a grid run at the same time on the machine, and so may iterations of `affine_range`;
-here they run one after the other, which is why both have to be looked for.
+Programs run at the same time on a device, but one after the other here. So each element keeps
+the program that wrote it last and the one that read it first, and a later access by another
+program is compared with those. `iterations.py` does the same for iterations of `affine_range`.
 """
 
 from collections.abc import Callable
@@ -21,103 +22,115 @@ if TYPE_CHECKING:
 def note_read(
     issue: "Issue",
     tensor: "Tensor",
-    places: NDArray[np.int64] | None,
+    positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Look at a read; `places` are elements of the memory, None the whole view."""
+    """Report a read of elements that another program wrote, and keep the reading program.
+
+    `positions` are the elements' indices in the memory; None stands for the whole view.
+    """
     memory = tensor.memory
-    if memory.stamps is not None:
-        iterations.note_read(issue, tensor, places, lanes)
+    if memory.writer_iterations is not None:
+        iterations.note_read(issue, tensor, positions, lanes)
     if memory.shared and issue.run.programs > 1:
-        _keep_reader(issue, tensor, places, lanes)
+        _note_first_reader(issue, tensor, positions, lanes)
     if memory.writers is None:
         return
-    writers = tensor.of_elements(memory.writers, places)
-    if lanes is not None and places is None:
+    writers = tensor.per_element(memory.writers, positions)
+    if lanes is not None and positions is None:
         writers = np.where(np.broadcast_to(lanes, writers.shape), writers, 0)
-    _compare(issue, tensor, writers, "reads", "writes")
+    _report_race(issue, tensor, writers, "reads", "writes")
 
 
 def note_write(
     issue: "Issue",
     tensor: "Tensor",
-    places: NDArray[np.int64] | None,
+    positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
     changed: Callable[[], NDArray[np.bool_]],
 ) -> None:
-    """Look at a write, and keep who wrote.
+    """Report a write of elements that another program accessed, and keep the writing program.
 
-    `changed` gives which of the elements get another value than they have: two programs that write
-    the same values are none that race.
+    `changed` returns which elements get another value: two programs that write equal values do
+    not race.
     """
     memory = tensor.memory
-    if memory.stamps is not None or issue.run.loops:
-        iterations.note_write(issue, tensor, places, lanes)
+    if memory.writer_iterations is not None or issue.run.loops:
+        iterations.note_write(issue, tensor, positions, lanes)
     if not memory.shared or issue.run.programs < 2:
         return
-    mine = issue.run.program + 1
+    this_program = issue.run.program + 1
     if memory.writers is None:
         memory.writers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
-    kept = tensor.of_elements(memory.writers, places)
+    writers = tensor.per_element(memory.writers, positions)
     where: Any = True
-    if places is None and lanes is not None:
-        where = np.broadcast_to(lanes, kept.shape)
+    if positions is None and lanes is not None:
+        where = np.broadcast_to(lanes, writers.shape)
     if memory.readers is not None:
-        own = where & ((kept == 0) | (kept == mine))
-        readers = tensor.of_elements(memory.readers, places)
-        _compare(issue, tensor, np.where(own, readers, 0), "writes", "reads")
-    if ((kept != 0) & (kept != mine)).any():
-        _compare(
-            issue, tensor, np.where(where & _of_width(changed(), kept), kept, 0), "writes", "writes"
+        own_lanes = where & ((writers == 0) | (writers == this_program))
+        readers = tensor.per_element(memory.readers, positions)
+        _report_race(issue, tensor, np.where(own_lanes, readers, 0), "writes", "reads")
+    if ((writers != 0) & (writers != this_program)).any():
+        _report_race(
+            issue,
+            tensor,
+            np.where(where & _changed_elements(changed(), writers), writers, 0),
+            "writes",
+            "writes",
         )
-    if places is None:
-        np.copyto(kept, mine, where=where)
+    if positions is None:
+        np.copyto(writers, this_program, where=where)
     else:
-        memory.writers[places] = mine
+        memory.writers[positions] = this_program
 
 
-def _of_width(changed: NDArray[np.bool_], kept: NDArray[np.int32]) -> NDArray[np.bool_] | bool:
-    """Return what changed, element by element; all, where a view has elements of another width."""
-    return changed if changed.shape == kept.shape else True
+def _changed_elements(
+    changed: NDArray[np.bool_], writers: NDArray[np.int32]
+) -> NDArray[np.bool_] | bool:
+    """Return which elements changed; True for all if a view has another width."""
+    return changed if changed.shape == writers.shape else True
 
 
-def _keep_reader(
+def _note_first_reader(
     issue: "Issue",
     tensor: "Tensor",
-    places: NDArray[np.int64] | None,
+    positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Keep the first program that reads elements: one that writes them later races with it."""
+    """Keep the first program that reads elements: a later write by another program is a race."""
     memory = tensor.memory
     if memory.readers is None:
         memory.readers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
-    kept = tensor.of_elements(memory.readers, places)
-    first = kept == 0
-    if places is not None:
-        memory.readers[places] = np.where(first, issue.run.program + 1, kept)
+    readers = tensor.per_element(memory.readers, positions)
+    is_first = readers == 0
+    if positions is not None:
+        memory.readers[positions] = np.where(is_first, issue.run.program + 1, readers)
         return
-    where = first if lanes is None else first & np.broadcast_to(lanes, kept.shape)
-    np.copyto(kept, issue.run.program + 1, where=where)
+    where = is_first if lanes is None else is_first & np.broadcast_to(lanes, readers.shape)
+    np.copyto(readers, issue.run.program + 1, where=where)
 
 
-def _compare(
-    issue: "Issue", tensor: "Tensor", programs: NDArray[np.int32], verb: str, theirs: str
+def _report_race(
+    issue: "Issue", tensor: "Tensor", programs: NDArray[np.int32], verb: str, other_verb: str
 ) -> None:
-    """Find elements that another program wrote, or read."""
-    mine = issue.run.program + 1
-    other = (programs != 0) & (programs != mine)
-    if not other.any():
+    """Report a race if some elements were accessed by another program than the running one."""
+    this_program = issue.run.program + 1
+    is_other = (programs != 0) & (programs != this_program)
+    if not is_other.any():
         return
-    lane = tuple(int(place) for place in np.argwhere(other)[0])
+    lane = tuple(int(index) for index in np.argwhere(is_other)[0])
     program = int(programs[lane]) - 1
     name = tensor.memory.argument or tensor.memory.life.name or "shared device memory"
-    text = f"program {mine - 1} {verb} elements of {name!r} that program {program} {theirs}"
-    issue.find(
+    text = (
+        f"program {this_program - 1} {verb} elements of {name!r} "
+        f"that program {program} {other_verb}"
+    )
+    issue.report(
         RACE,
         text,
         access="load" if verb == "reads" else "store",
         lane=lane,
-        lanes=int(other.sum()),
+        lanes=int(is_other.sum()),
         argument=tensor.memory.argument,
         other_program=program,
     )

@@ -1,8 +1,7 @@
-"""Modules that replace Neuron's own, `neuronxcc.nki` and `nki`, where those are missing.
+"""Replacements for Neuron's modules `neuronxcc.nki` and `nki`, if Neuron's packages are missing.
 
-A module of either name has kvtrace's names. What only asks whether the package is there learns the
-truth, that it is not: `importlib.util.find_spec`, and `import neuronxcc` for its own sake, by which
-libraries find out whether they run on a Neuron device.
+A replacement has the names that kvtrace implements. Libraries that only test for a Neuron device,
+by `importlib.util.find_spec` or a bare `import neuronxcc`, are told that the package is missing.
 """
 
 import dis
@@ -14,7 +13,7 @@ from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any, Final
 
-#: Name of a replacement → kvtrace's module; empty for a package that only holds others.
+#: Name of a replacement → kvtrace's module; empty for a package that only contains modules.
 MODULES: Final = {
     "neuronxcc": "",
     "neuronxcc.nki": "kvtrace.addons.neuron.older",
@@ -38,10 +37,10 @@ _MARK: Final = "__kvtrace_stands_in__"
 def spec_of(
     name: str, path: Sequence[str] | None, target: ModuleType | None, others: Sequence[Any]
 ) -> ModuleSpec | None:
-    """Return the spec of a replacement; None where it is another name, or the real one is there."""
-    if name not in MODULES or _only_asked(sys._getframe(1)):
+    """Return a replacement's spec; None if there is none or the real package is installed."""
+    if name not in MODULES or _is_availability_test(sys._getframe(1)):
         return None
-    if name == "neuronxcc" and not _wants_kernels(sys._getframe(1)):
+    if name == "neuronxcc" and not _imports_kernels(sys._getframe(1)):
         return None
     top = sys.modules.get(name.partition(".")[0])
     if top is not None and not hasattr(top, _MARK):
@@ -55,34 +54,34 @@ def spec_of(
     return spec
 
 
-def _wants_kernels(frame: FrameType | None) -> bool:
-    """Whether `neuronxcc` is imported on the way to `neuronxcc.nki`."""
+def _imports_kernels(frame: FrameType | None) -> bool:
+    """Return whether `neuronxcc` is imported as the parent package of `neuronxcc.nki`."""
     while frame is not None:
         module = frame.f_globals.get("__name__")
         if module == "importlib._bootstrap":
             if str(frame.f_locals.get("name", "")).startswith("neuronxcc.nki"):
                 return True
         elif module not in ("kvtrace._boot", __name__):
-            return _names_kernels(frame)
+            return _is_from_import_of_nki(frame)
         frame = frame.f_back
     return False
 
 
-def _names_kernels(frame: FrameType) -> bool:
-    """Whether the statement that a frame is at is `from neuronxcc import nki`."""
-    named: Any = None
+def _is_from_import_of_nki(frame: FrameType) -> bool:
+    """Return whether a frame is at the statement `from neuronxcc import nki`."""
+    constant: Any = None
     for instruction in dis.get_instructions(frame.f_code):
         if instruction.offset > frame.f_lasti:
             return False
         if instruction.opname == "LOAD_CONST":
-            named = instruction.argval
+            constant = instruction.argval
         if instruction.opname == "IMPORT_NAME" and instruction.offset == frame.f_lasti:
-            return isinstance(named, tuple) and "nki" in named
+            return isinstance(constant, tuple) and "nki" in constant
     return False
 
 
-def _only_asked(frame: FrameType | None) -> bool:
-    """Whether `importlib.util.find_spec` is what wants to know."""
+def _is_availability_test(frame: FrameType | None) -> bool:
+    """Return whether `importlib.util.find_spec` is the caller."""
     while frame is not None:
         module = frame.f_globals.get("__name__")
         if module == "importlib.util":
@@ -94,18 +93,18 @@ def _only_asked(frame: FrameType | None) -> bool:
 
 
 class _StandInLoader(Loader):
-    """Fills a module with kvtrace's names."""
+    """Loader that fills a module with kvtrace's names."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Leave the making to Python."""
+        """Let Python create the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Return the module with kvtrace's public names."""
+        """Copy the public names of kvtrace's module to the module."""
         setattr(module, _MARK, True)
-        ours = MODULES[module.__name__]
-        if not ours:
+        source = MODULES[module.__name__]
+        if not source:
             return
-        for key, value in vars(import_module(ours)).items():
+        for key, value in vars(import_module(source)).items():
             if not key.startswith("_") or key == "__getattr__":
                 setattr(module, key, value)
-        module.__doc__ = import_module(ours).__doc__
+        module.__doc__ = import_module(source).__doc__

@@ -1,4 +1,4 @@
-"""The machines that kernels are written for: their sizes, each with its source.
+"""Targets: the machines that kernels are written for, with their sizes and sources.
 
 Sources, all public documentation of AWS Neuron:
 (a) "Trainium/Inferentia2 architecture guide for NKI": engines, SBUF 24 MiB, PSUM 2 MiB, 128
@@ -7,8 +7,8 @@ Sources, all public documentation of AWS Neuron:
     as published per partition (224 KiB).
 (c) "Trainium3 architecture guide for NKI": NeuronCore-v4, SBUF 256 KiB a partition.
 (d) reference of `nki.isa`: limits of single instructions.
-(e) `nki.language.tile_size.total_available_sbuf_size`: what the compiler leaves to kernels of a
-    partition of SBUF, in bytes.
+(e) `nki.language.tile_size.total_available_sbuf_size`: bytes of each partition of SBUF that the
+    compiler leaves to kernels.
 """
 
 import os
@@ -23,17 +23,17 @@ PARTITIONS: Final = 128
 #: Largest stationary tile of a matrix multiplication: rows are partitions (d).
 STATIONARY_FREE: Final = 128
 
-#: Most elements a partition of the moving tile of a matrix multiplication (d).
+#: Most elements per partition of the moving tile of a matrix multiplication (d).
 MOVING_FREE: Final = 512
 
 #: PSUM: banks of a partition, and bytes of a bank (a).
 PSUM_BANKS: Final = 8
 PSUM_BANK_BYTES: Final = 2048
 
-#: Most float32 elements of a matrix multiplication's result a partition: one bank (a, d).
+#: Most float32 elements per partition of a matrix multiplication's result: one bank (a, d).
 PSUM_FREE: Final = 512
 
-#: Most elements a partition that one `bn_stats` takes (d).
+#: Most elements per partition that one `bn_stats` takes (d).
 BN_STATS_FREE: Final = 512
 
 KIB: Final = 1024
@@ -41,13 +41,13 @@ KIB: Final = 1024
 
 @dataclass(frozen=True)
 class Target:
-    """One generation of the machine.
+    """A generation of Neuron devices.
 
     Attributes:
         name: trn1, trn2 or trn3.
-        generation: number of the NeuronCore's version, as `nki.isa.nc_version` counts (gen2 …).
+        generation: version of the NeuronCore, as in `nki.isa.nc_version` (gen2 …).
         sbuf_bytes: size of one partition of SBUF (a, b, c).
-        sbuf_usable_bytes: what kernels may use of it.
+        sbuf_usable_bytes: bytes of one partition of SBUF that kernels may use (e).
     """
 
     name: str
@@ -68,19 +68,19 @@ TARGETS: Final = {
 
 _ALIASES: Final = {"gen2": "trn1", "inf2": "trn1", "gen3": "trn2", "gen4": "trn3"}
 
-#: The variable that Neuron itself reads, and its default here.
+#: The environment variable that Neuron itself reads, and kvtrace's default.
 VARIABLE: Final = "NEURON_PLATFORM_TARGET_OVERRIDE"
 DEFAULT: Final = "trn2"
 
 
 def target_named(name: str | None = None) -> Target:
-    """Return a target by its name; without one, that of the environment, else trn2.
+    """Return the target of a name, else that of the environment variable, else trn2.
 
     Raises:
-        NkiError: there is no such target.
+        NkiError: no target has that name.
     """
-    wanted = (name or os.environ.get(VARIABLE) or DEFAULT).lower()
-    found = TARGETS.get(_ALIASES.get(wanted, wanted))
-    if found is None:
-        raise NkiError(f"there is no Neuron target {wanted!r}; there are {', '.join(TARGETS)}")
-    return found
+    lowered = (name or os.environ.get(VARIABLE) or DEFAULT).lower()
+    target = TARGETS.get(_ALIASES.get(lowered, lowered))
+    if target is None:
+        raise NkiError(f"unknown Neuron target {lowered!r}; known are {', '.join(TARGETS)}")
+    return target

@@ -1,8 +1,8 @@
 """Tensors: lazily bound views of memories.
 
-A view is an offset, a shape and strides over a memory; taking one touches no element. Where an
-index is not an affine expression, or leaves the tensor, the view keeps the indices (`Selection`)
-until an op, which knows the mask, reads or writes it.
+A view is an offset, a shape and strides over a memory; making a view touches no element. If an
+index is not an affine expression, or is outside of the tensor, the view keeps the indices
+(`Selection`) until an op, which knows the mask, reads or writes the elements.
 """
 
 from typing import Any, Final, TypeVar
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.indices import Index, is_dynamic
-from kvtrace.addons.neuron.keys import as_indices, index_of_data, inside, padded, slice_of
+from kvtrace.addons.neuron.keys import as_indices, index_of_data, is_inside, padded, slice_of
 from kvtrace.addons.neuron.memory import Memory, size_of
 
 _Self = TypeVar("_Self", bound="Tensor")
@@ -22,16 +22,19 @@ _FULL: Final = slice(None)
 
 
 class Selection:
-    """Indices into a tensor that are bound when an op uses them: one per dimension."""
+    """Indices into a tensor, one per dimension, that ops apply when they access the elements."""
 
     __slots__ = ("from_data", "indices", "strict")
 
     def __init__(
         self, indices: tuple[NDArray[np.int64], ...], strict: bool, from_data: bool
     ) -> None:
-        """`strict`: made of slices, which may not leave the tensor at all without a mask.
+        """Make a selection.
 
-        `from_data`: some indices are the contents of a tensor.
+        Args:
+            indices: for each dimension of the tensor, its indices, one per lane.
+            strict: the indices are slices, which must be inside the tensor unless a mask is given.
+            from_data: some indices are the contents of a tensor.
         """
         self.indices = indices
         self.strict = strict
@@ -41,9 +44,8 @@ class Selection:
 class Tensor:
     """A view of a memory. `strides` and `offset` count elements of `dtype`.
 
-    `partition` is the dimension that partitions are, -1 in device memory. With a `selection`,
-    shape is that of the selection, and strides are those of the dimensions that it selects from,
-    whose sizes are `sizes`.
+    `partition` is the partition dimension, -1 in device memory. With a `selection`, `shape` is the
+    shape of the selection; `strides` and `sizes` are those of the dimensions that are indexed.
     """
 
     __slots__ = (
@@ -77,7 +79,7 @@ class Tensor:
         self.selection = selection
         self.sizes = sizes
 
-    # -- what it is -------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------
 
     @property
     def ndim(self) -> int:
@@ -96,12 +98,12 @@ class Tensor:
 
     @property
     def buffer(self) -> str:
-        """Where it lies: hbm, sbuf or psum."""
+        """The memory space of the tensor: hbm, sbuf or psum."""
         return self.memory.space
 
     @property
     def on_chip(self) -> bool:
-        """Whether it lies in SBUF or PSUM."""
+        """The tensor is in SBUF or PSUM."""
         return self.memory.space != "hbm"
 
     def __len__(self) -> int:
@@ -120,25 +122,25 @@ class Tensor:
     # -- elements ---------------------------------------------------------------------------
 
     def array(self) -> NDArray[Any]:
-        """Return the elements as ops read them, a NumPy view; not for selections.
+        """Return the elements as ops read them, as a NumPy view; not for selections.
 
-        They are of the tensor's type, or float32 where those of narrow floats are kept unrounded.
+        Their type is the tensor's, or float32 if unrounded values of a narrow float are kept.
         """
         unrounded = self.memory.unrounded
         if unrounded is not None and self.dtype == self.memory.dtype:
-            return self.of_elements(unrounded)
+            return self.per_element(unrounded)
         return self._stored()
 
     def put(self, values: NDArray[Any], where: NDArray[np.bool_] | bool = True) -> None:
-        """Write elements of a broadcastable shape, rounded to the type; not to selections."""
+        """Write values of a broadcastable shape, rounded to the tensor's type; no selections."""
         memory = self.memory
         np.copyto(self._stored(), dtypes.rounded(values, self.dtype), where=where)
         if memory.unrounded is not None and self.dtype == memory.dtype:
-            np.copyto(self.of_elements(memory.unrounded), values, where=where, casting="unsafe")
+            np.copyto(self.per_element(memory.unrounded), values, where=where, casting="unsafe")
         memory.written_as(self.dtype)
 
     def _stored(self) -> NDArray[Any]:
-        """Return the elements as a NumPy view, which is the memory itself."""
+        """Return a NumPy view of the elements in the memory itself."""
         width = self.dtype.itemsize
         memory = self.memory
         return np.ndarray(
@@ -149,37 +151,36 @@ class Tensor:
             tuple([step * width for step in self.strides]),
         )
 
-    def of_elements(
-        self, kept: NDArray[Any], places: NDArray[np.int64] | None = None
+    def per_element(
+        self, values: NDArray[Any], positions: NDArray[np.int64] | None = None
     ) -> NDArray[Any]:
-        """Return the same view of something that is kept for each element of the memory.
+        """Return the part of a per-element array that belongs to the view's elements.
 
-        With `places`, which are elements of the memory, give a copy of what is kept for those.
-        Where the type is reinterpreted with another width, the view has the whole memory's
-        elements.
+        The part is a view of the array, or a copy if `positions` of elements in the memory select
+        it. A tensor whose type was reinterpreted with another width gets the whole array.
         """
-        if places is not None:
-            return kept[places]
-        width = kept.itemsize
+        if positions is not None:
+            return values[positions]
+        width = values.itemsize
         if self.dtype.itemsize != self.memory.dtype.itemsize:
-            return kept
+            return values
         return np.ndarray(
             self.shape,
-            kept.dtype,
-            kept,
+            values.dtype,
+            values,
             self.offset * width,
             tuple([step * width for step in self.strides]),
         )
 
     def same_elements(self, other: "Tensor") -> bool:
-        """Whether another view is of the very same elements in the same order."""
+        """Return whether two views have the same elements of a memory in the same order."""
         return (
             self.memory is other.memory
             and self.selection is None
             and other.selection is None
             and self.offset == other.offset
             and size_of(self.shape) == size_of(other.shape)
-            and _walk(self) == _walk(other)
+            and _nontrivial_strides(self) == _nontrivial_strides(other)
         )
 
     # -- views ------------------------------------------------------------------------------
@@ -187,9 +188,10 @@ class Tensor:
     def __getitem__(self: _Self, key: Any) -> _Self:
         if self.selection is not None:
             raise NkiError("a view made with index expressions cannot be indexed again")
-        if self.memory.flat and isinstance(key, tuple) and len(key) == 2 and key[1] is None:
-            key = key[0]  # the dimension that is asked for is there
-        parts = self._whole_key(key)
+        adds_axis = isinstance(key, tuple) and len(key) == 2 and key[1] is None
+        if adds_axis and self.memory.has_added_axis:
+            key = key[0]
+        parts = self._full_key(key)
         if any(isinstance(part, Index | Tensor | np.ndarray) for part in parts):
             return self._by_indices(parts)
         if any(isinstance(part, slice) and is_dynamic(part) for part in parts):
@@ -205,16 +207,16 @@ class Tensor:
     ) -> _Self:
         return type(self)(self.memory, offset, shape, strides, partition, self.dtype)
 
-    def _whole_key(self, key: Any) -> list[Any]:
-        """Write a key out to one part per dimension, and None for each new one."""
+    def _full_key(self, key: Any) -> list[Any]:
+        """Return one part of a subscript per dimension, and None for each new dimension."""
         parts = list(key) if isinstance(key, tuple) else [key]
-        named = sum(part is not None and part is not Ellipsis for part in parts)
-        if named > len(self.shape):
-            raise NkiError(f"{named} indices for a tensor of {len(self.shape)} dimensions")
-        rest = [_FULL] * (len(self.shape) - named)
-        for place, part in enumerate(parts):
+        count = sum(part is not None and part is not Ellipsis for part in parts)
+        if count > len(self.shape):
+            raise NkiError(f"{count} indices for a tensor of {len(self.shape)} dimensions")
+        rest = [_FULL] * (len(self.shape) - count)
+        for at, part in enumerate(parts):
             if part is Ellipsis:
-                return parts[:place] + rest + parts[place + 1 :]
+                return parts[:at] + rest + parts[at + 1 :]
         return parts + rest
 
     def _by_slices(self: _Self, parts: list[Any]) -> _Self:
@@ -260,7 +262,7 @@ class Tensor:
         return number
 
     def _by_indices(self: _Self, parts: list[Any], strict: bool = False) -> _Self:
-        """Index with expressions; slices among them are over new axes."""
+        """Return a view by index expressions; slices among them get new axes."""
         if any(part is None for part in parts):
             raise NkiError("None cannot be among index expressions")
         indices = as_indices(parts, self.shape)
@@ -270,21 +272,23 @@ class Tensor:
                 "indexing a tile with a one-dimensional index is not supported; write "
                 "nl.arange(n)[:, None] for partitions and nl.arange(n)[None, :] for the free axis"
             )
-        wide = [padded(index, rank) for index in indices]
-        shape = np.broadcast_shapes(*(index.shape for index in wide))
+        aligned = [padded(index, rank) for index in indices]
+        shape = np.broadcast_shapes(*(index.shape for index in aligned))
         partition = 0 if self.partition >= 0 else -1
-        whole = all(index.array is None for index in wide)
-        if whole and all(inside(i, size) for i, size in zip(wide, self.shape, strict=True)):
+        is_affine = all(index.array is None for index in aligned)
+        if is_affine and all(
+            is_inside(i, size) for i, size in zip(aligned, self.shape, strict=True)
+        ):
             offset = self.offset
             strides = [0] * rank
-            for index, stride in zip(wide, self.strides, strict=True):
+            for index, stride in zip(aligned, self.strides, strict=True):
                 offset += index.offset * stride
                 for axis, (size, step) in enumerate(zip(index.shape, index.steps, strict=True)):
                     if size > 1:
                         strides[axis] += step * stride
             return self._view(offset, tuple(shape), tuple(strides), partition)
         from_data = any(isinstance(part, Tensor | np.ndarray) for part in parts)
-        selection = Selection(tuple(index.values() for index in wide), strict, from_data)
+        selection = Selection(tuple(index.values() for index in aligned), strict, from_data)
         return type(self)(
             self.memory,
             self.offset,
@@ -297,7 +301,7 @@ class Tensor:
         )
 
     def _by_data(self: _Self, parts: list[Any]) -> _Self:
-        """Index with slices of which some begin where data says, which is read now."""
+        """Return a view by slices, some of which start at a number in a tensor, read now."""
         static = []
         for part in parts:
             if isinstance(part, slice) and is_dynamic(part):
@@ -307,83 +311,83 @@ class Tensor:
         return self._by_slices(static)
 
     def reshape(self: _Self, *sizes: Any, shape: Any = None) -> _Self:
-        """Return the elements, in their order, under another shape.
+        """Return a view with the same elements, in their order, in another shape.
 
         Raises:
-            NkiError: the sizes differ, or the elements do not lie one after the other.
+            NkiError: the sizes differ, or the new shape would need a copy.
         """
-        wanted = _shape_argument(sizes if shape is None else (*sizes, shape))
-        if size_of(wanted) != self.size:
-            raise NkiError(f"{self.shape} cannot be reshaped to {wanted}: the sizes differ")
-        strides = _reshaped(self.shape, self.strides, wanted)
+        target = _shape_argument(sizes if shape is None else (*sizes, shape))
+        if size_of(target) != self.size:
+            raise NkiError(f"{self.shape} cannot be reshaped to {target}: the sizes differ")
+        strides = _reshaped(self.shape, self.strides, target)
         if self.selection is not None or strides is None:
-            raise NkiError(f"a view that is not contiguous cannot be reshaped to {wanted}")
+            raise NkiError(f"a view that is not contiguous cannot be reshaped to {target}")
         partition = 0 if self.partition >= 0 else -1
-        return self._view(self.offset, wanted, strides, partition)
+        return self._view(self.offset, target, strides, partition)
 
     def broadcast_to(self: _Self, *shape: Any) -> _Self:
-        """Return a view in which dimensions of one element are repeated."""
-        wanted = _shape_argument(shape)
-        self._bound()
-        if len(wanted) < len(self.shape):
-            raise NkiError(f"{self.shape} cannot be broadcast to {wanted}")
-        missing = len(wanted) - len(self.shape)
+        """Return a view that repeats dimensions of size 1."""
+        target = _shape_argument(shape)
+        self._require_no_selection()
+        if len(target) < len(self.shape):
+            raise NkiError(f"{self.shape} cannot be broadcast to {target}")
+        missing = len(target) - len(self.shape)
         sizes = (1,) * missing + self.shape
         steps = (0,) * missing + self.strides
         strides = []
-        for size, step, new in zip(sizes, steps, wanted, strict=True):
+        for size, step, new in zip(sizes, steps, target, strict=True):
             if size != new and size != 1:
-                raise NkiError(f"{self.shape} cannot be broadcast to {wanted}")
+                raise NkiError(f"{self.shape} cannot be broadcast to {target}")
             strides.append(step if size == new else 0)
-        return self._view(self.offset, wanted, tuple(strides), self.partition)
+        return self._view(self.offset, target, tuple(strides), self.partition)
 
     def expand_dims(self: _Self, axis: int) -> _Self:
-        """Return a view with a new dimension of one element."""
-        self._bound()
-        place = axis if axis >= 0 else axis + len(self.shape) + 1
-        shape = self.shape[:place] + (1,) + self.shape[place:]
-        strides = self.strides[:place] + (0,) + self.strides[place:]
-        partition = self.partition + (0 <= place <= self.partition)
+        """Return a view with a new dimension of size 1."""
+        self._require_no_selection()
+        position = axis if axis >= 0 else axis + len(self.shape) + 1
+        shape = self.shape[:position] + (1,) + self.shape[position:]
+        strides = self.strides[:position] + (0,) + self.strides[position:]
+        partition = self.partition + (0 <= position <= self.partition)
         return self._view(self.offset, shape, strides, partition)
 
     def permute(self: _Self, *order: Any) -> _Self:
         """Return a view with the dimensions in another order."""
-        self._bound()
-        places = _shape_argument(order)
-        if sorted(places) != list(range(len(self.shape))):
-            raise NkiError(f"{places} is not an order of {len(self.shape)} dimensions")
-        if self.on_chip and places[self.partition] != self.partition:
-            raise NkiError("the partition dimension stays where it is; transpose with nisa")
-        shape = tuple(self.shape[place] for place in places)
-        strides = tuple(self.strides[place] for place in places)
+        self._require_no_selection()
+        axes = _shape_argument(order)
+        if sorted(axes) != list(range(len(self.shape))):
+            raise NkiError(f"{axes} is not an order of {len(self.shape)} dimensions")
+        if self.on_chip and axes[self.partition] != self.partition:
+            raise NkiError("a view cannot move the partition dimension; use nisa.nc_transpose")
+        shape = tuple(self.shape[axis] for axis in axes)
+        strides = tuple(self.strides[axis] for axis in axes)
         return self._view(self.offset, shape, strides, self.partition)
 
     def view(self: _Self, dtype: Any) -> _Self:
-        """Return the bytes as elements of another type, the last dimension grown or shrunk.
+        """Return a view of the same bytes as elements of another type; adapts the last dimension.
 
-        Between types of different widths it is not followed which elements are defined.
+        Element states are not tracked between types of different widths.
         """
-        self._bound()
-        wanted = dtypes.as_dtype(dtype)
-        old, new = self.dtype.itemsize, wanted.itemsize
+        self._require_no_selection()
+        target = dtypes.as_dtype(dtype)
+        old, new = self.dtype.itemsize, target.itemsize
         if old == new:
             return type(self)(
-                self.memory, self.offset, self.shape, self.strides, self.partition, wanted
+                self.memory, self.offset, self.shape, self.strides, self.partition, target
             )
         last = self.shape[-1] * old
         aligned = all(step * old % new == 0 for step in self.strides[:-1])
         if self.strides[-1] != 1 or last % new or self.offset * old % new or not aligned:
-            raise NkiError(f"{self!r} cannot be seen as {wanted}: the widths do not fit")
+            raise NkiError(f"{self!r} cannot be viewed as {target}: the widths do not fit")
         strides = (*(step * old // new for step in self.strides[:-1]), 1)
         shape = (*self.shape[:-1], last // new)
         offset = self.offset * old // new
-        return type(self)(self.memory, offset, shape, strides, self.partition, wanted)
+        return type(self)(self.memory, offset, shape, strides, self.partition, target)
 
     def assert_shape(self: _Self, shape: Any) -> _Self:
-        """Return the tensor itself if it has that shape.
+        """Return the tensor itself if its shape is `shape`.
 
         Raises:
-            NkiError: it has another.
+            NkiError: the tensor has another shape.
         """
         if tuple(shape) != self.shape:
             raise NkiError(f"the shape is {self.shape}, not {tuple(shape)}")
@@ -398,57 +402,57 @@ class Tensor:
         indirect_dim: int = 0,
         dtype: Any = None,
     ) -> _Self:
-        """Return the view of an access pattern: a `[step, count]` for each dimension.
+        """Return the view of an access pattern: `[step, count]` for each dimension.
 
-        The steps and the offset count elements of `dtype`, the tensor's own if none is given, of
-        the whole tensor, whose dimensions lie one after the other; on chip the first entry is that
-        of the partitions. `scalar_offset` is a place along `indirect_dim` of this view that a
-        register or a tensor holds, `vector_offset` one for each entry of the first dimension, in
-        place of its step. What leaves the tensor is found when it is used.
+        Steps and offset count elements of `dtype` (by default the tensor's) of the whole tensor, as
+        if it were contiguous; on chip the first pair is that of the partitions. `scalar_offset`, a
+        number, register or tensor, adds an index along `indirect_dim` of this view; `vector_offset`
+        has such an index for each entry of the first dimension, instead of its step. An element
+        outside of the tensor is reported when an op accesses it.
         """
-        self._bound()
-        given = self.dtype if dtype is None else dtypes.as_dtype(dtype)
-        width, held = given.itemsize, self.dtype.itemsize
+        self._require_no_selection()
+        element_type = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+        width, old_width = element_type.itemsize, self.dtype.itemsize
         steps = tuple(int(step) for step, _ in pattern)
         shape = tuple(int(count) for _, count in pattern)
         row = self._stride_of(indirect_dim)
-        start = int(offset or 0) + _in_width(self.offset, held, width)
+        start = int(offset or 0) + _in_width(self.offset, old_width, width)
         if scalar_offset is not None:
-            place = int(index_of_data(scalar_offset).values().reshape(-1)[0])
-            start += _in_width(place * row, held, width)
+            index_value = int(index_of_data(scalar_offset).values().reshape(-1)[0])
+            start += _in_width(index_value * row, old_width, width)
         total = self.memory.raw.size // width
         partition = 0 if self.partition >= 0 else -1
         if vector_offset is not None:
             rows = index_of_data(vector_offset).values().reshape(-1)[: shape[0]]
-            rows = rows * _in_width(row, held, width)
-            places = Index(shape, 0, (0, *steps[1:])).values() + start
-            places = places + rows.reshape((-1,) + (1,) * (len(shape) - 1))
+            rows = rows * _in_width(row, old_width, width)
+            positions = Index(shape, 0, (0, *steps[1:])).values() + start
+            positions = positions + rows.reshape((-1,) + (1,) * (len(shape) - 1))
         else:
             index = Index(shape, start, steps)
-            if inside(index, total):
-                return type(self)(self.memory, start, shape, steps, partition, given)
-            places = index.values()
-        selection = Selection((places,), strict=False, from_data=vector_offset is not None)
-        return type(self)(self.memory, 0, shape, (1,), partition, given, selection, (total,))
+            if is_inside(index, total):
+                return type(self)(self.memory, start, shape, steps, partition, element_type)
+            positions = index.values()
+        selection = Selection((positions,), strict=False, from_data=vector_offset is not None)
+        return type(self)(self.memory, 0, shape, (1,), partition, element_type, selection, (total,))
 
     def _stride_of(self, dimension: int) -> int:
-        """Return the elements from one place of a dimension to the next, also of a single one."""
+        """Return the stride of a dimension; of one of size 1, the stride that it would have."""
         if not -self.ndim <= dimension < self.ndim:
             raise NkiError(f"indirect_dim is {dimension}, the tensor has {self.ndim} dimensions")
         if self.shape[dimension] == 1:
             return self.strides[dimension] or contiguous(self.shape)[dimension]
         return self.strides[dimension]
 
-    def _bound(self) -> None:
+    def _require_no_selection(self) -> None:
         if self.selection is not None:
             raise NkiError("a view made with index expressions has no further views")
 
 
 def _in_width(elements: int, old: int, new: int) -> int:
-    """Return a number of elements of one width as elements of another.
+    """Convert a number of elements of `old` bytes to a number of elements of `new` bytes.
 
     Raises:
-        NkiError: it is not a whole number of them.
+        NkiError: the result is not an integer.
     """
     if elements * old % new:
         raise NkiError(f"{elements} elements of {old} bytes are not whole elements of {new} bytes")
@@ -456,7 +460,7 @@ def _in_width(elements: int, old: int, new: int) -> int:
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides, in elements, of a shape whose elements lie one after the other."""
+    """Return the strides, in elements, of a contiguous tensor of a shape."""
     strides = []
     step = 1
     for size in reversed(shape):
@@ -466,13 +470,13 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def whole(kind: type[_Self], memory: Memory) -> _Self:
-    """Return the view of a whole memory."""
+    """Return a tensor of class `kind` that views a whole memory."""
     shape = memory.shape
     return kind(memory, 0, shape, contiguous(shape), memory.partition)
 
 
-def _walk(tensor: Tensor) -> list[tuple[int, int]]:
-    """Return sizes and strides without dimensions of one element."""
+def _nontrivial_strides(tensor: Tensor) -> list[tuple[int, int]]:
+    """Return (size, stride) of each dimension of more than one element."""
     pairs = zip(tensor.shape, tensor.strides, strict=True)
     return [(size, step) for size, step in pairs if size != 1]
 
@@ -484,16 +488,16 @@ def _shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _reshaped(
-    shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
+    shape: tuple[int, ...], strides: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the strides of a reshaped view, None where it would need a copy."""
+    """Return the strides of a reshaped view, or None if it would need a copy."""
     if strides == contiguous(shape):
-        return contiguous(wanted)
+        return contiguous(target)
     probe = np.ndarray(shape, np.uint8, np.zeros(1, np.uint8), 0, (0,) * len(shape))
     probe = np.lib.stride_tricks.as_strided(probe, shape, strides)
     view = probe.view()
     try:
-        view.shape = wanted
+        view.shape = target
     except AttributeError:
         return None
     return tuple(view.strides)

@@ -1,7 +1,7 @@
-"""Arithmetic by name: what `nl.add`, `nl.exp` and so on mean, called or named as `op=`.
+"""Tokens: named arithmetic such as `nl.add` and `nl.exp`, called or passed as `op=`.
 
-A token is an op of the language when it is called with tiles, and names the arithmetic of an
-instruction when it is passed to one. NumPy's functions are accepted in its place.
+A token called with tiles is an op of the language. Passed to an instruction, it names the
+instruction's arithmetic; NumPy functions are accepted instead.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 #: Every token by its name.
 TOKENS: Final[dict[str, "Token"]] = {}
 
-#: Token → what an element counts as that takes no part in a reduction.
+#: Token → its neutral element, which stands for masked-off elements in a reduction.
 NEUTRAL: Final = {
     "add": 0.0,
     "multiply": 1.0,
@@ -30,7 +30,7 @@ NEUTRAL: Final = {
 
 
 class Token:
-    """One function of numbers: `apply` takes arrays in float32, or integers for bits."""
+    """A function of one or two numbers: `apply` takes float32 arrays, or integers for bits."""
 
     __slots__ = ("apply", "arity", "execute", "kind", "name")
 
@@ -39,11 +39,11 @@ class Token:
         self.arity = arity
         self.kind = kind
         self.apply = apply
-        #: Runs it as an op of the language; set by `ops/elementwise.py`.
+        #: Runs the token as an op of the language; set by `ops/elementwise.py`.
         self.execute: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it as an op of the language, on tiles and numbers."""
+        """Run the token as an op of the language, on tiles and numbers."""
         if self.execute is None:
             raise NkiError(
                 f"nl.{self.name} names an operation of instructions and is not an op itself"
@@ -54,37 +54,37 @@ class Token:
         return f"nl.{self.name}"
 
     @property
-    def truth(self) -> bool:
-        """Whether it gives yes or no."""
+    def is_boolean(self) -> bool:
+        """The token's results are booleans."""
         return self.kind in ("comparison", "logical")
 
 
 def token(name: str, arity: int, kind: Kind) -> Callable[[Callable[..., Any]], Token]:
-    """Register a function of arrays as the meaning of a token."""
+    """Return a decorator that registers a function of arrays as a token."""
 
     def register(apply: Callable[..., Any]) -> Token:
-        made = TOKENS[name] = Token(name, arity, kind, apply)
-        return made
+        registered = TOKENS[name] = Token(name, arity, kind, apply)
+        return registered
 
     return register
 
 
 def token_of(operation: Any, arity: int | None = None) -> Token:
-    """Return the token that an `op=` names: a token, a function of NumPy, or a name.
+    """Return the token of an `op=`: a token, a NumPy function or a name.
 
     Raises:
-        NkiError: it names none, or one of another number of operands.
+        NkiError: there is no such token, or it has not `arity` operands.
     """
-    found = operation if isinstance(operation, Token) else TOKENS.get(_name_of(operation))
-    if found is None:
+    named = operation if isinstance(operation, Token) else TOKENS.get(_name_of(operation))
+    if named is None:
         raise NkiError(f"{operation!r} names no operation of NKI")
-    if arity is not None and found.arity != arity:
-        raise NkiError(f"nl.{found.name} takes {found.arity} operands here, not {arity}")
-    return found
+    if arity is not None and named.arity != arity:
+        raise NkiError(f"nl.{named.name} takes {named.arity} operands here, not {arity}")
+    return named
 
 
-#: Names that NumPy has for what NKI calls otherwise.
-_NUMPY: Final = {
+#: NumPy's names → NKI's names.
+_NUMPY_NAMES: Final = {
     "amax": "maximum",
     "max": "maximum",
     "amin": "minimum",
@@ -101,35 +101,35 @@ _NUMPY: Final = {
 def _name_of(operation: Any) -> str:
     name = operation if isinstance(operation, str) else getattr(operation, "__name__", "")
     name = name.rpartition(".")[2]
-    return _NUMPY.get(name, name)
+    return _NUMPY_NAMES.get(name, name)
 
 
-def _plain(name: str, arity: int, kind: Kind, apply: Callable[..., Any]) -> None:
+def _register(name: str, arity: int, kind: Kind, apply: Callable[..., Any]) -> None:
     TOKENS[name] = Token(name, arity, kind, apply)
 
 
 for _name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"):
-    _plain(_name, 2, "arithmetic", getattr(np, _name))
-#: Skips a stage of an instruction; no op of a language.
+    _register(_name, 2, "arithmetic", getattr(np, _name))
+#: Skips a stage of an instruction; not an op of the language.
 BYPASS: Final = Token("bypass", 2, "arithmetic", lambda data, _: data)
-_plain("mod", 2, "arithmetic", np.remainder)
-_plain("fmod", 2, "arithmetic", np.fmod)
-_plain("arctan2", 2, "arithmetic", np.arctan2)
+_register("mod", 2, "arithmetic", np.remainder)
+_register("fmod", 2, "arithmetic", np.fmod)
+_register("arctan2", 2, "arithmetic", np.arctan2)
 for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
-    _plain(_name, 2, "comparison", getattr(np, _name))
+    _register(_name, 2, "comparison", getattr(np, _name))
 for _name in ("logical_and", "logical_or", "logical_xor"):
-    _plain(_name, 2, "logical", getattr(np, _name))
-_plain("logical_not", 1, "logical", np.logical_not)
+    _register(_name, 2, "logical", getattr(np, _name))
+_register("logical_not", 1, "logical", np.logical_not)
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"):
-    _plain(_name, 2, "bits", getattr(np, _name))
-_plain("bitwise_not", 1, "bits", np.invert)
-_plain("invert", 1, "bits", np.invert)
+    _register(_name, 2, "bits", getattr(np, _name))
+_register("bitwise_not", 1, "bits", np.invert)
+_register("invert", 1, "bits", np.invert)
 for _name in ("exp", "log", "sqrt", "square", "tanh", "floor", "ceil", "trunc", "sin", "cos"):
-    _plain(_name, 1, "activation", getattr(np, _name))
+    _register(_name, 1, "activation", getattr(np, _name))
 for _name in ("tan", "arctan", "sign", "negative", "reciprocal"):
-    _plain(_name, 1, "activation", getattr(np, _name))
-_plain("abs", 1, "activation", np.abs)
-_plain("copy", 1, "activation", np.positive)
+    _register(_name, 1, "activation", getattr(np, _name))
+_register("abs", 1, "activation", np.abs)
+_register("copy", 1, "activation", np.positive)
 
 
 @token("abs_max", 2, "arithmetic")
@@ -185,7 +185,7 @@ def _mish(x: Array) -> Any:
 
 @token("erf", 1, "activation")
 def _erf(x: Array) -> Any:
-    """Abramowitz and Stegun 7.1.26 has an error of 1.5e-7, which is within float32's last bits."""
+    """Return erf(x) by Abramowitz and Stegun 7.1.26, whose error is below 1.5e-7."""
     magnitude = np.abs(x.astype(np.float64))
     t = 1 / (1 + 0.3275911 * magnitude)
     terms = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)

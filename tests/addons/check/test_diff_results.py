@@ -91,7 +91,7 @@ def test_a_kernel_with_equal_inputs_and_float_atomics_is_named(plain, tmp_path, 
     assert (first.kernel, first.order, first.launches) == ("summed", 2, (6, 6))
     assert (first.inputs, first.inputs_differing, first.outputs) == (True, (), ("out",))
     (cause,) = first.causes
-    assert "adds floats of several programs to one place" in cause
+    assert "adds floats of several programs to one element" in cause
     assert f"{kernels.__file__}:" in cause
     assert "the kernel is not deterministic" in first.why
 

@@ -1,4 +1,4 @@
-"""For all NKI tests: running a function as a kernel."""
+"""Fixtures of NKI tests that run a function as a kernel."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,6 +1,6 @@
-"""The part of docs/nki.md that follows from the code: which public names are there.
+"""The table of public names in docs/nki.md, derived from the code.
 
-`python -m tests.addons.neuron.documentation` writes it.
+`python -m tests.addons.neuron.documentation` writes the table.
 """
 
 import inspect
@@ -24,66 +24,71 @@ _CLASSES: Final = {"tensors of neuronxcc.nki": Tile, "nki.language.NkiTensor": N
 
 
 def state(module: str, name: str) -> str:
-    """Which of `STATES` a public name is in, as a program of a user finds it.
+    """Return the state in which a user's program finds a public name: one of `STATES`.
 
-    A function that does not take its documented parameters, in their order, is missing.
+    A function that does not take its documented parameters in their order is missing.
     """
-    found: Any = _CLASSES.get(module) or (module in MODULES and import_module(MODULES[module]))
+    entry: Any = _CLASSES.get(module) or (module in MODULES and import_module(MODULES[module]))
     for part in name.split("."):
         try:
-            found = getattr(found, part)
+            entry = getattr(entry, part)
         except AttributeError:
             return "refused" if f"{module}.{name}" in REFUSED else "missing"
-    wanted = SIGNATURES.get(module, {}).get(name)
-    return "works" if wanted is None or takes(found, wanted.split()) else "missing"
+    documented = SIGNATURES.get(module, {}).get(name)
+    return "works" if documented is None or takes(entry, documented.split()) else "missing"
 
 
-def takes(function: Any, wanted: list[str]) -> bool:
-    """Whether a function takes parameters, each by its name and all but the last by place.
+def takes(function: Any, documented: list[str]) -> bool:
+    """Return whether a function takes the documented parameters by name, and in order by position.
 
-    Its own further parameters may not come before them.
+    Undocumented parameters may not precede the documented ones.
     """
     if isinstance(function, Token):
-        return wanted == [*("x", "y")[: function.arity], "dtype"]
+        return documented == [*("x", "y")[: function.arity], "dtype"]
     parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
-    placed = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
-    named = {each.name for each in parameters}
-    ordered = [name for name in wanted if name in placed]
+    positional = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
+    named = {parameter.name for parameter in parameters}
+    ordered = [name for name in documented if name in positional]
     last = ("name", "engine", "dtype", "mask")  # given by their names
-    return set(wanted) <= named and all(
+    return set(documented) <= named and all(
         one == other
-        for one, other in zip(ordered, placed, strict=False)
+        for one, other in zip(ordered, positional, strict=False)
         if one not in last and other not in last
     )
 
 
 def names() -> list[tuple[str, str, str]]:
-    """Every public name: its module, the part of the documentation it stands in, and itself."""
+    """Return (module, section of the documentation, name) of every public name."""
     return [
         (module, part, name)
         for module, parts in PUBLIC.items()
-        for part, listed in parts.items()
-        for name in dict.fromkeys(listed.split())
+        for part, text in parts.items()
+        for name in dict.fromkeys(text.split())
     ]
 
 
 def coverage() -> str:
-    """Give how many names of each module are in each state, then every name."""
+    """Return the number of names in each state per module, then every name by state."""
     states = {(module, part, name): state(module, name) for module, part, name in names()}
     lines = ["| | works | refused | missing |", "|---|---:|---:|---:|"]
     for module in PUBLIC:
-        own = [found for key, found in states.items() if key[0] == module]
-        lines.append(f"| {_title(module)} | {' | '.join(str(own.count(s)) for s in STATES)} |")
+        module_states = [name_state for key, name_state in states.items() if key[0] == module]
+        counts = (str(module_states.count(listed_state)) for listed_state in STATES)
+        lines.append(f"| {_title(module)} | {' | '.join(counts)} |")
     lines += ["", "| | works | refused | missing |", "|---|---|---|---|"]
     for module, parts in PUBLIC.items():
         for part in parts:
             cells = [
                 ", ".join(
                     f"`{key[2]}`"
-                    for key, found in states.items()
-                    if key[:2] == (module, part) and found == wanted
+                    for key, name_state in states.items()
+                    if key[:2] == (module, part) and name_state == listed_state
                 )
-                for wanted in STATES
+                for listed_state in STATES
             ]
             lines.append(f"| {_title(module)}, {part} | {' | '.join(cells)} |")
     lines += ["", *(f"- `{name}` is refused: {why}." for name, why in REFUSED.items())]
@@ -95,7 +100,7 @@ def _title(module: str) -> str:
 
 
 def written(page: str) -> str:
-    """Give the page with its table as it should be."""
+    """Return the page with its table up to date."""
     pattern = re.escape(_START) + r".*?<!-- end -->"
     assert re.search(pattern, page, re.DOTALL)
     text = f"{_START}{coverage()}\n<!-- end -->"

@@ -1,10 +1,10 @@
-"""Random kernels of both interfaces, each against the same program of NumPy, to the last bit.
+"""Random kernels of both interfaces, each compared bit by bit with NumPy.
 
-By hand, longer than in the tests: `python -m tests.addons.neuron.fuzz --count 20000 --seed 7`.
-It prints each kernel that gives other values than NumPy, has a finding, or raises.
+To run more kernels than in the tests: `python -m tests.addons.neuron.fuzz --count 20000 --seed 7`.
+The command prints each kernel that differs from NumPy, has a finding, or raises.
 
-Values are small whole numbers, which float32 and sums of any order hold exactly; a step whose
-result would be too large is left out.
+Values are small integers, which float32 and sums in any order represent exactly; steps with larger
+results are dropped.
 """
 
 import argparse
@@ -36,7 +36,7 @@ KINDS = ("tensor_tensor", "tensor_scalar", "scalar_tensor_tensor", "activation",
 
 @dataclass
 class Step:
-    """One instruction: what it reads, its settings, and what NumPy gives for it."""
+    """One instruction: its sources, its settings, and the result by NumPy."""
 
     kind: str
     sources: tuple[int, ...]
@@ -46,7 +46,7 @@ class Step:
 
 
 def rounded(values: Any, dtype: str) -> Any:
-    """Give values as an element type holds them."""
+    """Return values converted to an element type."""
     if dtype == "int32":
         return np.rint(values).astype(np.int32)
     return np.asarray(values, np.float32).astype(_DTYPES[dtype])
@@ -57,7 +57,7 @@ def _two(name: str, one: Any, other: Any) -> Any:
 
 
 def program(rng: random.Random) -> tuple[list[Any], list[Step]]:
-    """Give arrays, and steps that make a tile each of those and of earlier tiles."""
+    """Return random arrays, and steps, each of which makes a tile from earlier tiles."""
     partitions, free = rng.choice((1, 2, 5, 32, 128)), rng.choice((1, 2, 3, 8, 40))
     numbers = np.random.default_rng(rng.randrange(2**32))
     arrays = [
@@ -66,18 +66,18 @@ def program(rng: random.Random) -> tuple[list[Any], list[Step]]:
     ]
     tiles, steps = list(arrays), list[Step]()
     while len(steps) < 6:
-        made = _step(rng, tiles)
-        if made is not None and np.abs(made.values.astype(np.float64)).max() < _LARGEST:
-            steps.append(made)
-            tiles.append(made.values)
+        result = _step(rng, tiles)
+        if result is not None and np.abs(result.values.astype(np.float64)).max() < _LARGEST:
+            steps.append(result)
+            tiles.append(result.values)
     return arrays, steps
 
 
 def _step(rng: random.Random, tiles: list[Any]) -> Step | None:
-    """Give a random step; None where its tiles do not fit it."""
+    """Return a random step, or None if it does not fit the chosen tiles."""
     kind = rng.choice(KINDS)
     first, second = rng.randrange(len(tiles)), rng.randrange(len(tiles))
-    one, other = (tiles[place].astype(np.float64) for place in (first, second))
+    one, other = (tiles[index].astype(np.float64) for index in (first, second))
     facts: tuple[Any, ...] = ()
     sources: tuple[int, ...] = (first,)
     dtype = rng.choice(tuple(_DTYPES))
@@ -136,7 +136,7 @@ def _name(tile: Any) -> str:
 
 
 def older_kernel(steps: list[Step]) -> Any:
-    """Give the program as a kernel whose instructions give tiles."""
+    """Return the program as a kernel of the older interface, whose instructions return tiles."""
 
     def kernel(*arrays: Any) -> Any:
         tiles = [nl.load(array) for array in arrays]
@@ -173,13 +173,13 @@ def _older(step: Step, one: Any, other: Any, tiles: list[Any]) -> Any:
         case "nc_transpose":
             return nisa.nc_transpose(one)
         case "nc_matmul":
-            return nisa.tensor_copy(nisa.nc_matmul(one, other))  # out of PSUM, as a next one asks
+            return nisa.tensor_copy(nisa.nc_matmul(one, other))  # out of PSUM, for the next step
         case "tensor_copy":
             return nisa.tensor_copy(one[:, facts[0] : facts[1]], dtype=dtype)
-    made = nl.ndarray(step.values.shape, dtype=dtype, buffer=nl.sbuf)
-    made[...] = nl.copy(one, dtype=dtype)
-    made[:, 0 : facts[0]] = other[:, 0 : facts[0]]
-    return made
+    result = nl.ndarray(step.values.shape, dtype=dtype, buffer=nl.sbuf)
+    result[...] = nl.copy(one, dtype=dtype)
+    result[:, 0 : facts[0]] = other[:, 0 : facts[0]]
+    return result
 
 
 def _scalars(facts: tuple[Any, ...], language: Any, tiles: list[Any]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _scalars(facts: tuple[Any, ...], language: Any, tiles: list[Any]) -> dict[st
 
 
 def newer_kernel(steps: list[Step]) -> Any:
-    """Give the program as a kernel whose instructions write to tiles."""
+    """Return the program as a kernel of the newer interface, whose instructions write to tiles."""
 
     def kernel(*arrays: Any) -> Any:
         tiles = []
@@ -211,9 +211,9 @@ def newer_kernel(steps: list[Step]) -> Any:
             )
             _newer(step, dst, one, other, tiles)
             if product:
-                held = nl2.ndarray(step.values.shape, dtype=dtype, buffer=nl2.sbuf)
-                nisa2.tensor_copy(dst=held, src=dst)
-                dst = held
+                tile = nl2.ndarray(step.values.shape, dtype=dtype, buffer=nl2.sbuf)
+                nisa2.tensor_copy(dst=tile, src=dst)
+                dst = tile
             tiles.append(dst)
             results.append(nl2.ndarray(step.values.shape, dtype=dtype, buffer=nl2.shared_hbm))
             nisa2.dma_copy(dst=results[-1], src=dst)
@@ -251,7 +251,7 @@ def _newer(step: Step, dst: Any, one: Any, other: Any, tiles: list[Any]) -> None
             nisa2.tensor_copy(dst=dst[:, 0 : facts[0]], src=other[:, 0 : facts[0]])
 
 
-#: Interface → its tensors, and how a program is written in it.
+#: Interface → class of its tensors, and function that makes a kernel of a program.
 INTERFACES: dict[str, tuple[Any, Any]] = {
     "older": (Tile, older_kernel),
     "newer": (NkiTensor, newer_kernel),
@@ -259,25 +259,25 @@ INTERFACES: dict[str, tuple[Any, Any]] = {
 
 
 def outcome(interface: str, arrays: list[Any], steps: list[Step]) -> str:
-    """Run a program, and say how it ended."""
+    """Run a program, and return "right" or a description of the failure."""
     kind, write = INTERFACES[interface]
     function = write(steps)
     try:
-        ran = execute(Kernel(function, kind), (), bound_arguments(function, tuple(arrays), {}))
+        launch = execute(Kernel(function, kind), (), bound_arguments(function, tuple(arrays), {}))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    if ran.recorder.findings:
-        return f"finding: {ran.recorder.findings[0].rule}"
-    for place, (step, given) in enumerate(zip(steps, ran.result, strict=True)):
-        if given.dtype != step.values.dtype or not np.array_equal(
-            given.astype(np.float64), step.values.astype(np.float64)
+    if launch.recorder.findings:
+        return f"finding: {launch.recorder.findings[0].rule}"
+    for index, (step, result) in enumerate(zip(steps, launch.result, strict=True)):
+        if result.dtype != step.values.dtype or not np.array_equal(
+            result.astype(np.float64), step.values.astype(np.float64)
         ):
-            return f"step {place} is wrong"
+            return f"step {index} is wrong"
     return "right"
 
 
 def fuzz(count: int, seed: int) -> tuple[Counter[str], list[str]]:
-    """Give how many steps of each kind were compared, and what was wrong."""
+    """Return the number of compared steps of each kind, and descriptions of all failures."""
     rng = random.Random(seed)
     kinds: Counter[str] = Counter()
     wrong = []
@@ -287,20 +287,20 @@ def fuzz(count: int, seed: int) -> tuple[Counter[str], list[str]]:
         ended = outcome(interface, arrays, steps)
         kinds.update(step.kind for step in steps)
         if ended != "right":
-            told = [(s.kind, s.sources, s.facts, s.dtype, s.values.shape) for s in steps]
-            wrong.append(f"{ended}: kernel {number}, {interface}: {told}")
+            described = [(s.kind, s.sources, s.facts, s.dtype, s.values.shape) for s in steps]
+            wrong.append(f"{ended}: kernel {number}, {interface}: {described}")
     return kinds, wrong
 
 
 def main() -> int:
-    """Fuzz as the command line says."""
+    """Run the fuzzer with the command line's options; return 1 if a kernel failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=7)
-    asked = parser.parse_args()
-    kinds, wrong = fuzz(asked.count, asked.seed)
+    options = parser.parse_args()
+    kinds, wrong = fuzz(options.count, options.seed)
     print(*wrong, sep="\n")
-    print(f"seed {asked.seed}, {asked.count:,} kernels, {len(wrong)} wrong:", dict(kinds))
+    print(f"seed {options.seed}, {options.count:,} kernels, {len(wrong)} wrong:", dict(kinds))
     return 1 if wrong else 0
 
 

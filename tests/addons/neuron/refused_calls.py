@@ -1,7 +1,7 @@
-"""Calls of instructions: for each a right one, and for each of its refusals a broken one.
+"""Operands of calls: a correct call of each instruction, and a call that violates each requirement.
 
-A call is said by its operands: `S(32, 24)` is a tile in SBUF, `P(…)` one in PSUM and `H(…)` a
-tensor in device memory, of float32 where no type is named.
+`S(32, 24)` is a tile in SBUF, `P(…)` a tile in PSUM and `H(…)` a tensor in device memory, of
+float32 unless a type is given.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ FIRST_BITS = {"op0": nl.bitwise_and, "operand0": 3}
 
 @dataclass(frozen=True)
 class Tile:
-    """An operand that a kernel makes: filled with ones, or zeros where it is packed."""
+    """A tile to allocate in a kernel, filled with ones, or with zeros if its type is packed."""
 
     space: Any
     shape: tuple[int, ...]
@@ -26,7 +26,7 @@ class Tile:
     first: int = 0
     last: int | None = None
 
-    def made(self) -> Any:
+    def allocate(self) -> Any:
         number = 0 if self.dtype.kind == "V" else 1
         tensor = nl.ndarray(self.shape, self.dtype, buffer=self.space)
         tensor.array()[...] = np.zeros((), self.dtype) if number == 0 else number
@@ -49,7 +49,7 @@ def H(*shape: int, dtype: Any = nl.float32) -> Tile:
 TILE, COLUMN, WHOLE = S(32, 24), S(32, 1), S(32, 24, dtype=nl.int32)
 BF16 = {"dtype": nl.bfloat16}
 
-#: Instruction → the operands of a right call.
+#: Instruction → operands of a correct call.
 RIGHT: dict[str, dict[str, Any]] = {
     "nc_matmul": {
         "dst": P(32, 24),
@@ -191,25 +191,25 @@ FLOAT8 = {
 }
 PSUM_TILE, BITS = P(32, 24), S(32, 24, dtype=nl.uint32)
 
-#: Instruction → what a refusal says → what is other than in the right call.
+#: Instruction → beginning of a requirement → operands that differ from the correct call.
 BROKEN: dict[str, dict[str, dict[str, Any]]] = {
     "nc_matmul": {
         "tile_position and tile_size are given together": {"tile_position": (64, 0)},
-        "tile_size is of rows": {"tile_position": (0, 0), "tile_size": (96, 128)},
+        "tile_size has rows and": {"tile_position": (0, 0), "tile_size": (96, 128)},
         "tile_position is a multiple": {"tile_position": (32, 0), "tile_size": (64, 128)},
         "the stationary tile fits": {"tile_position": (0, 0), "tile_size": (32, 128)},
-        "perf_mode double_row is of": {**FLOAT8, "target": "trn1"},
+        "perf_mode double_row needs NeuronCore-v3": {**FLOAT8, "target": "trn1"},
         "perf_mode double_row multiplies": {
             "stationary": S(64, 2, 32, **BF16),
             "moving": S(64, 2, 24, **BF16),
             "perf_mode": nisa.matmul_perf_mode.double_row,
         },
-        "perf_mode double_row goes with": {
+        "with perf_mode double_row, tile_size": {
             **FLOAT8,
             "tile_position": (0, 0),
             "tile_size": (128, 64),
         },
-        "float8_e4m3fn is multiplied": {"moving": S(64, 24, dtype=nl.float8_e4m3fn)},
+        "multiplication of float8_e4m3fn needs": {"moving": S(64, 24, dtype=nl.float8_e4m3fn)},
         "float8_e4m3 and float8_e4m3fn are": {
             "target": "trn3",
             "stationary": S(64, 32, dtype=nl.float8_e4m3),
@@ -218,7 +218,7 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
     },
     "nc_matmul_mx": {
         "tile_position and tile_size are given together": {"tile_size": (64, 128)},
-        "tile_size is of all 128 columns": {"tile_position": (0, 64), "tile_size": (64, 64)},
+        "tile_size has all 128": {"tile_position": (0, 64), "tile_size": (64, 64)},
         "the stationary tile's free size": {
             "dst": P(31, 24),
             "stationary": S(64, 31, dtype=nl.float8_e4m3fn_x4),
@@ -235,29 +235,29 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
     "tensor_tensor": {
         "data1 and data2 do not both": {"data1": PSUM_TILE, "data2": PSUM_TILE},
         "data1 and data2 have": {"data2": S(24, 32)},
-        "operations on bits": {"op": nl.bitwise_or, "data1": WHOLE, "data2": WHOLE},
+        "bitwise operations take and": {"op": nl.bitwise_or, "data1": WHOLE, "data2": WHOLE},
         "power runs": {"op": nl.power, "data1": PSUM_TILE},
         "the engine is": {"engine": ENGINES.scalar},
     },
     "tensor_scalar": {
-        "op0 and op1 are both": {
+        "op0 and op1 are": {
             **FIRST_BITS,
             "data": BITS,
             "dst": BITS,
             "op1": nl.add,
             "operand1": 1.0,
         },
-        "operations on bits take": {**FIRST_BITS, "data": BITS},
-        "operations on bits run": {
+        "bitwise operations take and": {**FIRST_BITS, "data": BITS},
+        "bitwise operations run on": {
             **FIRST_BITS,
             "data": BITS,
             "dst": BITS,
             "engine": ENGINES.gpsimd,
         },
         "operands of arithmetic": {"operand0": S(32, 1, **BF16)},
-        "an operation of one operand": {"op0": nl.abs, "operand0": 2.0},
+        "the operand of a": {"op0": nl.abs, "operand0": 2.0},
         "op1 and operand1": {"operand1": 1.0},
-        "the scalar engine": {"op0": nl.subtract, "engine": ENGINES.scalar},
+        "the scalar engine multiplies,": {"op0": nl.subtract, "engine": ENGINES.scalar},
         "GpSimd computes": {"engine": ENGINES.gpsimd},
     },
     "scalar_tensor_tensor": {
@@ -284,14 +284,14 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         "reduce_op is add on": {"target": "trn1", "reduce_op": nl.maximum},
     },
     "activate2": {
-        "it is of": {"target": "trn2"},
+        "needs NeuronCore-v4 or later": {"target": "trn2"},
         "op is a function": {"op": nl.trunc},
         "op0 and op1 are one": {"op0": nl.add, "op1": nl.multiply},
         "reduce_op is": {"reduce_op": nl.multiply},
         "imm0 and imm1": {"imm0": COLUMN, "imm1": S(32, 1, **BF16)},
     },
     "exponential": {
-        "it is of": {"target": "trn2"},
+        "needs NeuronCore-v4 or later": {"target": "trn2"},
         "max_value is": {"max_value": S(32, 1, **BF16)},
         "reduce_init is": {"reduce_init": 1.0},
     },
@@ -303,12 +303,12 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         },
         "on_true is not": {"on_true": WHOLE},
         "reduce_op is": {"reduce_op": nl.add, "reduce_res": COLUMN},
-        "reduce_res is": {"reduce_res": S(32, 1, dtype=nl.int32)},
+        "reduce_res has a float": {"reduce_res": S(32, 1, dtype=nl.int32)},
     },
     "range_select": {
-        "it is of": {"target": "trn1"},
+        "needs NeuronCore-v3 or later": {"target": "trn1"},
         "comp_op0 and": {"comp_op0": nl.not_equal},
-        "on_true_tile is": {"on_true_tile": WHOLE},
+        "on_true_tile has a float": {"on_true_tile": WHOLE},
         "bounds are": {"bound0": S(32, 1, dtype=nl.int32)},
         "reduce_op is": {"reduce_op": nl.add},
         "on_false_value is": {"on_false_value": -1.0},
@@ -319,18 +319,18 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
     },
     "dropout": {
         "dst has the type": {"dst": S(32, 24, **BF16)},
-        "prob is": {"prob": S(32, 1, dtype=nl.int32)},
+        "prob is float32 for": {"prob": S(32, 1, dtype=nl.int32)},
     },
     "tensor_reduce": {
-        "op is one": {"op": nl.power},
-        "operations on bits": {"op": nl.bitwise_or, "data": WHOLE},
-        "negate goes": {
+        "op is a reduction": {"op": nl.power},
+        "bitwise operations take and": {"op": nl.bitwise_or, "data": WHOLE},
+        "negate needs an arithmetic": {
             "op": nl.bitwise_or,
             "data": WHOLE,
             "dst": S(32, 1, dtype=nl.int32),
             "negate": True,
         },
-        "the axes are": {"data": S(32, 4, 6), "dst": S(32, 6), "axis": 1},
+        "the axes are the": {"data": S(32, 4, 6), "dst": S(32, 6), "axis": 1},
     },
     "tensor_partition_reduce": {
         "op is": {"op": nl.multiply},
@@ -344,7 +344,7 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         "reduce_op is": {"reduce_op": nl.logical_and},
         "operand0 is": {"operand0": S(32, 1, **BF16)},
         "reduce_cmd is": {"reduce_cmd": COMMANDS.reset},
-        "reduce_init is": {"reduce_init": 1.0},
+        "reduce_init is passed if": {"reduce_init": 1.0},
     },
     "tensor_scalar_cumulative": {
         "op0 is": {"op0": nl.bitwise_or, "src": S(32, 24, dtype=nl.int16), "imm0": 1},
@@ -352,35 +352,35 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         "imm0 and imm1": {"imm0": S(32, 1, **BF16)},
     },
     "dma_copy": {
-        "dge_mode hwdge": {"target": "trn1", "dge_mode": DGE.hwdge},
+        "dge_mode hwdge needs NeuronCore-v3": {"target": "trn1", "dge_mode": DGE.hwdge},
         "priority is 0": {"target": "trn3", "priority": 4},
-        "priority is of": {"priority": 1},
-        "an engine is": {"engine": ENGINES.vector, "dge_mode": DGE.hwdge},
+        "priority needs NeuronCore-v4 or": {"priority": 1},
+        "an engine is named": {"engine": ENGINES.vector, "dge_mode": DGE.hwdge},
     },
     "dma_transpose": {
-        "dge_mode hwdge is": {
+        "dge_mode hwdge needs NeuronCore-v3": {
             "target": "trn1",
             "dge_mode": DGE.hwdge,
             "src": H(16, 128, **BF16),
             "dst": S(128, 16, **BF16),
         },
         "priority is 0": {"target": "trn3", "priority": -1},
-        "priority is of": {"priority": 1},
+        "priority needs NeuronCore-v4 or": {"priority": 1},
         "axes are": {"axes": (0, 1), "dst": TILE},
-        "dge_mode hwdge takes": {"dge_mode": DGE.hwdge},
+        "dge_mode hwdge takes 1,": {"dge_mode": DGE.hwdge},
         "dst lies": {"dst": H(24, 32)},
         "dst has the type": {"dst": S(24, 32, **BF16)},
     },
     "dma_compute": {
         "reduce_op is": {"reduce_op": nl.maximum},
         "scales are": {"scales": [1.0, 2.0]},
-        "srcs are": {"srcs": [TILE] * 17},
+        "there are at most": {"srcs": [TILE] * 17},
         "srcs and dst": {"srcs": [TILE, PSUM_TILE]},
         "unique_indices": {"unique_indices": False},
     },
     "tensor_copy": {
         "the engine is": {"engine": ENGINES.tensor},
-        "the scalar engine": {"target": "trn1", "engine": ENGINES.scalar},
+        "copies on the scalar": {"target": "trn1", "engine": ENGINES.scalar},
     },
     "memset": {
         "the engine is": {"engine": ENGINES.scalar},
@@ -389,7 +389,7 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
     "iota": {"dst lies": {"dst": P(32, 24)}},
     "affine_select": {"dst and on_true_tile": {"on_true_tile": PSUM_TILE}},
     "sendrecv": {
-        "it is of": {"target": "trn1"},
+        "needs NeuronCore-v3 or later": {"target": "trn1"},
         "GpSimd sends": {
             "src": S(32, 512),
             "dst": S(32, 512),
@@ -397,9 +397,9 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
     "core_barrier": {
-        "it is of": {"target": "trn1"},
+        "needs NeuronCore-v3 or later": {"target": "trn1"},
         "cores are": {"cores": (1, 0)},
-        "data is seen": {"data": Tile(nl.private_hbm, (32, 24), nl.float32)},
+        "data lies in shared_hbm,": {"data": Tile(nl.private_hbm, (32, 24), nl.float32)},
     },
     "quantize_mx": {
         "src, dst and dst_scale": {"src": P(32, 24, **BF16)},
@@ -416,7 +416,7 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
     },
     "local_gather": {
         "dst has the type": {"dst": S(32, 16, **BF16)},
-        "a core gathers": {"index": S(32, 512, dtype=nl.uint16), "dst": S(32, 8192)},
+        "a core gathers at": {"index": S(32, 512, dtype=nl.uint16), "dst": S(32, 8192)},
     },
     "nc_n_gather": {
         "dst has the type": {"dst": S(32, 4, **BF16)},
@@ -440,19 +440,19 @@ BROKEN: dict[str, dict[str, dict[str, Any]]] = {
         "the engine is": {"engine": ENGINES.scalar},
         "GpSimd makes": {"target": "trn1", "engine": ENGINES.gpsimd},
     },
-    "rand2": {"it is of": {"target": "trn2"}, "min is": {"min": 1.0}},
+    "rand2": {"needs NeuronCore-v4 or later": {"target": "trn2"}, "min is": {"min": 1.0}},
     "rand_set_state": {
         "the engine is": {"engine": ENGINES.scalar, "src_seeds": S(32, 24, dtype=nl.uint32)},
-        "it is of": {"target": "trn1"},
+        "needs NeuronCore-v3 or later;": {"target": "trn1"},
         "src_seeds is uint32": {"src_seeds": S(32, 6, dtype=nl.int32)},
     },
     "rand_get_state": {
         "the engine is": {"engine": ENGINES.scalar, "dst": S(32, 24, dtype=nl.uint32)},
-        "it is of": {
+        "needs NeuronCore-v3 or later;": {
             "engine": ENGINES.vector,
             "dst": S(32, 24, dtype=nl.uint32),
         },
         "dst is uint32": {"dst": S(32, 6, dtype=nl.int32)},
     },
-    "set_rng_seed": {"src_seeds is one": {"src_seeds": S(1, 1, dtype=nl.uint16)}},
+    "set_rng_seed": {"src_seeds is one 32-bit": {"src_seeds": S(1, 1, dtype=nl.uint16)}},
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Ops run on arrays, alone in a kernel."""
+"""Helpers that run an op on arrays in a kernel of its own."""
 
 import math
 from collections.abc import Callable
@@ -19,12 +19,12 @@ Function = Callable[..., Any]
 
 
 def run_op(run: Run, op: Function, *arrays: Any) -> Any:
-    """Load arrays, apply an op that gives a tile, and store it."""
+    """Load arrays, apply an op that returns a tile, and return the stored tile."""
 
     def kernel(*sources: Any) -> Any:
-        made = op(*(nl.load(source) for source in sources))
-        out = nl.ndarray(made.shape, dtype=made.dtype, buffer=nl.shared_hbm)
-        nl.store(out, value=made)
+        result = op(*(nl.load(source) for source in sources))
+        out = nl.ndarray(result.shape, dtype=result.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=result)
         return out
 
     outcome = run(kernel, *arrays)
@@ -33,13 +33,13 @@ def run_op(run: Run, op: Function, *arrays: Any) -> Any:
 
 
 def run_into(run: Run, op: Function, shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Any:
-    """Load arrays, apply an op that writes a tile, and store that."""
+    """Load arrays, apply an op that writes to a tile, and return the stored tile."""
 
     def kernel(*sources: Any) -> Any:
-        made = nl2.ndarray(shape, dtype=dtype, buffer=nl2.sbuf)
-        op(made, *(nl2.load(source) for source in sources))
+        result = nl2.ndarray(shape, dtype=dtype, buffer=nl2.sbuf)
+        op(result, *(nl2.load(source) for source in sources))
         out = nl2.ndarray(shape, dtype=dtype, buffer=nl2.shared_hbm)
-        nisa2.dma_copy(dst=out, src=made)
+        nisa2.dma_copy(dst=out, src=result)
         return out
 
     outcome = run(kernel, *arrays)
@@ -47,9 +47,9 @@ def run_into(run: Run, op: Function, shape: tuple[int, ...], dtype: Any, *arrays
     return outcome.result
 
 
-def each(function: Function) -> Function:
+def elementwise(function: Function) -> Function:
     return np.vectorize(function, otypes=[np.float64])
 
 
 def erf(x: Any) -> Any:
-    return each(math.erf)(x)
+    return elementwise(math.erf)(x)

@@ -1,4 +1,4 @@
-"""Two cores that wait for each other, and send each other tiles."""
+"""Tests of barriers and tile exchange between two cores."""
 
 import threading
 from typing import Any
@@ -19,7 +19,7 @@ def rules(outcome: Any) -> list[str]:
 
 
 def exchange(x: Any, rounds: int) -> Any:
-    """Add up the halves of two cores, each in its own memory, some times over."""
+    """Sum up the tiles of two cores in several rounds, each core in its own memory."""
     core = nl.program_id(0)
     out = nl.ndarray((2, 64, 64), x.dtype, buffer=nl.shared_hbm)
     mine = nl.ndarray((64, 64), x.dtype, buffer=nl.sbuf)
@@ -35,7 +35,7 @@ def exchange(x: Any, rounds: int) -> Any:
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
-def test_cores_receive_what_the_other_one_sends(run_newer: Run, rounds: int) -> None:
+def test_each_core_receives_the_tile_that_the_other_sends(run_newer: Run, rounds: int) -> None:
     before = threading.active_count()
 
     outcome = run_newer(exchange, ROWS, rounds, grid=(2,))
@@ -48,9 +48,7 @@ def test_cores_receive_what_the_other_one_sends(run_newer: Run, rounds: int) -> 
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_a_core_reads_behind_a_barrier_what_the_other_one_wrote(
-    run_newer: Run, waits: bool
-) -> None:
+def test_reads_of_the_other_cores_writes_need_a_barrier(run_newer: Run, waits: bool) -> None:
     def kernel(x: Any) -> Any:
         core = nl.program_id(0)
         between = nl.ndarray((2, 64, 64), x.dtype, buffer=nl.shared_hbm)
@@ -71,7 +69,7 @@ def test_a_core_reads_behind_a_barrier_what_the_other_one_wrote(
     assert ("race" in rules(outcome)) != waits
 
 
-def test_writes_behind_a_barrier_race_as_before(run_newer: Run) -> None:
+def test_writes_after_a_barrier_still_race(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         core = nl.program_id(0)
         out = nl.ndarray((64, 64), x.dtype, buffer=nl.shared_hbm)
@@ -85,7 +83,7 @@ def test_writes_behind_a_barrier_race_as_before(run_newer: Run) -> None:
 
 
 @pytest.mark.parametrize("core", [0, 1])
-def test_a_core_that_waits_in_vain_is_told(run_newer: Run, core: int) -> None:
+def test_waiting_for_a_core_that_has_ended_is_an_error(run_newer: Run, core: int) -> None:
     def kernel(x: Any) -> None:
         if nl.program_id(0) == core:
             nisa.core_barrier(x, (0, 1))
@@ -96,7 +94,7 @@ def test_a_core_that_waits_in_vain_is_told(run_newer: Run, core: int) -> None:
 
 
 @pytest.mark.parametrize("core", [0, 1])
-def test_an_error_of_a_core_ends_both(run_newer: Run, core: int) -> None:
+def test_an_error_in_one_core_ends_both(run_newer: Run, core: int) -> None:
     def kernel(x: Any) -> None:
         nisa.core_barrier(x, (0, 1))
         if nl.program_id(0) == core:

@@ -1,4 +1,4 @@
-"""What an iteration of affine_range may use of another: nothing, but for reductions."""
+"""Tests of dependences between iterations of affine_range, and of reductions."""
 
 from typing import Any
 
@@ -19,21 +19,21 @@ def zeros() -> Any:
 
 
 def carried(x: Any) -> None:
-    """Read what the iteration before wrote."""
+    """Read the previous iteration's result."""
     state = zeros()
     for _ in nl.affine_range(3):
         state[...] = nl.exp(state) + nl.load(x)
 
 
 def carried_in_order(x: Any) -> None:
-    """The same in a loop that goes in order."""
+    """Read the previous iteration's result, in a sequential_range."""
     state = zeros()
     for _ in nl.sequential_range(3):
         state[...] = nl.exp(state) + nl.load(x)
 
 
 def summed(x: Any) -> None:
-    """Add to what the iteration before wrote, and no more."""
+    """Add to the previous iteration's result without another use."""
     total, product = zeros(), nl.zeros((64, 64), nl.float32, buffer=nl.psum)
     for _ in nl.affine_range(3):
         tile = nl.load(x)
@@ -49,14 +49,14 @@ def summed_by_assignment(x: Any) -> None:
 
 
 def subtracted_from(x: Any) -> None:
-    """Subtract what was there from something else."""
+    """Subtract the previous iteration's result from another tile."""
     total = zeros()
     for _ in nl.affine_range(4):
         total[...] = nl.subtract(nl.load(x), total)
 
 
 def doubled(x: Any) -> None:
-    """Add what was there to itself."""
+    """Add the previous iteration's result to itself."""
     total = zeros()
     total[...] = nl.load(x)
     for _ in nl.affine_range(4):
@@ -64,7 +64,7 @@ def doubled(x: Any) -> None:
 
 
 def summed_and_used(x: Any) -> None:
-    """Use the sum while it grows."""
+    """Use a sum before the loop has ended."""
     total = zeros()
     for _ in nl.affine_range(3):
         total[...] += nl.load(x)
@@ -72,7 +72,7 @@ def summed_and_used(x: Any) -> None:
 
 
 def one_tile_for_all(x: Any) -> None:
-    """Write a tile that lies outside before it is read: the iterations use it in turn."""
+    """Write a tile from outside of the loop before each read."""
     tile = zeros()
     for _ in nl.affine_range(3):
         tile[...] = nl.load(x)
@@ -89,7 +89,7 @@ def rows_of_its_own(x: Any) -> None:
 
 
 def row_of_the_next(x: Any) -> None:
-    """Read rows that the next iteration writes, and the one before has written."""
+    """Read rows that the previous iteration wrote."""
     state = zeros()
     p, f = nl.mgrid[0:32, 0:64]
     for i in nl.affine_range(3):
@@ -97,7 +97,7 @@ def row_of_the_next(x: Any) -> None:
 
 
 def carried_by_the_inner_loop(x: Any) -> None:
-    """Carry in an inner loop in order, in tiles that each outer iteration has of its own."""
+    """Carry values over a sequential inner loop, in tiles of the outer iteration."""
     for _ in nl.affine_range(2):
         state = zeros()
         for _ in nl.sequential_range(3):
@@ -105,7 +105,7 @@ def carried_by_the_inner_loop(x: Any) -> None:
 
 
 def carried_by_the_outer_loop(x: Any) -> None:
-    """Carry over an outer parallel loop what an inner loop wrote."""
+    """Carry an inner loop's result over a parallel outer loop."""
     state = zeros()
     for _ in nl.affine_range(2):
         for _ in nl.sequential_range(3):
@@ -113,7 +113,7 @@ def carried_by_the_outer_loop(x: Any) -> None:
 
 
 def written_by_one_loop_read_by_the_next(x: Any) -> None:
-    """Fill a tile in one parallel loop, use it in another."""
+    """Fill a tile in one parallel loop, and read the tile in another."""
     state = zeros()
     p, f = nl.mgrid[0:32, 0:64]
     for i in nl.affine_range(4):
@@ -123,11 +123,11 @@ def written_by_one_loop_read_by_the_next(x: Any) -> None:
 
 
 def carried_in_device_memory(x: Any) -> None:
-    """Carry over device memory."""
-    held = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.shared_hbm)
-    nl.store(held, value=nl.load(x))
+    """Carry values in device memory."""
+    tile = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.shared_hbm)
+    nl.store(tile, value=nl.load(x))
     for _ in nl.affine_range(2):
-        nl.store(held, value=nl.exp(nl.load(held)))
+        nl.store(tile, value=nl.exp(nl.load(tile)))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,9 @@ def carried_in_device_memory(x: Any) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_a_dependence_is_found_and_nothing_else(run_older: Run, kernel: Any, times: int) -> None:
+def test_only_loop_carried_dependences_are_reported(
+    run_older: Run, kernel: Any, times: int
+) -> None:
     findings = run_older(kernel, ONES).recorder.findings
 
     assert [finding.rule for finding in findings] == ["loop-dependence"] * times
@@ -166,7 +168,7 @@ def test_a_dependence_is_found_and_nothing_else(run_older: Run, kernel: Any, tim
         (lambda total, x: nisa2.scalar_tensor_tensor(total, total, nl2.add, 2.0, nl2.add, x), 1),
     ],
 )
-def test_what_was_there_is_reduced_only_where_order_does_not_matter(
+def test_accumulation_is_allowed_only_if_order_does_not_matter(
     run_newer: Run, update: Any, times: int
 ) -> None:
     def kernel(x: Any) -> None:
@@ -178,7 +180,7 @@ def test_what_was_there_is_reduced_only_where_order_does_not_matter(
     assert [finding.rule for finding in findings] == ["loop-dependence"] * times
 
 
-def test_destinations_that_are_operands_are_reductions(run_newer: Run) -> None:
+def test_accumulating_into_an_operand_is_a_reduction(run_newer: Run) -> None:
     def kernel(x: Any) -> None:
         total = nl2.zeros((128, 64), dtype=nl2.float32, buffer=nl2.sbuf)
         for _ in nl2.affine_range(3):

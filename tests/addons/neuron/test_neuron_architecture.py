@@ -1,4 +1,4 @@
-"""What this add-on's own rooms may import, as `tests/test_architecture.py` says it of the core."""
+"""Imports that rooms of this add-on may have; see `tests/test_architecture.py` for the core."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Kernels of the corpus against NumPy, and the broken ones against their comments."""
+"""Kernels of the corpus against NumPy, and defective kernels against their comments."""
 
 import inspect
 import re
@@ -15,13 +15,13 @@ from tests.addons.neuron.kernels.catalogue import CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_kernel_gives_what_numpy_gives_and_breaks_no_rule(case: Case) -> None:
+def test_a_correct_kernel_equals_numpy_and_has_no_finding(case: Case) -> None:
     outcome, expected = case.run()
 
-    given = np.asarray(outcome.result, np.float32)
-    assert given.shape == expected.shape
+    result = np.asarray(outcome.result, np.float32)
+    assert result.shape == expected.shape
     largest = float(np.abs(expected).max())
-    assert float(np.abs(given - expected).max()) <= case.tolerance * largest
+    assert float(np.abs(result - expected).max()) <= case.tolerance * largest
     assert [finding.message for finding in outcome.recorder.findings] == []
 
 
@@ -32,20 +32,20 @@ def test_a_defect_is_found_at_its_line(broken: Any) -> None:
     outcome = execute(kernel, grid, bound_arguments(kernel.function, arguments, {}))
 
     lines, first = inspect.getsourcelines(kernel.function)
-    wanted = {
+    expected = {
         (rule.strip(), first + number)
         for number, line in enumerate(lines)
         if (comment := re.search(r"# finds: ([\w, -]+)", line))
         for rule in comment[1].split(",")
     }
     sites = outcome.recorder.sites
-    found = {
+    reported = {
         (finding.rule, sites[finding.site].frames[0].line) for finding in outcome.recorder.findings
     }
-    assert wanted == found
+    assert expected == reported
 
 
-def test_every_rule_has_a_kernel_that_breaks_it() -> None:
+def test_every_rule_has_a_kernel_that_violates_it() -> None:
     texts = "".join(inspect.getsource(kernel.function) for kernel, _, _ in BROKEN)
 
     assert {rule for rule in RULES if f"# finds: {rule}" in texts or f", {rule}" in texts} == set(

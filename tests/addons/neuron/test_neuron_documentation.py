@@ -1,4 +1,4 @@
-"""docs/nki.md says what is there: its table is made from the code and the public names."""
+"""The table of public names in docs/nki.md, against the code."""
 
 import re
 from pathlib import Path
@@ -12,13 +12,13 @@ from tests.addons.neuron.public_names import PUBLIC
 from tests.addons.neuron.public_signatures import SIGNATURES
 
 
-def test_the_table_is_that_of_the_code() -> None:
+def test_the_table_of_names_is_up_to_date() -> None:
     text = documentation.PAGE.read_text(encoding="utf-8")
 
     assert documentation.written(text) == text, "run python -m tests.addons.neuron.documentation"
 
 
-def test_each_state_is_told_apart() -> None:
+def test_names_are_classified_as_works_refused_or_missing() -> None:
     assert documentation.state("neuronxcc.nki.language", "load") == "works"
     assert documentation.state("neuronxcc.nki.compiler", "sbuf.mod_alloc") == "works"
     assert documentation.state("nki.isa", "tensor_copy_dynamic_src") == "refused"
@@ -43,7 +43,7 @@ def test_a_signature_is_compared_by_names_and_order() -> None:
     assert not documentation.takes(function, ["dst", "data", "bias"])
 
 
-def test_what_is_refused_is_a_public_name_and_says_why() -> None:
+def test_refused_names_are_public_and_name_an_alternative() -> None:
     public = {f"{module}.{name}" for module, _, name in documentation.names()}
     assert set(REFUSED) <= public
     with pytest.raises(AttributeError, match=r"is refused: use tensor_copy with a view"):
@@ -56,11 +56,11 @@ def test_no_name_is_listed_twice() -> None:
         assert len(listed) == len(set(listed)), module
 
 
-def test_what_is_said_to_work_is_used_by_tests() -> None:
+def test_every_working_name_is_used_by_a_test() -> None:
     here = Path(__file__).parent
-    own = {"public_names.py", "documentation.py", "test_neuron_documentation.py"}
+    excluded = {"public_names.py", "documentation.py", "test_neuron_documentation.py"}
     texts = [
-        path.read_text(encoding="utf-8") for path in here.rglob("*.py") if path.name not in own
+        path.read_text(encoding="utf-8") for path in here.rglob("*.py") if path.name not in excluded
     ]
     words = {word for text in texts for word in re.findall(r"\w+", text)}
     unused = {

@@ -1,4 +1,4 @@
-"""What data decides in the newer interface: registers, dynamic loops, offsets; and MX formats."""
+"""Registers, dynamic loops and offsets of the newer interface, and MX formats."""
 
 from typing import Any
 
@@ -43,13 +43,13 @@ def test_rows_are_gathered_by_offsets_of_each_partition(run_newer: Run, outside:
     if outside:
         rows[1] = 40
 
-    def kernel(x: Any, wanted: Any) -> Any:
-        places = nl2.load(wanted)
-        held = nl2.ndarray((4, 16), dtype=x.dtype, buffer=nl2.sbuf)
-        source = x.ap(pattern=[[16, 4], [1, 16]], vector_offset=places, indirect_dim=0)
-        nisa2.dma_copy(dst=held, src=source)
+    def kernel(x: Any, row_numbers: Any) -> Any:
+        indices = nl2.load(row_numbers)
+        tile = nl2.ndarray((4, 16), dtype=x.dtype, buffer=nl2.sbuf)
+        source = x.ap(pattern=[[16, 4], [1, 16]], vector_offset=indices, indirect_dim=0)
+        nisa2.dma_copy(dst=tile, src=source)
         out = nl2.ndarray((4, 16), dtype=x.dtype, buffer=nl2.shared_hbm)
-        nisa2.dma_copy(dst=out, src=held)
+        nisa2.dma_copy(dst=out, src=tile)
         return out
 
     outcome = run_newer(kernel, DATA, rows)
@@ -60,11 +60,11 @@ def test_rows_are_gathered_by_offsets_of_each_partition(run_newer: Run, outside:
     assert rules == (["out-of-bounds", "undefined-lanes"] if outside else [])
 
 
-def test_places_outside_are_skipped_where_that_is_asked_for(run_newer: Run) -> None:
-    def kernel(x: Any, wanted: Any) -> Any:
+def test_rows_out_of_bounds_are_skipped_with_oob_mode_skip(run_newer: Run) -> None:
+    def kernel(x: Any, row_numbers: Any) -> Any:
         out = nl2.zeros((40, 16), dtype=x.dtype, buffer=nl2.shared_hbm)
-        places = nl2.load(wanted)
-        target = out.ap(pattern=[[16, 3], [1, 16]], vector_offset=places, indirect_dim=0)
+        indices = nl2.load(row_numbers)
+        target = out.ap(pattern=[[16, 3], [1, 16]], vector_offset=indices, indirect_dim=0)
         nisa2.dma_copy(dst=target, src=nl2.load(x), oob_mode=nisa2.oob_mode.skip)
         return out
 
@@ -85,15 +85,15 @@ def test_groups_of_32_share_a_scale(run_newer: Run, element: str) -> None:
     )
 
     def kernel(x: Any) -> Any:
-        held = nl2.load(x)
+        tile = nl2.load(x)
         packed = nl2.ndarray((64, 4), getattr(nl2, f"{element}_x4"), buffer=nl2.sbuf)
         scales = nl2.zeros((64, 4), nl2.uint8, buffer=nl2.sbuf)
-        nisa2.quantize_mx(dst=packed, src=held, dst_scale=scales)
+        nisa2.quantize_mx(dst=packed, src=tile, dst_scale=scales)
         bits = nl2.ndarray((64, 16), nl2.uint8, buffer=nl2.shared_hbm)
-        kept = nl2.ndarray((64, 4), nl2.uint8, buffer=nl2.shared_hbm)
+        scales_out = nl2.ndarray((64, 4), nl2.uint8, buffer=nl2.shared_hbm)
         nisa2.dma_copy(dst=bits, src=packed.view(nl2.uint8))
-        nisa2.dma_copy(dst=kept, src=scales)
-        return bits, kept
+        nisa2.dma_copy(dst=scales_out, src=scales)
+        return bits, scales_out
 
     bits, scales = run_newer(kernel, source, target="trn3").result
 
@@ -108,32 +108,32 @@ def test_groups_of_32_share_a_scale(run_newer: Run, element: str) -> None:
     assert not scales[4:32].any()
 
 
-@pytest.mark.parametrize("place", [0, 3, 19])
-def test_an_offset_counts_along_the_dimensions_of_the_view(run_newer: Run, place: int) -> None:
-    def kernel(x: Any, wanted: Any) -> Any:
+@pytest.mark.parametrize("pair", [0, 3, 19])
+def test_an_offset_counts_along_the_dimensions_of_the_view(run_newer: Run, pair: int) -> None:
+    def kernel(x: Any, offset: Any) -> Any:
         register = nisa2.register_alloc()
-        nisa2.register_load(register, wanted)
+        nisa2.register_load(register, offset)
         pairs = x.reshape(20, 2, 16)
-        held = nl2.ndarray((2, 16), dtype=x.dtype, buffer=nl2.sbuf)
+        tile = nl2.ndarray((2, 16), dtype=x.dtype, buffer=nl2.sbuf)
         source = pairs.ap(pattern=[[16, 2], [1, 16]], scalar_offset=register, indirect_dim=0)
-        nisa2.dma_copy(dst=held, src=source)
+        nisa2.dma_copy(dst=tile, src=source)
         inner = nl2.ndarray((1, 16), dtype=x.dtype, buffer=nl2.sbuf)
         last = pairs.ap(pattern=[[16, 1], [1, 16]], scalar_offset=1, indirect_dim=1)
         nisa2.dma_copy(dst=inner, src=last)
         outs = (nl2.ndarray((2, 16), x.dtype, buffer=nl2.shared_hbm),
                 nl2.ndarray((1, 16), x.dtype, buffer=nl2.shared_hbm))  # fmt: skip
-        nisa2.dma_copy(outs[0], held)
+        nisa2.dma_copy(outs[0], tile)
         nisa2.dma_copy(outs[1], inner)
         return outs
 
-    outcome = run_newer(kernel, DATA, np.array([[place]], np.int32))
+    outcome = run_newer(kernel, DATA, np.array([[pair]], np.int32))
 
-    assert np.array_equal(outcome.result[0], DATA[2 * place : 2 * place + 2])
+    assert np.array_equal(outcome.result[0], DATA[2 * pair : 2 * pair + 2])
     assert np.array_equal(outcome.result[1], DATA[1:2])
     assert outcome.recorder.findings == []
 
 
-def test_an_offset_along_a_dimension_that_is_not_there_is_refused(run_newer: Run) -> None:
+def test_an_indirect_dim_out_of_range_is_an_error(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         return x.ap(pattern=[[16, 2], [1, 16]], scalar_offset=1, indirect_dim=2)
 

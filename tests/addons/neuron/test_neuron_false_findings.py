@@ -1,4 +1,4 @@
-"""Right kernels of which nothing is to be said, each with a twin that is wrong."""
+"""Correct kernels without findings, each with a variant that violates a rule."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_blocks_of_psum_are_in_use_one_by_one(run_older: Run, filled: bool, toge
 # -- memories ---------------------------------------------------------------------------------
 
 
-def test_a_transposed_tile_lies_where_the_compiler_puts_it(run_older: Run) -> None:
+def test_a_transpose_without_an_engine_may_lie_in_sbuf(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((64, 64), nl.float32, buffer=nl.shared_hbm)
         tile = nl.load(x)
@@ -91,10 +91,10 @@ def test_cores_that_write_the_same_values_do_not_race(run_older: Run, factor: in
 def test_cores_that_scatter_the_same_values_do_not_race(run_newer: Run, factor: int) -> None:
     def kernel(x: Any, rows: Any) -> Any:
         out = nl2.ndarray((128, 64), x.dtype, buffer=nl2.shared_hbm)
-        places = nl2.load(rows)
+        indices = nl2.load(rows)
         tile = nl2.load(x)
         nisa2.tensor_scalar(tile, tile, nl2.add, float(factor * nl2.program_id(0)))
-        nisa2.dma_copy(out.ap([[64, 128], [1, 64]], vector_offset=places), tile)
+        nisa2.dma_copy(out.ap([[64, 128], [1, 64]], vector_offset=indices), tile)
         return out
 
     rows = np.arange(127, -1, -1, dtype=np.int32).reshape(128, 1)
@@ -117,7 +117,7 @@ def _padded(x: Any, rows: int, columns: int) -> Any:
 
 
 @pytest.mark.parametrize("masked", [True, False])
-def test_a_masked_store_reads_no_more_than_it_stores(run_older: Run, masked: bool) -> None:
+def test_a_masked_store_reads_only_active_lanes(run_older: Run, masked: bool) -> None:
     def kernel(x: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         out = nl.ndarray((128, 64), x.dtype, buffer=nl.shared_hbm)
@@ -132,7 +132,7 @@ def test_a_masked_store_reads_no_more_than_it_stores(run_older: Run, masked: boo
     assert rules(outcome) == (["unwritten-result"] if masked else wrong)
 
 
-def test_a_masked_store_may_name_elements_that_its_tile_has_not(run_older: Run) -> None:
+def test_a_masked_store_may_index_past_its_tile(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         out = nl.ndarray((100, 50), x.dtype, buffer=nl.shared_hbm)
@@ -160,7 +160,9 @@ COLUMNS = {
 
 @pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_masked_op_reads_no_more_of_its_column(run_older: Run, name: str, masked: bool) -> None:
+def test_a_masked_op_reads_only_active_rows_of_its_column(
+    run_older: Run, name: str, masked: bool
+) -> None:
     def kernel(x: Any, w: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         rows, one = nl.mgrid[0:128, 0:1]
@@ -180,7 +182,7 @@ def test_a_masked_op_reads_no_more_of_its_column(run_older: Run, name: str, mask
     assert rules(outcome) == ([] if masked else ["uninitialised-read"])
 
 
-def test_a_masked_instruction_reduces_what_its_mask_lets_through(run_older: Run) -> None:
+def test_a_masked_instruction_reduces_only_active_lanes(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         out = nl.ndarray((100, 2), x.dtype, buffer=nl.shared_hbm)
@@ -212,9 +214,7 @@ def test_a_masked_instruction_reduces_what_its_mask_lets_through(run_older: Run)
 
 
 @pytest.mark.parametrize("masked", [True, False])
-def test_a_product_contracts_the_partitions_that_its_mask_lets_through(
-    run_older: Run, masked: bool
-) -> None:
+def test_a_masked_product_contracts_only_active_partitions(run_older: Run, masked: bool) -> None:
     def kernel(x: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         out = nl.ndarray((64, 64), x.dtype, buffer=nl.shared_hbm)
@@ -232,9 +232,7 @@ def test_a_product_contracts_the_partitions_that_its_mask_lets_through(
 
 
 @pytest.mark.parametrize("axis", [1, [1]])
-def test_a_masked_mean_and_variance_are_of_what_the_mask_lets_through(
-    run_older: Run, axis: Any
-) -> None:
+def test_a_masked_mean_and_variance_use_only_active_lanes(run_older: Run, axis: Any) -> None:
     def kernel(x: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         out = nl.ndarray((128, 2), x.dtype, buffer=nl.shared_hbm)
@@ -251,7 +249,7 @@ def test_a_masked_mean_and_variance_are_of_what_the_mask_lets_through(
     assert rules(outcome) == []
 
 
-def test_a_masked_norm_reads_no_more_of_its_weights(run_older: Run) -> None:
+def test_a_masked_norm_reads_only_active_weights(run_older: Run) -> None:
     def kernel(x: Any, w: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         out = nl.ndarray((100, 64), x.dtype, buffer=nl.shared_hbm)
@@ -275,9 +273,9 @@ def test_a_transpose_by_the_tensor_engine_keeps_its_type(run_newer: Run) -> None
         turned = nl2.ndarray((32, 64), dtype, buffer=nl2.psum)
         nisa2.nc_matmul(turned, nl2.load(x), nl2.load(identity), is_transpose=True)
         out = nl2.ndarray((32, 64), nl2.float32, buffer=nl2.shared_hbm)
-        held = nl2.ndarray((32, 64), nl2.float32, buffer=nl2.sbuf)
-        nisa2.tensor_copy(held, turned)
-        nisa2.dma_copy(out, held)
+        tile = nl2.ndarray((32, 64), nl2.float32, buffer=nl2.sbuf)
+        nisa2.tensor_copy(tile, turned)
+        nisa2.dma_copy(out, tile)
         return out
 
     x = np.arange(64 * 32).reshape(64, 32).astype(nl2.bfloat16)
@@ -291,7 +289,7 @@ def test_a_transpose_by_the_tensor_engine_keeps_its_type(run_newer: Run) -> None
     assert run_newer(kernel, x, identity, True, target="trn1").recorder.findings != []
 
 
-def test_an_engine_writes_to_no_device_memory(run_newer: Run) -> None:
+def test_an_engine_that_writes_to_device_memory_is_reported(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl2.ndarray(x.shape, x.dtype, buffer=nl2.shared_hbm)
         nisa2.tensor_scalar(out, nl2.load(x), nl2.add, 1.0)
@@ -307,7 +305,7 @@ def test_an_engine_writes_to_no_device_memory(run_newer: Run) -> None:
 # -- witnesses --------------------------------------------------------------------------------
 
 
-def test_a_witness_names_the_dimension_that_its_lane_leaves(run_older: Run) -> None:
+def test_an_out_of_bounds_finding_names_the_violated_dimension(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         row, column = nl.arange(4)[:, None], nl.arange(8)[None, :]
         tile = nl.load(x[row + 2, column + 3])  # the first lane outside is (0, 5), by its column
@@ -315,8 +313,8 @@ def test_a_witness_names_the_dimension_that_its_lane_leaves(run_older: Run) -> N
         nl.store(out, value=tile)
         return out
 
-    found = run_older(kernel, ROWS[:4, :8].copy()).recorder.findings[0]
+    finding = run_older(kernel, ROWS[:4, :8].copy()).recorder.findings[0]
 
-    assert found.lane == (0, 5)
-    assert "index 8 of dimension 1 of 'x', which has 8 elements" in found.message
-    assert found.address_offset == (2 * 8 + 8) * 4
+    assert finding.lane == (0, 5)
+    assert "index 8 of dimension 1 of 'x', which has 8 elements" in finding.message
+    assert finding.address_offset == (2 * 8 + 8) * 4

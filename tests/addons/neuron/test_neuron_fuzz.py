@@ -8,7 +8,7 @@ from tests.addons.neuron import fuzz, mask_fuzz
 from tests.support.thorough import usually
 
 
-def test_random_kernels_give_what_numpy_gives() -> None:
+def test_random_kernels_equal_numpy() -> None:
     kinds, wrong = fuzz.fuzz(usually(150, thorough=2000), seed=20)
 
     assert wrong == []
@@ -16,7 +16,7 @@ def test_random_kernels_give_what_numpy_gives() -> None:
 
 
 @pytest.mark.parametrize("interface", fuzz.INTERFACES)
-def test_a_wrong_value_is_found(interface: str) -> None:
+def test_the_fuzzer_detects_a_wrong_value(interface: str) -> None:
     arrays, steps = fuzz.program(random.Random(1))
     assert fuzz.outcome(interface, arrays, steps) == "right"
 
@@ -25,7 +25,7 @@ def test_a_wrong_value_is_found(interface: str) -> None:
     assert fuzz.outcome(interface, arrays, steps) == "step 3 is wrong"
 
 
-def test_random_masks_of_products_give_what_numpy_gives() -> None:
+def test_products_with_random_masks_equal_numpy() -> None:
     kinds, wrong = mask_fuzz.fuzz(usually(100, thorough=1500), seed=21)
 
     assert wrong == []

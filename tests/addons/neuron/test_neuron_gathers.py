@@ -1,4 +1,4 @@
-"""Elements by their places, and sums by DMA, against NumPy."""
+"""Gathers, searches for nonzero elements, and reductions by DMA, against NumPy."""
 
 from typing import Any
 
@@ -35,48 +35,48 @@ def in_hbm(tile: Any) -> Any:
 # -- gathers ----------------------------------------------------------------------------------
 
 
-def gather_within(x: Any, places: Any) -> Any:
-    dst = nl.ndarray(places.shape, x.dtype, buffer=nl.sbuf)
-    nisa.nc_n_gather(dst, in_sbuf(x), in_sbuf(places))
+def gather_within(x: Any, indices: Any) -> Any:
+    dst = nl.ndarray(indices.shape, x.dtype, buffer=nl.sbuf)
+    nisa.nc_n_gather(dst, in_sbuf(x), in_sbuf(indices))
     return in_hbm(dst)
 
 
-def test_elements_are_taken_within_a_partition(run_newer: Run) -> None:
+def test_nc_n_gather_selects_elements_within_partitions(run_newer: Run) -> None:
     x = RNG.random((128, 8, 8), np.float32)
-    places = RNG.integers(0, 64, (128, 5), np.uint32)
+    indices = RNG.integers(0, 64, (128, 5), np.uint32)
 
-    outcome = run_newer(gather_within, x, places)
+    outcome = run_newer(gather_within, x, indices)
 
-    expected = np.take_along_axis(x.reshape(128, 64), places.astype(np.int64), axis=1)
+    expected = np.take_along_axis(x.reshape(128, 64), indices.astype(np.int64), axis=1)
     assert np.array_equal(outcome.result, expected)
     assert rules(outcome) == []
 
 
-def test_a_place_outside_of_the_partition_is_found(run_newer: Run) -> None:
-    places = np.full((128, 5), 64, np.uint32)
+def test_a_gather_index_out_of_bounds_is_reported(run_newer: Run) -> None:
+    indices = np.full((128, 5), 64, np.uint32)
 
-    assert rules(run_newer(gather_within, ROWS, places)) == ["out-of-bounds", "undefined-lanes"]
+    assert rules(run_newer(gather_within, ROWS, indices)) == ["out-of-bounds", "undefined-lanes"]
     assert rules(run_newer(gather_within, ROWS, np.zeros((128, 5), np.int32))) == ["engine-dtype"]
 
 
 @pytest.mark.parametrize(("elements", "valid"), [(1, None), (1, 50), (4, 64)])
-def test_elements_are_taken_by_the_places_of_16_partitions(
+def test_local_gather_uses_the_indices_of_16_partitions(
     run_newer: Run, elements: int, valid: int | None
 ) -> None:
     count = 64 if valid is None else valid
 
-    def kernel(x: Any, places: Any) -> Any:
+    def kernel(x: Any, indices: Any) -> Any:
         dst = nl.ndarray((128, count, elements), x.dtype, buffer=nl.sbuf)
-        nisa.local_gather(dst, in_sbuf(x), in_sbuf(places), elements, valid)
+        nisa.local_gather(dst, in_sbuf(x), in_sbuf(indices), elements, valid)
         return in_hbm(dst)
 
-    places = RNG.integers(0, 61, (128, 4)).astype(np.uint16)
+    indices = RNG.integers(0, 61, (128, 4)).astype(np.uint16)
 
-    outcome = run_newer(kernel, ROWS, places)
+    outcome = run_newer(kernel, ROWS, indices)
 
     expected = np.empty((128, count, elements), np.float32)
     for row in range(128):
-        group = places[row // 16 * 16 : row // 16 * 16 + 16]
+        group = indices[row // 16 * 16 : row // 16 * 16 + 16]
         for at in range(count):
             first = int(group[at % 16, at // 16])
             expected[row, at] = ROWS[row, first : first + elements]
@@ -85,24 +85,24 @@ def test_elements_are_taken_by_the_places_of_16_partitions(
 
 
 def test_the_older_interface_gathers_to_a_new_tile(run_older: Run) -> None:
-    def kernel(x: Any, places: Any) -> Any:
+    def kernel(x: Any, indices: Any) -> Any:
         out = older_nl.ndarray((32, 16), x.dtype, buffer=older_nl.shared_hbm)
-        tile = older_isa.local_gather(older_nl.load(x), older_nl.load(places))
+        tile = older_isa.local_gather(older_nl.load(x), older_nl.load(indices))
         older_nl.store(out, value=tile)
         return out
 
-    places = RNG.integers(0, 64, (32, 1)).astype(np.uint16)
+    indices = RNG.integers(0, 64, (32, 1)).astype(np.uint16)
 
-    expected = [ROWS[row, places[row // 16 * 16 :][:16, 0]] for row in range(32)]
-    assert np.array_equal(run_older(kernel, ROWS[:32].copy(), places).result, expected)
+    expected = [ROWS[row, indices[row // 16 * 16 :][:16, 0]] for row in range(32)]
+    assert np.array_equal(run_older(kernel, ROWS[:32].copy(), indices).result, expected)
 
 
 def test_a_gather_of_17_partitions_is_refused(run_newer: Run) -> None:
     def kernel(x: Any) -> None:
-        places = nl.ndarray((17, 1), nl.uint16, buffer=nl.sbuf)
-        nisa.memset(places, 0)
+        indices = nl.ndarray((17, 1), nl.uint16, buffer=nl.sbuf)
+        nisa.memset(indices, 0)
         dst = nl.ndarray((17, 16), x.dtype, buffer=nl.sbuf)
-        nisa.local_gather(dst, in_sbuf(x[0:17]), places)
+        nisa.local_gather(dst, in_sbuf(x[0:17]), indices)
 
     with pytest.raises(NkiError, match="multiple of 16"):
         run_newer(kernel, ROWS)
@@ -111,7 +111,7 @@ def test_a_gather_of_17_partitions_is_refused(run_newer: Run) -> None:
 # -- elements that are not zero ---------------------------------------------------------------
 
 
-def test_places_of_elements_are_found_in_every_16th_partition(run_newer: Run) -> None:
+def test_nonzero_with_count_searches_every_16th_partition(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         dst = nl.ndarray((x.shape[0], x.shape[1] + 1), nl.int32, buffer=nl.sbuf)
         nisa.memset(dst, 7)
@@ -125,8 +125,8 @@ def test_places_of_elements_are_found_in_every_16th_partition(run_newer: Run) ->
 
     expected = np.full((64, 9), 7, np.int32)
     for row in range(0, 64, 16):
-        places = np.flatnonzero(x[row]) + 16
-        expected[row] = [*places, *[-1] * (8 - places.size), places.size]
+        indices = np.flatnonzero(x[row]) + 16
+        expected[row] = [*indices, *[-1] * (8 - indices.size), indices.size]
     assert expected[0].tolist() == [17, 18, 21, -1, -1, -1, -1, -1, 3]
     assert np.array_equal(outcome.result, expected)
     assert rules(outcome) == []
@@ -137,7 +137,7 @@ def test_places_of_elements_are_found_in_every_16th_partition(run_newer: Run) ->
 
 
 @pytest.mark.parametrize("by_name", [True, False])
-def test_tensors_are_scaled_and_added_on_their_way(run_newer: Run, by_name: bool) -> None:
+def test_dma_compute_scales_and_adds_tensors(run_newer: Run, by_name: bool) -> None:
     def kernel(x: Any, y: Any) -> Any:
         out = nl.ndarray(x.shape, nl.float32, buffer=nl.shared_hbm)
         if by_name:

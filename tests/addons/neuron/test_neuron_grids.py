@@ -26,9 +26,9 @@ def test_a_tensor_is_copied_tile_by_tile(run_newer: Run) -> None:
             for i in range(sources.shape[1]):
                 for j in range(sources.shape[2]):
                     tile = sources[slab, i, j]
-                    held = nl.ndarray(tile.element_shape, tile.dtype, buffer=nl.sbuf)
-                    nisa.dma_copy(dst=held.data, src=tile.data)
-                    nisa.dma_copy(dst=targets[slab][i, j].data, src=held)
+                    loaded = nl.ndarray(tile.element_shape, tile.dtype, buffer=nl.sbuf)
+                    nisa.dma_copy(dst=loaded.data, src=tile.data)
+                    nisa.dma_copy(dst=targets[slab][i, j].data, src=loaded)
         assert sources[2, 1, 2].element_shape == (72, 6)
         assert isinstance(sources[0], nl.NkiTileGrid)
         assert not isinstance(sources, nl.NkiBlockGrid)
@@ -41,7 +41,7 @@ def test_a_tensor_is_copied_tile_by_tile(run_newer: Run) -> None:
     assert outcome.recorder.findings == []
 
 
-def test_a_block_is_moved_at_once_and_used_by_its_tiles(run_newer: Run) -> None:
+def test_a_block_is_loaded_at_once_and_used_tile_by_tile(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
         grid = nl.blocks(x, tile_shape=(32, 16), block_shape=(2, 3))
@@ -52,14 +52,14 @@ def test_a_block_is_moved_at_once_and_used_by_its_tiles(run_newer: Run) -> None:
         for i in range(4):
             for j in range(2):
                 block = grid[i, j]
-                held = nl.ndarray(block.element_shape, x.dtype, buffer=nl.sbuf)
-                nisa.dma_copy(held, block.data)
-                tiles = nl.tiles(nl.blocks(held, tile_shape=(32, 16), block_shape=(2, 3)))
+                loaded = nl.ndarray(block.element_shape, x.dtype, buffer=nl.sbuf)
+                nisa.dma_copy(loaded, block.data)
+                tiles = nl.tiles(nl.blocks(loaded, tile_shape=(32, 16), block_shape=(2, 3)))
                 for p in range(tiles.shape[0]):
                     for f in range(tiles.shape[1]):
                         tile = tiles[p, f].data
                         nisa.tensor_scalar(tile, tile, nl.multiply, float(10 * p + f + 1))
-                nisa.dma_copy(target[i, j].data, held)
+                nisa.dma_copy(target[i, j].data, loaded)
         return out
 
     outcome = run_newer(kernel, X[0])
@@ -85,8 +85,11 @@ def test_slices_of_a_grid_keep_their_coordinates(run_newer: Run) -> None:
 
 def test_cells_outside_and_grids_without_tiles_are_refused(run_newer: Run) -> None:
     for use, text in (
-        (lambda x: nl.tiles(x, tile_shape=(64, 16))[4], "cell 4 is outside of a grid of 4"),
-        (lambda x: nl.tiles(x), "is given tile_shape"),
+        (
+            lambda x: nl.tiles(x, tile_shape=(64, 16))[4],
+            "cell 4 is outside of a dimension of 4 cells",
+        ),
+        (lambda x: nl.tiles(x), "needs tile_shape"),
         (lambda x: nl.tiles(x, tile_shape=(1, 2, 3)), "has no tiles of"),
         (lambda x: nl.tiles(x, tile_shape=(64, 16))[0, 0, 0], "3 indices for a grid of 2"),
     ):
@@ -94,7 +97,7 @@ def test_cells_outside_and_grids_without_tiles_are_refused(run_newer: Run) -> No
             run_newer(use, X[0])
 
 
-def test_bytes_are_seen_as_another_type_of_their_width(run_newer: Run) -> None:
+def test_reinterpret_cast_takes_a_type_of_equal_width(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         tile = nl.sbuf.view(x.dtype, x.shape)
         assert tile.name == "tile"
@@ -113,7 +116,7 @@ def test_bytes_are_seen_as_another_type_of_their_width(run_newer: Run) -> None:
     assert outcome.recorder.findings == []
 
 
-def test_names_of_the_newer_interface() -> None:
+def test_further_names_of_the_newer_interface_have_their_values() -> None:
     assert isinstance(nl.add, nl.Op)
     assert nl.MemoryRegion.sbuf is nl.sbuf
     assert nl.float8_e8m0fnu.itemsize == 1
@@ -123,7 +126,7 @@ def test_names_of_the_newer_interface() -> None:
     assert not newer.tensor.zeros((2, 2)).any()
 
 
-def test_a_register_is_given_a_number_by_either_name(run_newer: Run) -> None:
+def test_register_move_accepts_src_and_imm(run_newer: Run) -> None:
     def kernel() -> list[int]:
         register, other = nisa.register_alloc(), nisa.register_alloc(4)
         nisa.register_move(register, src=3)
@@ -134,7 +137,7 @@ def test_a_register_is_given_a_number_by_either_name(run_newer: Run) -> None:
     assert run_newer(kernel).result == [3, 4]
 
 
-def test_instructions_of_the_older_interface_may_be_named(run_older: Run) -> None:
+def test_older_instructions_accept_a_name(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = older_nl.ndarray(x.shape, x.dtype, older_nl.shared_hbm, name="out")
         tile = older_nl.load(x, name="load")

@@ -79,13 +79,13 @@ def test_counters_reach_the_peaks_and_end_at_zero(engine, calls):
         "join track p on t.parent_id = p.id where t.name like '% (of %)' group by t.id"
     )
 
-    wanted = sorted(
+    expected = sorted(
         (f"{call.kernel}, call {call.call_id}: {IN_ORDER}", usage.peak)
         for call in calls
         for usage in call.usage
         if usage.peak
     )
-    assert sorted((name, int(peak)) for name, _, peak, _ in peaks) == wanted
+    assert sorted((name, int(peak)) for name, _, peak, _ in peaks) == expected
     assert all(last == 0 for *_, last in peaks)
     assert {name.partition(" (of")[0] for _, name, *_ in peaks} == {
         "PSUM banks",

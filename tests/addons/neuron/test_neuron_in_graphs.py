@@ -1,4 +1,4 @@
-"""NKI kernels that a traced NumPy function calls: an op of the graph, and a launch of its own."""
+"""NKI kernels called by a traced NumPy function: one op of the graph, and launches."""
 
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ def scaled(x: Any, factor: float) -> Any:
 
 @older.jit
 def both(pair: Any) -> Any:
-    """Give the sum and the difference of two tensors, in half precision."""
-    left, right = (nl.load(each) for each in pair)
+    """Return the sum and the difference of two tensors, in half precision."""
+    left, right = (nl.load(tensor) for tensor in pair)
     out = [nl.ndarray(left.shape, dtype=nl.bfloat16, buffer=nl.shared_hbm) for _ in range(2)]
     nl.store(out[0], value=left + right)
     nl.store(out[1], value=left - right)
@@ -44,7 +44,7 @@ def doubled_in_place(x: Any) -> Any:
 
 
 def block(x: Any, weights: Any) -> Any:
-    """Call two kernels amid NumPy."""
+    """Call two kernels between NumPy functions."""
     hidden = np.maximum(x @ weights, 0)
     total, difference = both([scaled(hidden, 0.5), hidden])
     return total.astype(np.float32) + difference.astype(np.float32).sum()
@@ -61,9 +61,9 @@ def test_a_kernel_is_one_op() -> None:
     weights = np.linspace(-1, 1, 256, dtype=np.float32).reshape(16, 16)
     traced = trace(block)
 
-    given = traced(X, weights)
+    result = traced(X, weights)
 
-    assert np.allclose(given, by_numpy(X, weights), rtol=1e-5)
+    assert np.allclose(result, by_numpy(X, weights), rtol=1e-5)
     graph = traced.graphs[0]
     calls = [op for op in graph.ops if op.opcode == "custom_call"]
     assert [op.attributes["call_target_name"] for op in calls] == ["scaled", "both"]
@@ -75,7 +75,7 @@ def test_a_kernel_is_one_op() -> None:
     assert Path(__file__).name in text
 
 
-def test_other_data_run_the_kernel_anew() -> None:
+def test_a_graph_runs_its_kernel_on_other_data() -> None:
     traced = trace(lambda x: scaled(x, 3.0) + 1)
 
     assert np.array_equal(traced(X), 3 * X + 1)
@@ -108,7 +108,7 @@ def moved_in_place(pair: Any) -> Any:
     return out
 
 
-def test_an_argument_that_a_kernel_writes_to_holds_it_then() -> None:
+def test_a_traced_argument_has_what_the_kernel_wrote() -> None:
     def program(x: Any) -> Any:
         hidden = x * 3.0
         before = hidden + 0.0
@@ -123,7 +123,7 @@ def test_an_argument_that_a_kernel_writes_to_holds_it_then() -> None:
         assert np.array_equal(after, 6 * source + 1)
 
 
-def test_an_input_that_a_kernel_writes_to_is_written_for_the_caller() -> None:
+def test_a_kernels_writes_to_an_input_reach_the_caller() -> None:
     source, target = X.copy(), np.zeros_like(X)
     traced = trace(lambda x, y: moved_in_place([x, y]) + y)
 

@@ -29,7 +29,7 @@ COMMANDS = nisa.reduce_cmd
         (nl.bypass, nl.bypass, False, X),
     ],
 )
-def test_stages_come_before_an_activation(
+def test_activate2_applies_two_stages_before_the_activation(
     run_newer: Run, op0: Any, op1: Any, reverse: bool, expected: Any
 ) -> None:
     def op(dst: Any, x: Any, c: Any) -> None:
@@ -39,8 +39,8 @@ def test_stages_come_before_an_activation(
     def on_trn3(*arguments: Any, **settings: Any) -> Any:
         return run_newer(*arguments, target="trn3", **settings)
 
-    given = run_into(on_trn3, op, X.shape, nl.float32, X, COLUMN)
-    assert np.allclose(given, np.tanh(expected), rtol=1e-5, atol=1e-6)
+    result = run_into(on_trn3, op, X.shape, nl.float32, X, COLUMN)
+    assert np.allclose(result, np.tanh(expected), rtol=1e-5, atol=1e-6)
 
 
 def test_prelu_has_a_slope_below_zero(run_newer: Run) -> None:
@@ -48,10 +48,10 @@ def test_prelu_has_a_slope_below_zero(run_newer: Run) -> None:
         nisa.activation(dst[:, 0:24], nl.prelu, x, relu_param=0.25)
         nisa.activation(dst[:, 24:48], nl.prelu, x, relu_param=c)
 
-    given = run_into(run_newer, op, (32, 48), nl.float32, X, COLUMN)
+    result = run_into(run_newer, op, (32, 48), nl.float32, X, COLUMN)
 
     expected = [np.where(X > 0, X, slope * X) for slope in (np.float32(0.25), COLUMN)]
-    assert np.allclose(given, np.concatenate(expected, axis=1))
+    assert np.allclose(result, np.concatenate(expected, axis=1))
 
 
 def test_activations_are_reduced_by_other_operations(run_newer: Run) -> None:
@@ -59,10 +59,10 @@ def test_activations_are_reduced_by_other_operations(run_newer: Run) -> None:
         tile = nl.ndarray((32, 24), nl.float32, buffer=nl.sbuf)
         tops = nl.ndarray((32, 2), nl.float32, buffer=nl.sbuf)
         none = (nl.bypass, nl.bypass)
-        for place, source, command in ((0, x, "reset_reduce"), (1, y, "reduce")):
+        for index, source, command in ((0, x, "reset_reduce"), (1, y, "reduce")):
             nisa.activate2(
                 tile, nl.square, nl.load(source), 0.0, 0.0, *none, reduce_op=nl.maximum,
-                reduce_res=tops[:, place : place + 1], reduce_cmd=COMMANDS[command],
+                reduce_res=tops[:, index : index + 1], reduce_cmd=COMMANDS[command],
             )  # fmt: skip
         out = nl.ndarray((32, 2), nl.float32, buffer=nl.shared_hbm)
         nisa.dma_copy(out, tops)
@@ -76,29 +76,29 @@ def test_activations_are_reduced_by_other_operations(run_newer: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["abs", "rsqrt", "reciprocal"])
-def test_a_stage_of_one_operand(run_newer: Run, run_older: Run, name: str) -> None:
+def test_unary_ops_are_stages(run_newer: Run, run_older: Run, name: str) -> None:
     source = X if name == "abs" else np.abs(X) + 1
-    wanted = {"abs": np.abs, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
-    expected = wanted[name](source) * 3
+    references = {"abs": np.abs, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
+    expected = references[name](source) * 3
 
     def op(dst: Any, x: Any) -> None:
         nisa.tensor_scalar(dst, x, getattr(nl, name), 0.0, op1=nl.multiply, operand1=3.0)
 
     assert np.allclose(run_into(run_newer, op, X.shape, nl.float32, source), expected, rtol=1e-6)
-    given = run_op(
+    result = run_op(
         run_older,
         lambda x: older_isa.scalar_tensor_tensor(
             data=x, op0=getattr(older_nl, name), operand0=0.0, op1=np.add, operand1=x
         ),
         source,
     )
-    assert np.allclose(given, expected / 3 + source, rtol=1e-6, atol=1e-6)
+    assert np.allclose(result, expected / 3 + source, rtol=1e-6, atol=1e-6)
 
 
 # -- registers of the vector engine --------------------------------------------------------------
 
 
-def test_reductions_go_on_from_the_registers(run_newer: Run) -> None:
+def test_reductions_continue_from_the_registers(run_newer: Run) -> None:
     def kernel(x: Any, y: Any) -> Any:
         tile = nl.ndarray((32, 24), nl.float32, buffer=nl.sbuf)
         sums = nl.ndarray((32, 4), nl.float32, buffer=nl.sbuf)
@@ -109,10 +109,10 @@ def test_reductions_go_on_from_the_registers(run_newer: Run) -> None:
             (first, COMMANDS.load_reduce, 5.0),
             (second, COMMANDS.load_reduce, second[:, 0:1]),
         )
-        for place, (source, command, start) in enumerate(calls):
+        for index, (source, command, start) in enumerate(calls):
             nisa.tensor_scalar_reduce(
                 dst=tile, data=source, op0=nl.multiply, operand0=2.0, reduce_op=nl.add,
-                reduce_res=sums[:, place : place + 1], reduce_cmd=command, reduce_init=start,
+                reduce_res=sums[:, index : index + 1], reduce_cmd=command, reduce_init=start,
             )  # fmt: skip
         out = nl.ndarray((32, 4), nl.float32, buffer=nl.shared_hbm)
         nisa.dma_copy(out, sums)
@@ -126,7 +126,7 @@ def test_reductions_go_on_from_the_registers(run_newer: Run) -> None:
     assert outcome.recorder.findings == []
 
 
-def test_a_maximum_goes_on_over_instructions(run_newer: Run) -> None:
+def test_a_maximum_continues_across_instructions(run_newer: Run) -> None:
     def kernel(x: Any, y: Any) -> Any:
         tile = nl.ndarray((32, 24), nl.float32, buffer=nl.sbuf)
         top = nl.ndarray((32, 1), nl.float32, buffer=nl.sbuf)
@@ -157,7 +157,9 @@ def test_a_maximum_goes_on_over_instructions(run_newer: Run) -> None:
 
 @pytest.mark.parametrize("falling", [False, True])
 @pytest.mark.parametrize("count", [8, 20])
-def test_the_largest_of_each_group_of_partitions(run_newer: Run, count: int, falling: bool) -> None:
+def test_topk_finds_the_largest_of_each_group_of_partitions(
+    run_newer: Run, count: int, falling: bool
+) -> None:
     size, columns = 300, 20
     rows = np.stack([RANDOM.permutation(320)[:320] for _ in range(2)]).astype(np.float32) / 2
     snakes = rows.reshape(2, columns, 16).transpose(0, 2, 1).reshape(32, columns)
@@ -165,35 +167,35 @@ def test_the_largest_of_each_group_of_partitions(run_newer: Run, count: int, fal
     def kernel(x: Any) -> Any:
         tile = nl.load(x)
         values = nl.zeros((32, count), nl.bfloat16)
-        places = nl.zeros((32, count), nl.uint32)
-        nisa.topk(values, places, tile, size, sorted=falling)
+        indices = nl.zeros((32, count), nl.uint32)
+        nisa.topk(values, indices, tile, size, sorted=falling)
         out = nl.ndarray((32, count), nl.float32, buffer=nl.shared_hbm)
-        told = nl.ndarray((32, count), nl.uint32, buffer=nl.shared_hbm)
+        indices_out = nl.ndarray((32, count), nl.uint32, buffer=nl.shared_hbm)
         nisa.dma_copy(out, values)
-        nisa.dma_copy(told, places)
-        return out, told
+        nisa.dma_copy(indices_out, indices)
+        return out, indices_out
 
     outcome = run_newer(kernel, snakes.astype(ml_dtypes.bfloat16))
 
-    values, places = (
+    values, indices = (
         tile.reshape(2, 16, count).transpose(0, 2, 1).reshape(2, -1)[:, :count]
         for tile in outcome.result
     )
-    held = rows.astype(ml_dtypes.bfloat16).astype(np.float32)[:, :size]
-    expected = np.sort(held, axis=1)[:, -count:]
+    loaded = rows.astype(ml_dtypes.bfloat16).astype(np.float32)[:, :size]
+    expected = np.sort(loaded, axis=1)[:, -count:]
     assert np.array_equal(values, expected[:, ::-1] if falling else expected)
-    assert np.array_equal(np.take_along_axis(held, places.astype(np.int64), axis=1), values)
+    assert np.array_equal(np.take_along_axis(loaded, indices.astype(np.int64), axis=1), values)
     assert outcome.recorder.findings == []
 
 
-def test_where_runs_of_equal_numbers_begin_and_end(run_older: Run, run_newer: Run) -> None:
+def test_sequence_bounds_are_starts_and_ends_of_runs(run_older: Run, run_newer: Run) -> None:
     segments = np.array([[0, 1, 1, 2, 2, 2, 0, 3, 3]], np.int32)
     expected = [[[9, 1, 1, 3, 3, 3, 9, 7, 7], [-1, 3, 3, 6, 6, 6, -1, 9, 9]]]
 
-    given = run_op(run_older, lambda x: older_isa.sequence_bounds(segment_ids=x), segments)
+    result = run_op(run_older, lambda x: older_isa.sequence_bounds(segment_ids=x), segments)
     into = run_into(run_newer, nisa.sequence_bounds, (1, 2, 9), nl.int32, segments)
 
-    assert given.tolist() == into.tolist() == expected
+    assert result.tolist() == into.tolist() == expected
 
 
 # -- random numbers ------------------------------------------------------------------------------
@@ -245,11 +247,11 @@ def test_random_numbers_follow_their_seed_and_lie_between_bounds(run_newer: Run)
         out = nl.ndarray((3, 128, 64), nl.float32, buffer=nl.shared_hbm)
         tile = nl.ndarray((128, 64), nl.float32, buffer=nl.sbuf)
         low = nl.full((128, 1), -2.0, nl.float32)
-        for place in range(3):
-            if place != 1:
+        for index in range(3):
+            if index != 1:
                 nisa.set_rng_seed(nl.load(seed))
             nisa.rand2(tile, low, 3.0)
-            nisa.dma_copy(out[place], tile)
+            nisa.dma_copy(out[index], tile)
         return out
 
     outcome = run_newer(kernel, np.array([[7]], np.uint32), target="trn3")
@@ -264,13 +266,13 @@ def test_random_numbers_follow_their_seed_and_lie_between_bounds(run_newer: Run)
 
 @pytest.mark.parametrize(("dtype", "most"), [(nl.uint8, 255), (nl.int16, 32767)])
 def test_random_bits_fill_their_type(run_newer: Run, dtype: Any, most: int) -> None:
-    given = run_into(run_newer, nisa.rng, (128, 64), dtype)
+    result = run_into(run_newer, nisa.rng, (128, 64), dtype)
 
-    assert given.dtype == dtype
-    assert given.max() > 0.95 * most
+    assert result.dtype == dtype
+    assert result.max() > 0.95 * most
 
 
-def test_random_bits_are_integers(run_newer: Run) -> None:
+def test_random_bits_need_an_integer_destination(run_newer: Run) -> None:
     with pytest.raises(NkiError, match="draws integers, dst is float32"):
         run_into(run_newer, nisa.rng, (32, 8), nl.float32)
 
@@ -285,7 +287,7 @@ def test_a_reduction_inside_the_result_is_written_after_it(run_newer: Run) -> No
         nisa.dma_copy(out, tile)
         return out
 
-    given = run_newer(kernel, X).result
+    result = run_newer(kernel, X).result
 
-    assert np.allclose(given[:, :23], X[:, :23] ** 2)
-    assert np.allclose(given[:, 23], (X * X).sum(axis=1), rtol=1e-5)
+    assert np.allclose(result[:, :23], X[:, :23] ** 2)
+    assert np.allclose(result[:, 23], (X * X).sum(axis=1), rtol=1e-5)

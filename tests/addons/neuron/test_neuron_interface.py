@@ -60,7 +60,7 @@ class Plain(nl2.NKIObject):
     columns: int = 64
 
 
-def test_fields_are_given_by_place_and_by_name() -> None:
+def test_fields_are_set_by_position_and_by_name() -> None:
     sizes = Named(2, name="y")
 
     assert (sizes.rows, sizes.columns, sizes.name, sizes.total) == (2, 64, "y", 128)
@@ -69,35 +69,35 @@ def test_fields_are_given_by_place_and_by_name() -> None:
     assert nl2.NKIObject(free=1).free == 1  # type: ignore[attr-defined]
 
 
-def test_fields_are_given_once_and_all_of_them() -> None:
+def test_every_field_is_set_exactly_once() -> None:
     with pytest.raises(TypeError, match="rows twice"):
         Sizes(1, rows=2)
     with pytest.raises(TypeError, match="2 fields, not 3"):
         Sizes(1, 2, 3)
-    with pytest.raises(TypeError, match="not given rows"):
+    with pytest.raises(TypeError, match="got no rows"):
         Sizes()
 
 
 # -- names ------------------------------------------------------------------------------------
 
 
-def test_modes_and_types_are_found_where_programs_look_for_them() -> None:
+def test_modes_and_types_are_in_their_documented_modules() -> None:
     assert newer.isa.constants.oob_mode is nisa2.oob_mode
     assert newer.isa.constants.dge_mode.hwdge is nisa2.dge_mode.hwdge
     assert nisa2.dma_engine.gpsimd_dma is not nisa2.dma_engine.dma
     assert newer.dtype.float8_e4m3fn_x4 is nl2.float8_e4m3fn_x4
-    with pytest.raises(AttributeError, match=r"nki\.dtype\.complex64 is not there"):
+    with pytest.raises(AttributeError, match=r"does not implement nki\.dtype\.complex64;"):
         newer.dtype.complex64  # noqa: B018
 
 
-def test_memories_are_told_apart(run_newer: Run) -> None:
+def test_predicates_distinguish_memories(run_newer: Run) -> None:
     kinds = (nl2.is_sbuf, nl2.is_psum, nl2.is_hbm, nl2.is_on_chip)
-    told = {
+    answers = {
         str(memory): [kind(memory) for kind in kinds]
         for memory in (nl2.sbuf, nl2.psum, nl2.private_hbm, nl2.shared_hbm)
     }
 
-    assert told == {
+    assert answers == {
         "sbuf": [True, False, False, True],
         "psum": [False, True, False, True],
         "private_hbm": [False, False, True, False],
@@ -109,7 +109,7 @@ def test_memories_are_told_apart(run_newer: Run) -> None:
 # -- views ------------------------------------------------------------------------------------
 
 
-def test_a_shape_may_be_named(run_newer: Run) -> None:
+def test_reshape_accepts_its_shape_by_name(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         assert x.reshape(shape=(64, 128)).shape == x.reshape((64, 128)).shape == (64, 128)
         out = nl2.ndarray((128, 8, 8), x.dtype, buffer=nl2.shared_hbm)
@@ -154,16 +154,16 @@ def test_patterns_that_do_not_fit_are_refused(
         run_newer(kernel, ROWS)
 
 
-def test_places_that_are_data_are_selected(run_newer: Run) -> None:
+def test_select_accepts_indices_in_tensors(run_newer: Run) -> None:
     def kernel(x: Any, rows: Any) -> Any:
-        places = nl2.ndarray((5, 1), nl2.int32, buffer=nl2.sbuf)
-        nisa2.dma_copy(places, rows)
+        indices = nl2.ndarray((5, 1), nl2.int32, buffer=nl2.sbuf)
+        nisa2.dma_copy(indices, rows)
         out = nl2.ndarray((6, 64), x.dtype, buffer=nl2.shared_hbm)
-        chosen = x.vector_select(0, places)
+        chosen = x.vector_select(0, indices)
         assert chosen.shape == (5, 64)
         assert chosen.is_indirect()
         nisa2.dma_copy(out[0:5], chosen)
-        nisa2.dma_copy(out[5], x.select(0, places[1:2]))
+        nisa2.dma_copy(out[5], x.select(0, indices[1:2]))
         return out
 
     rows = np.array([[3], [90], [0], [127], [3]], np.int32)
@@ -174,7 +174,7 @@ def test_places_that_are_data_are_selected(run_newer: Run) -> None:
     assert outcome.recorder.findings == []
 
 
-def test_a_place_outside_of_what_is_selected_from_is_found(run_newer: Run) -> None:
+def test_a_selected_index_out_of_bounds_is_reported(run_newer: Run) -> None:
     def kernel(x: Any, rows: Any) -> None:
         tile = nl2.ndarray((1, 64), x.dtype, buffer=nl2.sbuf)
         nisa2.dma_copy(tile, x.vector_select(0, rows))
@@ -199,7 +199,7 @@ def test_a_place_outside_of_what_is_selected_from_is_found(run_newer: Run) -> No
     ],
 )
 @pytest.mark.parametrize("loop", [nl2.affine_range, nl2.sequential_range, nl2.static_range])
-def test_a_loop_counts_what_its_bounds_say(
+def test_loops_iterate_over_their_bounds(
     run_newer: Run, loop: Any, bounds: Any, named: Any, expected: list[int]
 ) -> None:
     def kernel(x: Any) -> list[int]:
@@ -242,7 +242,7 @@ def test_a_function_is_called_with_each_number_of_a_loop(run_newer: Run, in_regi
         (nl2.multiply, np.cumprod),
     ],
 )
-def test_an_operation_is_accumulated_along_the_free_dimension(
+def test_a_cumulative_op_runs_along_the_free_dimension(
     run_newer: Run, op: Any, expected: Any
 ) -> None:
     def kernel(x: Any) -> Any:
@@ -266,7 +266,7 @@ def test_an_operation_is_accumulated_along_the_free_dimension(
     assert outcome.recorder.findings == []
 
 
-def test_a_sum_that_goes_on_from_the_registers_is_refused(run_newer: Run) -> None:
+def test_a_cumulative_op_from_registers_is_an_error(run_newer: Run) -> None:
     def kernel(x: Any) -> None:
         tile = nl2.load(x)
         command = nisa2.reduce_cmd.reduce

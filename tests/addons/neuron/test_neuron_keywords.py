@@ -19,27 +19,27 @@ ROWS = np.random.default_rng(7).standard_normal((16, 24), np.float32)
 
 
 @pytest.mark.parametrize("name", ["exp", "square", "relu", "negative"])
-def test_operands_have_names(run_older: Run, name: str) -> None:
+def test_unary_ops_accept_their_operand_by_name(run_older: Run, name: str) -> None:
     by_name = run_op(run_older, lambda x: getattr(older_nl, name)(x=x), X)
     assert np.array_equal(by_name, run_op(run_older, getattr(older_nl, name), X))
 
 
 @pytest.mark.parametrize("name", ["add", "subtract", "maximum", "less"])
-def test_both_operands_have_names(run_older: Run, name: str) -> None:
+def test_binary_ops_accept_operands_by_name(run_older: Run, name: str) -> None:
     op = getattr(older_nl, name)
     expected = run_op(run_older, lambda x, y: op(x, y), X, Y)
     for call in (lambda x, y: op(x=x, y=y), lambda x, y: op(x, y=y), lambda x, y: op(y=y, x=x)):
         assert np.array_equal(run_op(run_older, call, X, Y), expected)
 
 
-def test_an_operand_that_is_not_named_is_missing(run_older: Run) -> None:
+def test_a_missing_operand_is_an_error(run_older: Run) -> None:
     with pytest.raises(NkiError, match=r"nl\.add takes 2 operands, dtype and mask"):
         run_op(run_older, lambda x: older_nl.add(x=x), X)
     with pytest.raises(NkiError, match=r"nl\.exp takes 1 operand, dtype and mask"):
         run_op(run_older, lambda x: older_nl.exp(z=x), X)
 
 
-def test_a_reduction_to_one_dimension_gets_its_second_by_none(run_older: Run) -> None:
+def test_none_adds_the_second_axis_of_a_reduced_tile(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         tile = older_nl.load(x)
         column = older_nl.sum(tile, axis=1)[:, None]
@@ -50,11 +50,11 @@ def test_a_reduction_to_one_dimension_gets_its_second_by_none(run_older: Run) ->
         older_nl.store(out, value=tile / column)
         return out
 
-    given = run_older(kernel, ROWS).result
-    assert np.allclose(given, ROWS / ROWS.sum(axis=1, keepdims=True), rtol=1e-5)
+    result = run_older(kernel, ROWS).result
+    assert np.allclose(result, ROWS / ROWS.sum(axis=1, keepdims=True), rtol=1e-5)
 
 
-def test_memories_are_names_without_an_import(run_newer: Run) -> None:
+def test_memories_are_builtin_names_in_kernels(run_newer: Run) -> None:
     def copied(x: Any) -> Any:
         tile = sbuf.view(dtype=x.dtype, size=x.shape)  # type: ignore[name-defined]  # noqa: F821
         out = nl.ndarray(x.shape, x.dtype, buffer=shared_hbm)  # type: ignore[name-defined]  # noqa: F821
@@ -67,7 +67,7 @@ def test_memories_are_names_without_an_import(run_newer: Run) -> None:
         copied(ROWS)  # outside of kernels they are not there
 
 
-def test_the_order_is_kept_in_a_block_of_the_older_compiler(run_older: Run) -> None:
+def test_no_reorder_of_the_older_compiler_is_accepted(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = older_nl.ndarray(x.shape, x.dtype, buffer=older_nl.shared_hbm)
         with compiler.no_reorder():
@@ -77,7 +77,7 @@ def test_the_order_is_kept_in_a_block_of_the_older_compiler(run_older: Run) -> N
     assert np.array_equal(run_older(kernel, ROWS).result, ROWS)
 
 
-def test_a_constant_is_read_of_a_file(run_newer: Run, tmp_path: Path) -> None:
+def test_a_constant_is_read_from_a_file(run_newer: Run, tmp_path: Path) -> None:
     path = tmp_path / "table.npy"
     np.save(path, ROWS)
 
@@ -94,35 +94,37 @@ def test_a_constant_is_read_of_a_file(run_newer: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "mebibytes", "usable"), [("trn1", 24, 180_224), ("trn2", 28, 212_984)]
 )
-def test_sizes_of_memories(run_newer: Run, target: str, mebibytes: int, usable: int) -> None:
-    seen = []
+def test_tile_size_has_the_targets_sizes(
+    run_newer: Run, target: str, mebibytes: int, usable: int
+) -> None:
+    observed = []
 
     def kernel(x: Any) -> None:
         size = nl.tile_size
-        seen.append((size.sbuf_fmax_bytes, size.sbuf_fmax, size.total_available_sbuf_size))
-        seen.append((size.psum_num_banks, size.psum_bank_fmax, size.psum_bank_fmax_bytes))
-        seen.append((size.sbuf_size_bytes, size.psum_fmax_bytes))
+        observed.append((size.sbuf_fmax_bytes, size.sbuf_fmax, size.total_available_sbuf_size))
+        observed.append((size.psum_num_banks, size.psum_bank_fmax, size.psum_bank_fmax_bytes))
+        observed.append((size.sbuf_size_bytes, size.psum_fmax_bytes))
 
     run_newer(kernel, ROWS, target=target)
-    assert seen == [(usable, usable // 4, usable), (8, 512, 2048), (mebibytes << 20, 2048)]
+    assert observed == [(usable, usable // 4, usable), (8, 512, 2048), (mebibytes << 20, 2048)]
 
 
-def test_a_dynamic_range_is_named(run_newer: Run) -> None:
-    seen: list[list[int]] = []
+def test_dynamic_range_accepts_keywords_and_registers(run_newer: Run) -> None:
+    observed: list[list[int]] = []
 
     def kernel(x: Any) -> None:
-        seen.append([int(i) for i in nl.dynamic_range(start=1, stop=7, step=2)])
-        seen.append([int(i) for i in nl.dynamic_range(nisa.register_alloc(3))])
+        observed.append([int(i) for i in nl.dynamic_range(start=1, stop=7, step=2)])
+        observed.append([int(i) for i in nl.dynamic_range(nisa.register_alloc(3))])
 
     run_newer(kernel, ROWS)
-    assert seen == [[1, 3, 5], [0, 1, 2]]
+    assert observed == [[1, 3, 5], [0, 1, 2]]
 
 
-def test_an_identity_goes_where_it_is_wanted(run_newer: Run) -> None:
+def test_an_identity_matrix_is_written_to_dst(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         tile = nl.ndarray((16, 16), nl.float32, buffer=nl.sbuf)
-        given = nl.shared_identity_matrix(16, dtype=nl.float32, dst=tile)
-        assert given is tile
+        result = nl.shared_identity_matrix(16, dtype=nl.float32, dst=tile)
+        assert result is tile
         out = nl.ndarray((16, 16), nl.float32, buffer=nl.shared_hbm)
         nisa.dma_copy(out, tile)
         return out
@@ -142,7 +144,7 @@ def test_a_broadcast_can_be_of_another_type(run_newer: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["", "reset_reduce"])
-def test_a_reduction_with_its_sign_turned(run_newer: Run, command: str) -> None:
+def test_reduce_res_negate_changes_the_sign(run_newer: Run, command: str) -> None:
     settings = {"reduce_cmd": nisa.reduce_cmd[command]} if command else {}
 
     def kernel(x: Any) -> Any:
@@ -166,14 +168,14 @@ def test_a_reduction_with_its_sign_turned(run_newer: Run, command: str) -> None:
 
 
 @pytest.mark.parametrize("scatter", [False, True])
-def test_places_outside_are_skipped_by_a_sum_in_transfer(run_newer: Run, scatter: bool) -> None:
-    places = np.array([[3], [16], [0], [5]], np.int32)
+def test_dma_compute_skips_rows_out_of_bounds(run_newer: Run, scatter: bool) -> None:
+    indices = np.array([[3], [16], [0], [5]], np.int32)
 
-    def kernel(table: Any, x: Any, places: Any) -> Any:
+    def kernel(table: Any, x: Any, indices: Any) -> Any:
         out = nl.ndarray(table.shape, table.dtype, buffer=nl.shared_hbm)
         nisa.dma_copy(out, table)
-        tile, wanted = nl.load(x), nl.load(places)
-        picked = out.ap([[24, 4], [1, 24]], vector_offset=wanted)
+        tile, row_numbers = nl.load(x), nl.load(indices)
+        picked = out.ap([[24, 4], [1, 24]], vector_offset=row_numbers)
         skip = nisa.oob_mode.skip
         if scatter:
             nisa.dma_compute(picked, [picked, tile], nl.add, oob_mode=skip)
@@ -183,19 +185,19 @@ def test_places_outside_are_skipped_by_a_sum_in_transfer(run_newer: Run, scatter
         nisa.dma_copy(sums, tile)
         return sums
 
-    outcome = run_newer(kernel, ROWS, X[:4, :24].copy(), places)
+    outcome = run_newer(kernel, ROWS, X[:4, :24].copy(), indices)
 
-    kept = [0, 2, 3]
+    in_bounds = [0, 2, 3]
     expected = ROWS.copy() if scatter else X[:4, :24].copy()
     if scatter:
-        expected[places[kept, 0]] += X[kept, :24]
+        expected[indices[in_bounds, 0]] += X[in_bounds, :24]
     else:
-        expected[kept] += ROWS[places[kept, 0]]
+        expected[in_bounds] += ROWS[indices[in_bounds, 0]]
     assert np.array_equal(outcome.result, expected)
     assert outcome.recorder.findings == []
 
 
-def test_orders_of_operands_that_releases_have_changed(run_newer: Run) -> None:
+def test_operand_orders_of_all_releases_are_accepted(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         tile, tiles = nl.load(x), []
         for operands in (
@@ -208,8 +210,8 @@ def test_orders_of_operands_that_releases_have_changed(run_newer: Run) -> None:
             tiles.append(nl.ndarray(x.shape, x.dtype, buffer=nl.sbuf))
             nisa.dma_compute(tiles[-1], [tile, tile], *operands)
         outs = tuple(nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm) for _ in tiles)
-        for out, made in zip(outs, tiles, strict=True):
-            nisa.dma_copy(out, made)
+        for out, result in zip(outs, tiles, strict=True):
+            nisa.dma_copy(out, result)
         return outs
 
     outcome = run_newer(kernel, ROWS)
@@ -223,12 +225,12 @@ def test_orders_of_operands_that_releases_have_changed(run_newer: Run) -> None:
 def test_grids_are_allocated(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         geometry = {"tile_shape": (16, 8), "element_shape": (16, 24), "dtype": nl.float32}
-        held = nl.alloc_tiles(**geometry, buffer=nl.sbuf)
+        tile = nl.alloc_tiles(**geometry, buffer=nl.sbuf)
         out = nl.alloc_blocks(**geometry, block_shape=(1, 3), buffer=nl.shared_hbm)
         source = nl.tiles(x, tile_shape=(16, 8))
-        for place in range(held.shape[1]):
-            nisa.dma_copy(held[0, place].data, source[0, 2 - place].data)
-        nisa.dma_copy(out.data, held.data)
+        for index in range(tile.shape[1]):
+            nisa.dma_copy(tile[0, index].data, source[0, 2 - index].data)
+        nisa.dma_copy(out.data, tile.data)
         return out.data
 
     expected = np.concatenate([ROWS[:, 16:], ROWS[:, 8:16], ROWS[:, :8]], axis=1)
@@ -237,15 +239,15 @@ def test_grids_are_allocated(run_newer: Run) -> None:
     def tall(x: Any) -> None:
         nl.alloc_tiles(tile_shape=(128, 8), element_shape=(256, 8), buffer=nl.sbuf, dtype=x.dtype)
 
-    with pytest.raises(NkiError, match="a grid of 256 rows on chip is not there"):
+    with pytest.raises(NkiError, match="a grid on chip cannot have 256 rows"):
         run_newer(tall, ROWS)
 
 
 def test_parts_of_tensors_are_assigned_to(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         tile, sums = nl.load(x), nl.zeros((16, 3), nl.float32, buffer=nl.sbuf)
-        for place in nl.affine_range(3):
-            sums[0:16, place : place + 1] = nl.sum(tile, axis=1, keepdims=True)
+        for index in nl.affine_range(3):
+            sums[0:16, index : index + 1] = nl.sum(tile, axis=1, keepdims=True)
         sums[:, 2:3] = tile[:, 0:1]
         out = nl.ndarray((16, 4), nl.float32, buffer=nl.shared_hbm)
         out[:, 0:3] = sums
@@ -269,33 +271,31 @@ def test_limits_of_tiles() -> None:
 
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("placed", [False, True])
-def test_ranks_gather_as_many_elements_as_a_tensor_says(
-    run_newer: Run, split: bool, placed: bool
-) -> None:
+def test_all_gather_v_takes_counts_from_a_tensor(run_newer: Run, split: bool, placed: bool) -> None:
     metadata = np.array([[3, 0], [4, 0], [0, 0], [1, 12]], np.uint32)
 
     def kernel(x: Any, metadata: Any) -> Any:
         out = nl.zeros((20,), x.dtype, buffer=nl.shared_hbm)
-        told = nl.ndarray(metadata.shape, metadata.dtype, buffer=nl.shared_hbm)
-        nisa.dma_copy(told, metadata)
-        operands = ([x], [out], ncc.ReplicaGroup([[0, 1]]), told)
+        counts = nl.ndarray(metadata.shape, metadata.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(counts, metadata)
+        operands = ([x], [out], ncc.ReplicaGroup([[0, 1]]), counts)
         if split:
             begun = ncc.all_gather_v_prepare(*operands, has_rdispls=placed)
             ncc.all_gather_v_trigger(begun)
         else:
             ncc.all_gather_v(*operands, has_rdispls=placed)
-        return out, told
+        return out, counts
 
-    out, told = run_newer(kernel, np.arange(20, dtype=np.float32), metadata).result
+    out, counts = run_newer(kernel, np.arange(20, dtype=np.float32), metadata).result
 
     expected = np.zeros(20)
     for start in (1, 12) if placed else (0, 10):
         expected[start : start + 3] = [4, 5, 6]
     assert np.array_equal(out, expected)
-    assert told[2].tolist() == [3, 3]
+    assert counts[2].tolist() == [3, 3]
 
 
-def test_a_split_collective_is_begun_and_ended_once(run_newer: Run) -> None:
+def test_a_prepared_collective_is_triggered_exactly_once(run_newer: Run) -> None:
     metadata = np.array([[3, 3], [4, 4], [0, 0]], np.uint32)
 
     def kernel(x: Any, metadata: Any, order: str) -> None:
@@ -307,9 +307,9 @@ def test_a_split_collective_is_begun_and_ended_once(run_newer: Run) -> None:
         ncc.all_to_all_v_trigger(*begun)
 
     source = np.arange(20, dtype=np.float32)
-    with pytest.raises(NkiError, match="prepared before the last one was triggered"):
+    with pytest.raises(NkiError, match="prepared before the previous collective was triggered"):
         run_newer(kernel, source, metadata, "twice")
-    with pytest.raises(NkiError, match="triggered once, after its prepare"):
+    with pytest.raises(NkiError, match="triggered exactly once, after its prepare"):
         run_newer(kernel, source, metadata, "once")
 
 
@@ -321,6 +321,6 @@ def test_a_split_collective_is_begun_and_ended_once(run_newer: Run) -> None:
         ("mod", 4, [[0, 4], [1, 5], [2, 6], [3, 7]]),
     ],
 )
-def test_ranks_are_put_into_groups_by_an_operation(op: str, operand: int, groups: Any) -> None:
-    made = ncc.ReplicaGroup.from_partition_op(8, ncc.rg_partition_op[op], operand)
-    assert made.groups == groups
+def test_from_partition_op_groups_ranks(op: str, operand: int, groups: Any) -> None:
+    result = ncc.ReplicaGroup.from_partition_op(8, ncc.rg_partition_op[op], operand)
+    assert result.groups == groups

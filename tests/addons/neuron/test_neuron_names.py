@@ -1,4 +1,4 @@
-"""Public names that no other test of NKI uses, each against NumPy."""
+"""Public names that no other NKI test uses, against NumPy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,9 +43,9 @@ def test_derivatives_are_slopes_of_their_functions(run_older: Run, name: str) ->
 
 
 def test_gelu_by_a_sigmoid(run_older: Run) -> None:
-    given = run_op(run_older, nl.gelu_apprx_sigmoid, X)
+    result = run_op(run_older, nl.gelu_apprx_sigmoid, X)
 
-    assert np.allclose(given, X * gate(1.702 * X.astype(np.float64)), rtol=1e-5, atol=1e-6)
+    assert np.allclose(result, X * gate(1.702 * X.astype(np.float64)), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_functions_of_two_tiles(run_older: Run, name: str, one: Any, other: Any)
     expected = getattr(np, name)(one, other)
 
     for language in (nl, nl2):
-        given = run_op(run_older, getattr(language, name), one, other)
-        assert np.allclose(given, expected, rtol=1e-6)
+        result = run_op(run_older, getattr(language, name), one, other)
+        assert np.allclose(result, expected, rtol=1e-6)
 
 
 def test_functions_with_other_names_in_numpy(run_older: Run) -> None:
@@ -76,7 +76,7 @@ def test_functions_with_other_names_in_numpy(run_older: Run) -> None:
     assert np.array_equal(smallest, np.minimum(abs(X), abs(Y)))
 
 
-def test_types_hold_what_they_can(run_older: Run) -> None:
+def test_copies_are_rounded_to_their_type(run_older: Run) -> None:
     source = X * 60
 
     def as_type(dtype: Any) -> Any:
@@ -126,12 +126,12 @@ def test_views_of_newer_tensors(run_newer: Run) -> None:
     assert np.array_equal(run_newer(kernel, X).result, np.repeat(expected[:, :, None], 3, axis=2))
 
 
-def test_random_numbers_begin_anew_with_a_seed(run_older: Run) -> None:
+def test_a_seed_restarts_the_random_numbers(run_older: Run) -> None:
     def kernel() -> Any:
         out = nl.ndarray((3, 64, 32), dtype=nl.float32, buffer=nl.shared_hbm)
-        for place, seed in enumerate((7, 8, 7)):
+        for index, seed in enumerate((7, 8, 7)):
             nl.random_seed(seed)
-            nl.store(out[place], value=nl.rand((64, 32), dtype=nl.float32))
+            nl.store(out[index], value=nl.rand((64, 32), dtype=nl.float32))
         return out
 
     first, second, again = run_older(kernel).result
@@ -145,9 +145,9 @@ def test_random_numbers_begin_anew_with_a_seed(run_older: Run) -> None:
 def test_constants_and_identities(run_older: Run, run_newer: Run) -> None:
     def kernel() -> Any:
         out = nl.ndarray((32, 24), dtype=nl.float32, buffer=nl.shared_hbm)
-        own = nl.load(nl.shared_constant(X))
+        constant = nl.load(nl.shared_constant(X))
         one = nl.load(nl.shared_identity_matrix(32, dtype=nl.float32))
-        nl.store(out, value=nl.copy(nl.matmul(one, own)))
+        nl.store(out, value=nl.copy(nl.matmul(one, constant)))
         return out
 
     assert np.allclose(run_older(kernel).result, X)
@@ -160,12 +160,14 @@ def test_constants_and_identities(run_older: Run, run_newer: Run) -> None:
     assert np.array_equal(run_newer(identity).result, np.eye(8))
 
 
-def test_places_in_a_grid(run_older: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_programs_have_ids_in_their_grid(
+    run_older: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
     def kernel() -> Any:
         out = nl.ndarray((4, 1), dtype=nl.int32, buffer=nl.shared_hbm)
         nl.device_print("program", nl.program_id(0))
-        place = nl.program_id(0)
-        nl.store(out[place : place + 1, :], value=nl.full((1, 1), nl.program_ndim(), nl.int32))
+        index = nl.program_id(0)
+        nl.store(out[index : index + 1, :], value=nl.full((1, 1), nl.program_ndim(), nl.int32))
         return out
 
     grid = (nl.spmd_dim(nl.nc(2), 2),)
@@ -197,11 +199,11 @@ def test_engines_and_modes_have_their_names() -> None:
 def test_dynamic_copies(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         tile = nl.load(x)
-        made = nl.zeros((32, 24), dtype=x.dtype)
-        made[0:32, 0:12] = nisa.tensor_copy_dynamic_src(tile[0:32, 12:24])
-        made[0:32, 12:24] = nisa.tensor_copy_dynamic_dst(tile[0:32, 0:12])
+        result = nl.zeros((32, 24), dtype=x.dtype)
+        result[0:32, 0:12] = nisa.tensor_copy_dynamic_src(tile[0:32, 12:24])
+        result[0:32, 12:24] = nisa.tensor_copy_dynamic_dst(tile[0:32, 0:12])
         out = nl.ndarray((32, 24), dtype=x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, value=made)
+        nl.store(out, value=result)
         return out
 
     assert np.array_equal(run_older(kernel, X).result, np.roll(X, 12, axis=1))
@@ -221,11 +223,11 @@ def test_registers_are_stored(run_newer: Run) -> None:
 
 
 def test_flattened_gathers(run_older: Run) -> None:
-    places = RANDOM.integers(0, 24, (32, 10)).astype(np.uint32)
+    indices = RANDOM.integers(0, 24, (32, 10)).astype(np.uint32)
 
-    given = run_op(run_older, nl.gather_flattened, X, places)
+    result = run_op(run_older, nl.gather_flattened, X, indices)
 
-    assert np.array_equal(given, np.take_along_axis(X, places.astype(np.int64), axis=1))
+    assert np.array_equal(result, np.take_along_axis(X, indices.astype(np.int64), axis=1))
 
 
 def test_a_range_is_selected_within_bounds(run_newer: Run) -> None:
@@ -239,10 +241,10 @@ def test_a_range_is_selected_within_bounds(run_newer: Run) -> None:
             reduce_res=top, reduce_op=nl2.maximum, range_start=0.0,
         )  # fmt: skip
 
-    given = run_into(run_newer, select, (32, 24), nl2.float32, X, bounds)
-    assert np.array_equal(given[:, 3:9], X[:, 3:9])
-    assert (given[:, :3] < -1e38).all()
-    assert (given[:, 9:] < -1e38).all()
+    result = run_into(run_newer, select, (32, 24), nl2.float32, X, bounds)
+    assert np.array_equal(result[:, 3:9], X[:, 3:9])
+    assert (result[:, :3] < -1e38).all()
+    assert (result[:, 9:] < -1e38).all()
 
 
 def test_every_decorator_runs_a_kernel() -> None:
@@ -275,7 +277,7 @@ def test_tensors_are_placed_by_hand(run_older: Run) -> None:
             part[...] = nl.load(x)
             total[...] = total + part
         for memory in (placing.sbuf, placing.psum):
-            assert memory.alloc(lambda *place: (0, 0)).space == memory.space
+            assert memory.alloc(lambda *index: (0, 0)).space == memory.space
         assert placing.psum.mod_alloc(base_bank=0).space == "psum"
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
         nl.store(out, value=total)
@@ -284,7 +286,7 @@ def test_tensors_are_placed_by_hand(run_older: Run) -> None:
     assert np.array_equal(run_older(kernel, X).result, 2 * X)
 
 
-def test_the_newer_language_chooses_and_keeps_the_order(run_older: Run) -> None:
+def test_where_and_no_reorder_of_the_newer_language(run_older: Run) -> None:
     def choose(x: Any, y: Any) -> Any:
         with nl2.no_reorder():
             return nl2.where(nl2.greater(x, y), x, y)

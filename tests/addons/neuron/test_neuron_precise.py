@@ -1,4 +1,4 @@
-"""`NKI_PRECISE_FP=0`: elements of narrow floats are kept as they were before they were rounded."""
+"""`NKI_PRECISE_FP=0`: elements of narrow floats stay unrounded."""
 
 import ml_dtypes
 import numpy as np
@@ -27,14 +27,14 @@ def thirds(x):
     return out
 
 
-def test_rounding_goes_and_what_is_left_is_the_logic(unrounded, run_newer):
+def test_results_are_float32_without_rounding(unrounded, run_newer):
     result = run_newer(thirds, X).result
     assert result.dtype == np.float32
     np.testing.assert_array_equal(result, X / np.float32(3) * np.float32(3))
 
 
 @pytest.mark.parametrize("value", ["1", "", None])
-def test_without_it_types_are_stored_as_they_are(monkeypatch, run_newer, value):
+def test_values_are_rounded_unless_the_variable_is_0(monkeypatch, run_newer, value):
     if value is not None:
         monkeypatch.setenv("NKI_PRECISE_FP", value)
     result = run_newer(thirds, X).result
@@ -43,7 +43,7 @@ def test_without_it_types_are_stored_as_they_are(monkeypatch, run_newer, value):
     np.testing.assert_array_equal(result, (third.astype(np.float32) * np.float32(3)).astype(BF16))
 
 
-def test_what_is_recorded_is_the_same(monkeypatch, run_newer):
+def test_records_are_equal_with_and_without_rounding(monkeypatch, run_newer):
     records = []
     for value in "10":
         monkeypatch.setenv("NKI_PRECISE_FP", value)
@@ -56,7 +56,7 @@ def vars_of(life):
     return {name: getattr(life, name) for name in type(life).__slots__ if name != "name"}
 
 
-def test_an_argument_stays_the_callers_own(unrounded, run_newer):
+def test_unrounded_values_do_not_reach_the_callers_argument(unrounded, run_newer):
     def kernel(x):
         nl.store(x, nl.add(nl.load(x), 0.001, dtype=nl.bfloat16))
         return nl.load(x)
@@ -68,7 +68,7 @@ def test_an_argument_stays_the_callers_own(unrounded, run_newer):
     assert (x == BF16(1.001)).all()
 
 
-def test_masked_lanes_are_followed(unrounded, run_older):
+def test_masks_apply_to_unrounded_values(unrounded, run_older):
     def kernel(x):
         out = older.ndarray((8, 16), dtype=older.float16, buffer=older.shared_hbm)
         older.store(out, older.full((8, 16), 0.1, older.float16))
@@ -82,20 +82,20 @@ def test_masked_lanes_are_followed(unrounded, run_older):
     np.testing.assert_array_equal(run_older(kernel, X).result, expected)
 
 
-def test_rows_that_data_chooses_are_followed(unrounded, run_newer):
-    def kernel(x, places):
+def test_gathered_rows_stay_unrounded(unrounded, run_newer):
+    def kernel(x, indices):
         out = nl.full((8, 16), 0.1, nl.float16, buffer=nl.shared_hbm)
-        rows = nl.load(places)
+        rows = nl.load(indices)
         nisa.dma_copy(dst=out.ap([[16, 2], [1, 16]], vector_offset=rows), src=nl.load(x)[0:2])
         return out
 
     expected = np.full((8, 16), 0.1, np.float32)
     expected[6:] = X[:2]
-    places = np.array([[6], [7]], np.int32)
-    np.testing.assert_array_equal(run_newer(kernel, X, places).result, expected)
+    indices = np.array([[6], [7]], np.int32)
+    np.testing.assert_array_equal(run_newer(kernel, X, indices).result, expected)
 
 
-def test_bytes_that_another_type_s_view_writes_count(unrounded, run_newer):
+def test_a_write_of_another_type_resets_unrounded_values(unrounded, run_newer):
     def kernel(x):
         tile = nl.ndarray((8, 16), dtype=nl.bfloat16, buffer=nl.sbuf)
         nisa.dma_copy(dst=tile, src=x)

@@ -17,10 +17,10 @@ SOURCE = np.arange(1, LENGTH * COLUMNS + 1, dtype=np.float32).reshape(LENGTH, CO
 
 @dataclass
 class Model:
-    """What a tile holds, and where it has a value at all."""
+    """The values of a tile, and which of them are defined."""
 
     values: Any
-    known: Any
+    defined: Any
 
 
 STEPS = st.one_of(
@@ -36,8 +36,8 @@ STEPS = st.one_of(
 PROGRAMS = st.lists(STEPS, min_size=1, max_size=8)
 
 
-def modelled(program: list[Any], inside: int) -> tuple[Any, Any, int]:
-    """Give values, where they are known, and how many lanes a load reads outside."""
+def modeled(program: list[Any], inside: int) -> tuple[Any, Any, int]:
+    """Return values, which of them are defined, and the number of lanes loaded out of bounds."""
     tiles = [Model(np.ones((ROWS, COLUMNS), np.float32), np.ones((ROWS, COLUMNS), bool))]
     rows, columns = np.mgrid[0:ROWS, 0:COLUMNS]
     outside = 0
@@ -45,20 +45,20 @@ def modelled(program: list[Any], inside: int) -> tuple[Any, Any, int]:
         first = tiles[facts[0] % len(tiles)]
         if kind == "load":
             start, last, wide = facts
-            wanted = (start + rows < last) & (columns < wide)
-            there = start + rows < LENGTH
-            outside += int((wanted & ~there).sum())
-            taken = SOURCE[np.minimum(start + rows, LENGTH - 1), columns]
-            tiles.append(Model(taken, wanted & there))
+            active = (start + rows < last) & (columns < wide)
+            in_bounds = start + rows < LENGTH
+            outside += int((active & ~in_bounds).sum())
+            loaded = SOURCE[np.minimum(start + rows, LENGTH - 1), columns]
+            tiles.append(Model(loaded, active & in_bounds))
         elif kind == "add":
             other = tiles[facts[1] % len(tiles)]
-            tiles.append(Model(first.values + other.values, first.known & other.known))
+            tiles.append(Model(first.values + other.values, first.defined & other.defined))
         elif kind == "scale":
-            tiles.append(Model(first.values * facts[1], first.known))
+            tiles.append(Model(first.values * facts[1], first.defined))
         elif kind == "sum":
-            kept = columns < facts[1]
-            total = np.where(kept, first.values, 0).sum(axis=1, keepdims=True)
-            sound = (first.known | ~kept).all(axis=1, keepdims=True)
+            selected = columns < facts[1]
+            total = np.where(selected, first.values, 0).sum(axis=1, keepdims=True)
+            sound = (first.defined | ~selected).all(axis=1, keepdims=True)
             shape = (ROWS, COLUMNS)
             tiles.append(Model(np.broadcast_to(total, shape), np.broadcast_to(sound, shape)))
         elif kind == "patch":
@@ -67,7 +67,7 @@ def modelled(program: list[Any], inside: int) -> tuple[Any, Any, int]:
             tiles.append(
                 Model(
                     np.where(part, other.values, first.values),
-                    np.where(part, other.known, first.known),
+                    np.where(part, other.defined, first.defined),
                 )
             )
         else:
@@ -76,11 +76,11 @@ def modelled(program: list[Any], inside: int) -> tuple[Any, Any, int]:
             tiles.append(
                 Model(
                     np.where(chosen, first.values, other.values),
-                    first.known & other.known,
+                    first.defined & other.defined,
                 )
             )
     stored = rows < inside
-    return tiles[-1].values, tiles[-1].known & stored, outside
+    return tiles[-1].values, tiles[-1].defined & stored, outside
 
 
 def kernel_of(program: list[Any], inside: int) -> Any:
@@ -104,10 +104,10 @@ def kernel_of(program: list[Any], inside: int) -> Any:
                 total = nl.sum(first[p, f], axis=1, mask=f < facts[1])
                 tiles.append(nl.copy(total.broadcast_to((ROWS, COLUMNS))))
             elif kind == "patch":
-                made = nl.copy(first)
+                result = nl.copy(first)
                 if facts[2]:
-                    made[0:ROWS, 0 : facts[2]] = tiles[facts[1] % len(tiles)][:, 0 : facts[2]]
-                tiles.append(made)
+                    result[0:ROWS, 0 : facts[2]] = tiles[facts[1] % len(tiles)][:, 0 : facts[2]]
+                tiles.append(result)
             else:
                 other = tiles[facts[1] % len(tiles)]
                 tiles.append(nl.where(first > other, first, other))
@@ -122,13 +122,13 @@ def kernel_of(program: list[Any], inside: int) -> Any:
 def test_values_garbage_and_bounds_are_those_of_the_model(program: list[Any], inside: int) -> None:
     function = kernel_of(program, inside)
     outcome = execute(Kernel(function, Tile), (), bound_arguments(function, (SOURCE,), {}))
-    values, known, outside = modelled(program, inside)
+    values, defined, outside = modeled(program, inside)
 
-    assert np.allclose(outcome.result[known], values[known], rtol=1e-5)
+    assert np.allclose(outcome.result[defined], values[defined], rtol=1e-5)
     lanes = {finding.rule: 0 for finding in outcome.recorder.findings}
     for finding in outcome.recorder.findings:
         lanes[finding.rule] += finding.lanes
     lanes.pop("unwritten-result", None)
-    garbage = inside * COLUMNS - int(known.sum())
+    garbage = inside * COLUMNS - int(defined.sum())
     expected = {"out-of-bounds": outside, "undefined-lanes": garbage}
     assert lanes == {rule: count for rule, count in expected.items() if count}

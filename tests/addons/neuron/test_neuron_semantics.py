@@ -1,4 +1,4 @@
-"""What a plain NumPy view gets wrong: dimensions that stay, garbage, SPMD, both interfaces."""
+"""Differences from plain NumPy: dimensions that stay, garbage, programs, both interfaces."""
 
 from typing import Any
 
@@ -99,9 +99,9 @@ def test_programs_share_the_outputs_and_nothing_else(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((4, 128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
         mine = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.private_hbm)
-        place = nl.program_id(0) * nl.num_programs(1) + nl.program_id(1)
-        nl.store(mine, value=nl.load(x) * float(place))
-        nl.store(out[place], value=nl.load(mine))
+        index = nl.program_id(0) * nl.num_programs(1) + nl.program_id(1)
+        nl.store(mine, value=nl.load(x) * float(index))
+        nl.store(out[index], value=nl.load(mine))
         return out
 
     outcome = run_older(kernel, ONES, grid=(2, 2))
@@ -158,10 +158,10 @@ def test_the_first_product_overwrites_and_the_next_ones_add(
         total = nl2.ndarray((64, 64), dtype=nl2.float32, buffer=nl2.psum)
         nisa2.nc_matmul(dst=total, stationary=tile, moving=tile)
         nisa2.nc_matmul(dst=total, stationary=tile, moving=tile, accumulate=accumulate)
-        kept = nl2.ndarray((64, 64), dtype=x.dtype, buffer=nl2.sbuf)
-        nisa2.tensor_copy(dst=kept, src=total)
+        copied = nl2.ndarray((64, 64), dtype=x.dtype, buffer=nl2.sbuf)
+        nisa2.tensor_copy(dst=copied, src=total)
         out = nl2.ndarray((64, 64), dtype=x.dtype, buffer=nl2.shared_hbm)
-        nisa2.dma_copy(dst=out, src=kept)
+        nisa2.dma_copy(dst=out, src=copied)
         return out
 
     outcome = run_newer(kernel, ONES)
@@ -180,7 +180,9 @@ def test_the_first_product_overwrites_and_the_next_ones_add(
         (lambda t: bool(t), "no truth value"),
     ],
 )
-def test_the_newer_interface_refuses(run_newer: Run, wrong: Any, sentence: str) -> None:
+def test_unsupported_use_of_the_newer_interface_is_an_error(
+    run_newer: Run, wrong: Any, sentence: str
+) -> None:
     def kernel(x: Any) -> None:
         wrong(nl2.load(x))
 
@@ -188,7 +190,7 @@ def test_the_newer_interface_refuses(run_newer: Run, wrong: Any, sentence: str) 
         run_newer(kernel, ONES)
 
 
-def test_an_integer_leaves_the_partition_dimension_with_the_size_one(run_newer: Run) -> None:
+def test_an_integer_index_keeps_the_partition_dimension(run_newer: Run) -> None:
     shapes = []
 
     def kernel(x: Any) -> Any:
@@ -221,7 +223,7 @@ def test_numpys_functions_name_operations(run_older: Run) -> None:
     assert np.allclose(run_older(kernel, ONES).result, np.exp(4.0))
 
 
-def test_a_loops_number_reduces_over_its_loop(run_older: Run) -> None:
+def test_loop_reduce_reduces_over_a_loop_variable(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
         for i in nl.affine_range(4):
@@ -232,12 +234,12 @@ def test_a_loops_number_reduces_over_its_loop(run_older: Run) -> None:
     assert np.all(run_older(kernel, ONES).result == 6)
 
 
-def test_on_chip_memory_that_is_too_small_is_found(run_older: Run) -> None:
+def test_exceeding_on_chip_memory_is_reported(run_older: Run) -> None:
     def kernel(x: Any, tiles: int) -> Any:
-        held = [nl.load(x) for _ in range(tiles)]
+        loaded = [nl.load(x) for _ in range(tiles)]
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-        total = held[0]
-        for tile in held[1:]:
+        total = loaded[0]
+        for tile in loaded[1:]:
             total = total + tile
         nl.store(out, value=total)
         return out
@@ -249,33 +251,33 @@ def test_on_chip_memory_that_is_too_small_is_found(run_older: Run) -> None:
     assert rules(run_older(kernel, wide, tiles=6, target="trn3")) == []
 
 
-def test_what_is_no_longer_used_takes_no_room(run_older: Run) -> None:
+def test_tiles_count_only_until_their_last_use(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((20, *x.shape), dtype=x.dtype, buffer=nl.shared_hbm)
-        kept = []  # a program may hold names longer than the machine holds tiles
+        tiles = []  # a program may hold names longer than the machine holds tiles
         for i in nl.static_range(20):
-            kept.append(nl.load(x))
-            nl.store(out[i], value=kept[-1])
+            tiles.append(nl.load(x))
+            nl.store(out[i], value=tiles[-1])
         return out
 
     assert rules(run_older(kernel, np.ones((128, 8192), np.float32))) == []
 
 
-def test_arguments_of_types_that_there_are_not_are_said_so(run_older: Run) -> None:
-    with pytest.raises(NkiError, match="argument 'x' is float64, which NKI has not"):
+def test_an_argument_of_an_unsupported_type_is_an_error(run_older: Run) -> None:
+    with pytest.raises(NkiError, match="argument 'x' is float64, which NKI does not have"):
         run_older(lambda x: None, np.ones((4, 4)))
 
 
-def test_latencies_are_not_made_up() -> None:
+def test_benchmark_results_are_an_error() -> None:
     kernel = older.benchmark(warmup=1, iters=2)(lambda x: None)
     kernel(np.ones((4, 4), np.float32))
 
-    with pytest.raises(NkiError, match="says nothing of latencies"):
+    with pytest.raises(NkiError, match="without a Neuron device to measure latencies"):
         _ = kernel.benchmark_result
 
 
 @pytest.mark.parametrize(("far", "rules"), [(False, []), (True, ["race"])])
-def test_a_later_program_may_not_write_what_another_has_read(
+def test_a_write_after_another_programs_read_is_a_race(
     run_older: Run, far: bool, rules: list[str]
 ) -> None:
     def kernel(x: Any) -> None:
@@ -286,16 +288,16 @@ def test_a_later_program_may_not_write_what_another_has_read(
 
     outcome = run_older(kernel, np.ones((8, 4), np.float32), grid=(2,))
 
-    found = outcome.recorder.findings
-    assert [finding.rule for finding in found] == rules
-    assert all("program 1 writes elements of 'x' that program 0 reads" in f.message for f in found)
+    findings = outcome.recorder.findings
+    assert [finding.rule for finding in findings] == rules
+    assert all(
+        "program 1 writes elements of 'x' that program 0 reads" in f.message for f in findings
+    )
 
 
 @pytest.mark.parametrize("holds", [False, True])
 @pytest.mark.parametrize("partitions", [1, 128])
-def test_a_mask_of_one_number_keeps_or_leaves_the_whole_part(
-    run_older: Run, partitions: int, holds: bool
-) -> None:
+def test_a_scalar_mask_applies_to_all_lanes(run_older: Run, partitions: int, holds: bool) -> None:
     def kernel(x: Any) -> Any:
         tile = nl.zeros((partitions, 64), dtype=nl.float32)
         tile[:, :] = nl.add(nl.load(x), 1.0, mask=holds)
@@ -309,7 +311,7 @@ def test_a_mask_of_one_number_keeps_or_leaves_the_whole_part(
     assert rules(outcome) == []
 
 
-def test_a_mask_of_columns_or_partitions_leaves_parts_of_one_partition(run_older: Run) -> None:
+def test_masks_of_rows_and_columns_apply_to_one_partition(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         row, column = nl.arange(1)[:, None], nl.arange(64)[None, :]
         tile = nl.zeros((1, 64), dtype=nl.float32)

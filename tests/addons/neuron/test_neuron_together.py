@@ -1,4 +1,4 @@
-"""What programs, and ranks, do together: reductions over a grid, atomic sums, collectives."""
+"""Reductions over a grid, atomic sums, and collectives."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_tiles_are_reduced_over_the_programs_of_a_grid(
     assert rules(outcome) == []
 
 
-def test_a_program_that_does_not_come_is_said(run_older: Run) -> None:
+def test_all_reduce_without_all_programs_is_an_error(run_older: Run) -> None:
     def kernel(rows: Any) -> None:
         if older_nl.program_id(0) != 1:
             older_nl.all_reduce(older_nl.load(rows[0]), np.add, 0)
@@ -54,8 +54,8 @@ def test_a_program_that_does_not_come_is_said(run_older: Run) -> None:
         run_older(kernel, ROWS, grid=(3,))
 
 
-def test_sums_are_atomic(run_older: Run) -> None:
-    places = np.array([[3], [0], [3], [9]], np.int32)
+def test_atomic_sums_do_not_race(run_older: Run) -> None:
+    indices = np.array([[3], [0], [3], [9]], np.int32)
 
     def kernel(table: Any, rows: Any, values: Any) -> Any:
         f = older_nl.arange(16)[None, :]
@@ -66,10 +66,10 @@ def test_sums_are_atomic(run_older: Run) -> None:
 
     table = RANDOM.random((10, 16)).astype(np.float32)
     expected = table.copy()
-    np.add.at(expected, places[:, 0], X[:4])
-    np.add.at(expected, places[:, 0], X[:4])
+    np.add.at(expected, indices[:, 0], X[:4])
+    np.add.at(expected, indices[:, 0], X[:4])
 
-    outcome = run_older(kernel, table, places, X[:4], grid=(2,))
+    outcome = run_older(kernel, table, indices, X[:4], grid=(2,))
 
     assert np.allclose(outcome.result, expected, rtol=1e-6)
     assert rules(outcome) == []
@@ -77,7 +77,7 @@ def test_sums_are_atomic(run_older: Run) -> None:
     assert (store.executions, store.device_bytes) == (2, 2 * 2 * 4 * 16 * 4)
 
 
-def test_a_sum_outside_of_its_tensor_is_found(run_older: Run) -> None:
+def test_an_atomic_sum_out_of_bounds_is_reported(run_older: Run) -> None:
     def kernel(table: Any, rows: Any) -> Any:
         older_nl.atomic_rmw(table[older_nl.load(rows), older_nl.arange(4)[None, :]], 1.0, np.add)
         return table
@@ -104,7 +104,7 @@ def collective(run: Run, op: Any, shape: tuple[int, ...], *operands: Any) -> Any
     return outcome.result
 
 
-def test_ranks_have_like_tensors(run_newer: Run) -> None:
+def test_collectives_assume_equal_tensors_on_all_ranks(run_newer: Run) -> None:
     assert np.array_equal(collective(run_newer, ncc.all_reduce, X.shape, GROUP, nl.add), 2 * X)
     top = collective(run_newer, ncc.all_reduce, X.shape, [[0, 1]], nl.maximum)
     assert np.array_equal(top, X)
@@ -118,7 +118,7 @@ def test_ranks_have_like_tensors(run_newer: Run) -> None:
     assert np.array_equal(sent, X)
 
 
-def test_a_ring_brings_the_data_of_the_ranks_before(run_newer: Run) -> None:
+def test_a_ring_brings_the_data_of_previous_ranks(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((2, 32, 16), x.dtype, buffer=nl.shared_hbm)
         group = ncc.ReplicaGroup(groups=[[0, 1, 2]])
@@ -135,14 +135,14 @@ def test_a_ring_brings_the_data_of_the_ranks_before(run_newer: Run) -> None:
 
 
 @pytest.mark.parametrize("placed", [False, True])
-def test_ranks_send_as_many_elements_as_a_tensor_says(run_newer: Run, placed: bool) -> None:
+def test_all_to_all_v_takes_counts_from_a_tensor(run_newer: Run, placed: bool) -> None:
     counts, firsts, ends = [3, 5], [4, 7], [10, 2]
     metadata = np.array([counts, firsts, [0, 0], ends][: 4 if placed else 3], np.uint32)
 
-    def kernel(x: Any, told: Any) -> Any:
+    def kernel(x: Any, counts_tensor: Any) -> Any:
         out = nl.zeros((20,), x.dtype, buffer=nl.shared_hbm)
-        ncc.all_to_all_v([x], [out], [[0, 1]], told, has_rdispls=placed)
-        return out, told
+        ncc.all_to_all_v([x], [out], [[0, 1]], counts_tensor, has_rdispls=placed)
+        return out, counts_tensor
 
     outcome = run_newer(kernel, np.arange(20, dtype=np.float32), metadata)
 
@@ -153,19 +153,19 @@ def test_ranks_send_as_many_elements_as_a_tensor_says(run_newer: Run, placed: bo
     assert outcome.result[1][2].tolist() == [3, 3]
 
 
-def test_a_group_without_the_rank_is_refused(run_newer: Run) -> None:
-    with pytest.raises(NkiError, match="rank 0, which a launch is, takes no part"):
+def test_a_group_without_rank_0_is_an_error(run_newer: Run) -> None:
+    with pytest.raises(NkiError, match="launches run as rank 0, which is in no group"):
         collective(run_newer, ncc.all_reduce, X.shape, [[1, 2]], nl.add)
 
 
-def test_collectives_mix_no_memories(run_newer: Run) -> None:
+def test_a_collective_between_two_memories_is_reported(run_newer: Run) -> None:
     def kernel(x: Any) -> None:
         ncc.all_reduce([x], [nl.ndarray(X.shape, x.dtype)], [[0]], nl.add)
 
     assert rules(run_newer(kernel, X)) == ["memory-space"]
 
 
-def test_an_exchange_is_named(run_newer: Run) -> None:
+def test_a_barrier_is_recorded_for_each_program(run_newer: Run) -> None:
     def kernel(x: Any) -> None:
         nisa.core_barrier(x, (0, 1))
 

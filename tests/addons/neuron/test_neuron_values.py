@@ -1,4 +1,4 @@
-"""Values that programs of the public interface rely on, each against NumPy."""
+"""Values that programs of the public interface rely on, against NumPy."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def test_a_loop_reduction_keeps_a_sum_for_each_turn_of_a_python_loop(run_older: 
 # -- masks ------------------------------------------------------------------------------------
 
 
-def test_a_masked_result_leaves_other_lanes_of_what_it_is_assigned_to(run_older: Run) -> None:
+def test_assigning_a_masked_result_keeps_the_other_lanes(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         t = nl.load(x)
@@ -93,7 +93,7 @@ def test_a_masked_result_leaves_other_lanes_of_what_it_is_assigned_to(run_older:
     assert rules(outcome) == []
 
 
-def test_a_masked_load_is_padded_by_what_was_there(run_older: Run) -> None:
+def test_a_masked_load_keeps_the_tiles_other_lanes(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         t = nl.zeros((128, 64), dtype=x.dtype)
@@ -110,7 +110,7 @@ def test_a_masked_load_is_padded_by_what_was_there(run_older: Run) -> None:
     assert rules(outcome) == []
 
 
-def test_lanes_that_a_masked_assignment_leaves_stay_without_a_value(run_older: Run) -> None:
+def test_lanes_left_out_by_a_masked_assignment_stay_undefined(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         p = nl.arange(128)[:, None]
         t = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
@@ -183,10 +183,10 @@ def test_a_pattern_of_another_type_counts_in_elements_of_that_type(run_newer: Ru
 
 def test_a_pattern_of_another_type_keeps_to_the_rows_of_its_offsets(run_newer: Run) -> None:
     def kernel(x: Any, rows: Any) -> Any:
-        places = nl2.ndarray((4, 1), nl2.int32, buffer=nl2.sbuf)
-        nisa2.dma_copy(places, rows)
+        indices = nl2.ndarray((4, 1), nl2.int32, buffer=nl2.sbuf)
+        nisa2.dma_copy(indices, rows)
         out = nl2.ndarray((4, 8), nl2.uint16, buffer=nl2.shared_hbm)
-        nisa2.dma_copy(out, x.ap([[128, 4], [1, 8]], vector_offset=places, dtype=nl2.uint16))
+        nisa2.dma_copy(out, x.ap([[128, 4], [1, 8]], vector_offset=indices, dtype=nl2.uint16))
         return out
 
     rows = np.array([[3], [0], [127], [9]], np.int32)
@@ -197,7 +197,7 @@ def test_a_pattern_of_another_type_keeps_to_the_rows_of_its_offsets(run_newer: R
     assert rules(outcome) == []
 
 
-def test_a_pattern_that_leaves_its_tensor_is_a_finding_where_it_is_read(run_newer: Run) -> None:
+def test_an_access_pattern_out_of_bounds_is_reported_at_its_read(run_newer: Run) -> None:
     def kernel(x: Any, used: bool) -> Any:
         out = nl2.ndarray((128, 64), x.dtype, buffer=nl2.shared_hbm)
         beyond = x.ap([[64, 128], [1, 64]], offset=32)
@@ -214,9 +214,7 @@ def test_a_pattern_that_leaves_its_tensor_is_a_finding_where_it_is_read(run_newe
 # -- what ended in an error -------------------------------------------------------------------
 
 
-def test_a_tensor_is_compared_with_none_while_the_program_is_written(
-    run_older: Run, run_newer: Run
-) -> None:
+def test_a_tensor_compares_with_none_in_a_kernel(run_older: Run, run_newer: Run) -> None:
     def kernel(x: Any, bias: Any = None) -> tuple[bool, ...]:
         return (x != None, x == None, bias != None)  # noqa: E711 - what kernels write
 
@@ -234,7 +232,7 @@ def test_one_element_is_loaded_as_a_tile_of_one(run_older: Run) -> None:
 
 
 @pytest.mark.parametrize("mode", ["double_row", "double_row_gen3"])
-def test_two_rows_are_contracted_at_once(run_older: Run, mode: str) -> None:
+def test_double_row_mode_contracts_two_rows_at_once(run_older: Run, mode: str) -> None:
     def kernel(a: Any, b: Any) -> Any:
         left = nl.load(a, dtype=nl.float8_e5m2)
         right = nl.load(b, dtype=nl.float8_e5m2)
@@ -268,7 +266,7 @@ def test_two_rows_are_contracted_at_once(run_older: Run, mode: str) -> None:
         (nl.float32, np.float64(2), nl.float32),
     ],
 )
-def test_numbers_have_the_widest_type_where_they_name_none(
+def test_python_numbers_have_the_widest_type(
     run_older: Run, dtype: Any, other: Any, expected: Any
 ) -> None:
     def kernel(x: Any) -> Any:
@@ -280,5 +278,5 @@ def test_numbers_have_the_widest_type_where_they_name_none(
 
     x = np.arange(8, dtype=np.float32)[:, None].astype(dtype)
 
-    wanted = (x.astype(np.float32) + np.float32(other)).astype(expected)
-    assert np.array_equal(run_older(kernel, x).result, wanted)
+    result = (x.astype(np.float32) + np.float32(other)).astype(expected)
+    assert np.array_equal(run_older(kernel, x).result, result)

@@ -17,14 +17,14 @@ SOURCE = np.arange(2 * 12 * 20, dtype=np.float32).reshape(2, 12, 20)
 
 
 def loaded(key: Any, source: Any = SOURCE, mask: Any = None) -> Any:
-    """What a kernel loads from a view of an array."""
-    seen: list[Any] = []
+    """Return what a kernel loads through a subscript of an array."""
+    observed: list[Any] = []
 
     def kernel(x: Any) -> None:
-        seen.append(np.array(nl.load(x[key], mask=mask).array()))
+        observed.append(np.array(nl.load(x[key], mask=mask).array()))
 
     execute(Kernel(kernel, Tile), (1,), bound_arguments(kernel, (source,), {}))
-    return seen[0]
+    return observed[0]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def loaded(key: Any, source: Any = SOURCE, mask: Any = None) -> Any:
         (1, slice(None), slice(3, 18, 5)),
     ],
 )
-def test_slices_and_integers_give_what_numpy_gives(key: Any) -> None:
+def test_slices_and_integers_equal_numpy(key: Any) -> None:
     assert np.array_equal(loaded(key), SOURCE[key])
 
 
@@ -49,7 +49,7 @@ def test_slices_and_integers_give_what_numpy_gives(key: Any) -> None:
     offsets=st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(0, 4)),
     steps=st.tuples(*[st.integers(0, 1)] * 2, *[st.integers(0, 2)] * 2),
 )
-def test_affine_index_expressions_give_what_numpy_gives(
+def test_affine_index_expressions_equal_numpy(
     rows: int, columns: int, offsets: tuple[int, int, int], steps: tuple[int, int, int, int]
 ) -> None:
     # Given: two axes, each of which may move along both dimensions
@@ -64,7 +64,7 @@ def test_affine_index_expressions_give_what_numpy_gives(
 
 
 @pytest.mark.parametrize("function", [lambda i: i // 2, lambda i: i % 3, lambda i: i * i // 4])
-def test_index_expressions_that_are_not_affine_give_what_numpy_gives(function: Any) -> None:
+def test_index_expressions_that_are_not_affine_equal_numpy(function: Any) -> None:
     i, j = arange(7)[:, None], arange(5)[None, :]
 
     got = loaded((1, function(i), j))
@@ -91,7 +91,7 @@ def test_an_index_of_a_grid_has_its_axes_by_name() -> None:
 @pytest.mark.parametrize(
     ("key", "sentence"),
     [
-        ((0, slice(0, 13)), "leaves dimension 1"),
+        ((0, slice(0, 13)), "exceeds dimension 1"),
         ((2,), "index 2 is outside dimension 0"),
         ((0, -1), "index -1 is outside dimension 1"),
         ((0, slice(0, -1)), "counts from the end"),
@@ -99,7 +99,7 @@ def test_an_index_of_a_grid_has_its_axes_by_name() -> None:
         ((0, slice(0, 4), arange(3)[None, :]), "cannot be mixed"),
     ],
 )
-def test_what_nki_does_not_have_is_one_sentence_with_the_line(key: Any, sentence: str) -> None:
+def test_unsupported_indexing_is_an_error_with_the_line(key: Any, sentence: str) -> None:
     with pytest.raises(NkiError) as error:
         loaded(key)
 
@@ -107,7 +107,7 @@ def test_what_nki_does_not_have_is_one_sentence_with_the_line(key: Any, sentence
     assert f"({__file__}:" in str(error.value)
 
 
-def test_masked_lanes_outside_are_no_finding_and_garbage() -> None:
+def test_masked_lanes_out_of_bounds_are_garbage_without_a_finding() -> None:
     i, j = arange(16)[:, None], arange(20)[None, :]
 
     got = loaded((0, i, j), mask=i < 12)
@@ -120,9 +120,9 @@ def test_indices_from_a_tile_gather_rows() -> None:
     rows = np.array([[3], [0], [11]], np.int32)
 
     def kernel(x: Any, chosen: Any) -> Any:
-        held = nl.load(chosen)
+        tile = nl.load(chosen)
         out = nl.ndarray((3, 20), dtype=x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, value=nl.load(x[1, held, nl.arange(20)[None, :]]))
+        nl.store(out, value=nl.load(x[1, tile, nl.arange(20)[None, :]]))
         return out
 
     outcome = execute(Kernel(kernel, Tile), (1,), bound_arguments(kernel, (SOURCE, rows), {}))

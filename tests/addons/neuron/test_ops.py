@@ -1,4 +1,4 @@
-"""Ops against references in float64, written apart from what they test."""
+"""Ops against references in float64 that are written independently."""
 
 import inspect
 import math
@@ -11,7 +11,7 @@ import kvtrace.addons.neuron.newer.isa as nisa2
 import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
-from kvtrace.addons.neuron.refusals.elementwise import ACTIVATIONS
+from kvtrace.addons.neuron.requirements.elementwise import ACTIVATIONS
 from tests.addons.neuron.conftest import Run
 from tests.addons.neuron.running_ops import (
     COLUMN,
@@ -19,7 +19,7 @@ from tests.addons.neuron.running_ops import (
     Function,
     X,
     Y,
-    each,
+    elementwise,
     erf,
     run_into,
     run_op,
@@ -84,20 +84,20 @@ def test_signatures_are_the_public_ones() -> None:
 
 
 UNARY: dict[str, Function] = {
-    "exp": each(math.exp),
-    "sin": each(math.sin),
-    "cos": each(math.cos),
-    "tan": each(math.tan),
-    "tanh": each(math.tanh),
-    "arctan": each(math.atan),
+    "exp": elementwise(math.exp),
+    "sin": elementwise(math.sin),
+    "cos": elementwise(math.cos),
+    "tan": elementwise(math.tan),
+    "tanh": elementwise(math.tanh),
+    "arctan": elementwise(math.atan),
     "square": lambda x: x * x,
     "abs": abs,
     "sign": np.sign,
     "negative": lambda x: -x,
     "reciprocal": lambda x: 1 / x,
-    "floor": each(math.floor),
-    "ceil": each(math.ceil),
-    "trunc": each(math.trunc),
+    "floor": elementwise(math.floor),
+    "ceil": elementwise(math.ceil),
+    "trunc": elementwise(math.trunc),
     "relu": lambda x: np.where(x > 0, x, 0),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "silu": lambda x: x / (1 + np.exp(-x)),
@@ -110,8 +110,8 @@ UNARY: dict[str, Function] = {
     ),
 }
 UNARY_OF_POSITIVE: dict[str, Function] = {
-    "log": each(math.log),
-    "sqrt": each(math.sqrt),
+    "log": elementwise(math.log),
+    "sqrt": elementwise(math.sqrt),
     "rsqrt": lambda x: 1 / np.sqrt(x),
 }
 
@@ -121,8 +121,8 @@ def test_a_function_of_one_tile(run_older: Run, run_newer: Run, name: str) -> No
     source = X if name in UNARY else np.abs(X) + 0.1
     expected = (UNARY | UNARY_OF_POSITIVE)[name](source.astype(np.float64))
 
-    given = run_op(run_older, getattr(nl, name), source)
-    assert np.allclose(given, expected, rtol=2e-5, atol=1e-6)
+    result = run_op(run_older, getattr(nl, name), source)
+    assert np.allclose(result, expected, rtol=2e-5, atol=1e-6)
     if name not in ACTIVATIONS:
         return
     by_instruction = run_into(
@@ -132,7 +132,7 @@ def test_a_function_of_one_tile(run_older: Run, run_newer: Run, name: str) -> No
         nl2.float32,
         source,
     )
-    assert np.array_equal(by_instruction, given)
+    assert np.array_equal(by_instruction, result)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_results_are_rounded_to_their_type(run_older: Run) -> None:
 def test_two_operations_with_columns(run_older: Run, run_newer: Run) -> None:
     expected = (COLUMN - X.astype(np.float64)) * 3
 
-    given = run_op(
+    result = run_op(
         run_older,
         lambda x, c: nisa.tensor_scalar(
             x, nl.subtract, c, reverse0=True, op1=nl.multiply, operand1=3.0
@@ -176,7 +176,7 @@ def test_two_operations_with_columns(run_older: Run, run_newer: Run) -> None:
         X,
         COLUMN,
     )
-    assert np.allclose(given, expected, rtol=1e-5, atol=1e-6)
+    assert np.allclose(result, expected, rtol=1e-5, atol=1e-6)
     into = run_into(
         run_newer,
         lambda dst, x, c, y: nisa2.scalar_tensor_tensor(
@@ -192,17 +192,17 @@ def test_two_operations_with_columns(run_older: Run, run_newer: Run) -> None:
 
 
 def test_activation_scales_and_shifts(run_older: Run) -> None:
-    given = run_op(
+    result = run_op(
         run_older,
         lambda x, c: nisa.activation(nl.exp, x, bias=c, scale=0.5),
         X,
         COLUMN,
     )
 
-    assert np.allclose(given, np.exp(X * 0.5 + COLUMN), rtol=1e-5)
+    assert np.allclose(result, np.exp(X * 0.5 + COLUMN), rtol=1e-5)
 
 
-def test_second_results(run_older: Run) -> None:
+def test_instructions_write_a_second_result(run_older: Run) -> None:
     def both(x: Any) -> Any:
         total = nl.ndarray((32, 1), dtype=nl.float32)
         nisa.activation_reduce(nl.exp, x, reduce_op=np.add, reduce_res=total)
@@ -221,12 +221,12 @@ def test_a_scan_carries_along_the_free_dimension(
     run_older: Run, reverse0: bool, reverse1: bool
 ) -> None:
     carry, expected = COLUMN[:, 0].astype(np.float64), np.empty(X.shape)
-    for place in range(X.shape[1]):
-        inner = carry - X[:, place] if reverse0 else X[:, place] - carry
-        carry = Y[:, place] - inner if reverse1 else inner - Y[:, place]
-        expected[:, place] = carry
+    for index in range(X.shape[1]):
+        inner = carry - X[:, index] if reverse0 else X[:, index] - carry
+        carry = Y[:, index] - inner if reverse1 else inner - Y[:, index]
+        expected[:, index] = carry
 
-    given = run_op(
+    result = run_op(
         run_older,
         lambda x, y, c: nisa.tensor_tensor_scan(
             x, y, c, np.subtract, np.subtract, reverse0, reverse1
@@ -236,10 +236,10 @@ def test_a_scan_carries_along_the_free_dimension(
         COLUMN,
     )
 
-    assert np.allclose(given, expected, rtol=1e-4, atol=1e-4)
+    assert np.allclose(result, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_statistics_of_parts_come_together(run_older: Run, run_newer: Run) -> None:
+def test_bn_aggr_combines_statistics_of_parts(run_older: Run, run_newer: Run) -> None:
     source = RANDOM.standard_normal((16, 700)).astype(np.float32) * 3 + 5
     expected = np.stack([source.mean(axis=1), source.var(axis=1)], axis=1)
 
@@ -288,12 +288,12 @@ def test_reductions_over_free_dimensions(run_older: Run, name: str) -> None:
     assert np.allclose(both[:, 0], reference(source, axis=(1, 2)), rtol=1e-4, atol=1e-5)
 
 
-def test_searches(run_older: Run) -> None:
+def test_searches_equal_numpy(run_older: Run) -> None:
     order = -np.sort(-X, axis=1)
 
     assert np.array_equal(run_op(run_older, lambda x: nisa.max8(src=x), X), order[:, :8])
-    places = run_op(run_older, lambda x: nisa.nc_find_index8(data=x, vals=nisa.max8(src=x)), X)
-    assert np.array_equal(np.take_along_axis(X, places.astype(np.int64), axis=1), order[:, :8])
+    indices = run_op(run_older, lambda x: nisa.nc_find_index8(data=x, vals=nisa.max8(src=x)), X)
+    assert np.array_equal(np.take_along_axis(X, indices.astype(np.int64), axis=1), order[:, :8])
     left = run_op(
         run_older,
         lambda x: nisa.nc_match_replace8(data=x, vals=nisa.max8(src=x), imm=-9.0),
@@ -302,26 +302,26 @@ def test_searches(run_older: Run) -> None:
     assert np.array_equal(left, np.where(order[:, 7:8] <= X, np.float32(-9), X))
 
 
-def test_choices(run_older: Run, run_newer: Run) -> None:
+def test_selections_by_conditions_and_predicates(run_older: Run, run_newer: Run) -> None:
     assert np.array_equal(
         run_op(run_older, lambda x, y: nl.where(x > y, x, 0.0), X, Y),
         np.where(np.less(Y, X), X, 0),
     )
     p, f = nl.mgrid[0:32, 0:24]
-    kept = run_op(
+    selected = run_op(
         run_older,
         lambda x: nisa.affine_select(pred=p >= f, on_true_tile=x, on_false_value=-5.0),
         X,
     )
-    assert np.array_equal(kept, np.where(np.tri(32, 24), X, np.float32(-5)))
+    assert np.array_equal(selected, np.where(np.tri(32, 24), X, np.float32(-5)))
     predicate = (X > 0).astype(np.uint8)
 
     def predicated(dst: Any, x: Any, chosen: Any) -> None:
         nisa2.memset(dst=dst, value=7.0)
         nisa2.tensor_copy_predicated(dst=dst, src=x, predicate=chosen)
 
-    given = run_into(run_newer, predicated, X.shape, nl2.float32, X, predicate)
-    assert np.array_equal(given, np.where(X > 0, X, np.float32(7)))
+    result = run_into(run_newer, predicated, X.shape, nl2.float32, X, predicate)
+    assert np.array_equal(result, np.where(X > 0, X, np.float32(7)))
 
 
 def test_partitions_are_reduced_and_shuffled(run_older: Run) -> None:
@@ -336,7 +336,7 @@ def test_partitions_are_reduced_and_shuffled(run_older: Run) -> None:
     assert np.array_equal(run_op(run_older, reversed_rows, X), X[::-1])
 
 
-def test_what_lies_in_device_memory_is_turned_while_it_is_loaded(run_older: Run) -> None:
+def test_loads_transpose_tensors_in_device_memory(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((24, 32), dtype=x.dtype, buffer=nl.shared_hbm)
         nl.store(out, value=nl.load_transpose2d(x) + nisa.dma_transpose(x))

@@ -5,7 +5,7 @@
 
 import type { Position } from "@report/data/types";
 
-/** A row of the list: the call's place in the report, and how much was in use at most. */
+/** A row of the list: the call's number in the report, and its peaks of memory. */
 export interface CallAtAGlance {
   readonly call: number;
   readonly kernel: string;
@@ -14,21 +14,21 @@ export interface CallAtAGlance {
   readonly usage: readonly Usage[];
 }
 
-/** What the view of one call shows; the stacks of tiles are places in the report. */
+/** The data of the view of one call; stacks are numbers of the report's stacks. */
 export interface CallBlock {
   readonly memory: OnChipCall;
   readonly tiles_left_out: number;
   readonly ops: readonly OpWork[];
-  /** In the order of the program, each before those inside it. */
+  /** Loops in program order, each before the loops inside. */
   readonly loops: readonly LoopAround[];
   readonly sequence: Sequence;
   readonly roof: TargetRoof | null;
 }
 
 /**
- * What a tile held at the end: the first elements of its first partitions, by partition.
+ * The final contents of a tile: the first elements of its first partitions, by partition.
  *
- * A value is null where it was never written, and a word where it is not a finite number.
+ * A value is null if it was never written, and a string if it is not finite.
  */
 export interface TileValues {
   readonly tile: number;
@@ -39,9 +39,9 @@ export interface TileValues {
 }
 
 /**
- * How much of a memory is in use: `amounts[i]` from order `orders[i]` to the next one.
+ * A memory's amount in use: `amounts[i]` from order `orders[i]` to the next order.
  *
- * `limit` and `amounts` count bytes of one partition (SBUF) or banks of one partition (PSUM).
+ * `limit` and `amounts` count bytes per partition (SBUF) or banks (PSUM).
  */
 export interface Usage {
   readonly space: string;
@@ -65,7 +65,7 @@ export interface OnChipCall {
   readonly engines: readonly EngineWork[];
 }
 
-/** An op of a call, its engine, and the tiles and tensors that it reads and writes by name. */
+/** An op of a call, its engine, and the names of tiles and tensors that it reads and writes. */
 export interface OpWork {
   readonly op_index: number;
   readonly op: string;
@@ -78,13 +78,13 @@ export interface OpWork {
   readonly chip_bytes: number;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
-  /** Numbers of tiles and tensors that it reads or writes. */
+  /** Numbers of tiles and tensors that the op reads or writes. */
   readonly touched: readonly number[];
-  /** Its arithmetic at the engine's rate, or its transfers at the memory's, over the call. */
+  /** Time of the op's arithmetic at the engine's rate, or of its transfers, over the call. */
   readonly best_ns: number | null;
 }
 
-/** A loop of a call, by its op_index, and the one around it; the most trips of an execution. */
+/** A loop of a call, by op_index; the loop around; the most trips of an execution. */
 export interface LoopAround {
   readonly index: number;
   readonly loop: number | null;
@@ -95,10 +95,10 @@ export interface LoopAround {
 }
 
 /**
- * The first executed ops, each by its op, program and iteration, in their order.
+ * The first executed ops in order, each with its op, program and iteration.
  *
- * An iteration is a place in the other three columns: its loop, which trip of it, and the iteration
- * around. At place 0 is what is outside of all loops, with -1 for loop and trip.
+ * An iteration is an index of the other three columns: the loop, the trip, and the iteration
+ * around. Index 0 stands for outside of all loops, with -1 for loop and trip.
  */
 export interface Sequence {
   readonly op: readonly number[];
@@ -110,9 +110,9 @@ export interface Sequence {
 }
 
 /**
- * Where the call is under the published limits of what it is for: one core of the target.
+ * The call's position under the published limits of one core of the target.
  *
- * Rates are per second; the position is in nanoseconds of one launch, null where not known.
+ * Rates are per second; the position is in nanoseconds of one launch, null if unknown.
  */
 export interface TargetRoof {
   readonly name: string;
@@ -126,9 +126,9 @@ export interface TargetRoof {
 }
 
 /**
- * A buffer of SBUF or PSUM: its size, and the orders of the first and last op that used it.
+ * A buffer in SBUF or PSUM: its size, and the orders of the first and last op that use it.
  *
- * `amount` is what it takes of the memory's limit: bytes of a partition of SBUF, banks of PSUM.
+ * `amount` counts toward the memory's limit: bytes per partition of SBUF, or banks of PSUM.
  */
 export interface Tile {
   readonly number: number;
@@ -142,7 +142,7 @@ export interface Tile {
   readonly stack_id: number | null;
 }
 
-/** Bytes that ops wrote to one memory from what they read in another, over the whole call. */
+/** Bytes that ops read in one memory and wrote to another, summed over the call. */
 export interface Flow {
   readonly source: string;
   readonly target: string;
@@ -151,10 +151,10 @@ export interface Flow {
 }
 
 /**
- * What an engine executed, over the whole call.
+ * The work that an engine executed, summed over the call.
  *
- * `busy_ns` is the least time that its published rates allow, `share` that of the busiest engine's;
- * null where they are not known (`chip_profile.py`).
+ * `busy_ns` is the shortest time that published rates allow, `share` the share of the busiest
+ * engine's time; null if not published (`chip_profile.py`).
  */
 export interface EngineWork {
   readonly engine: string;

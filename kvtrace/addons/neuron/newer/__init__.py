@@ -1,7 +1,7 @@
-"""The newer interface, `nki`: the decorator here, `language` and `isa` beside.
+"""The newer interface, `nki`: the decorator `jit`, and modules such as `language` and `isa`.
 
-Instructions write to a `dst` tensor. Tensors have no operators and take no masks, and an integer
-that indexes their partition dimension leaves it with the size 1.
+Instructions write to a `dst` tensor. Tensors have no operators and no masks. An integer index of
+the partition dimension keeps the dimension, with size 1.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: Any) -> Any:
-    """Make a kernel of a function: `@nki.jit`, or `@nki.jit(platform_target="trn2")`."""
+    """Return a function as a kernel: `@nki.jit`, or `@nki.jit(platform_target="trn2")`."""
     del mode
     if func is None:
         return lambda function: jit(function, **settings)
@@ -32,5 +32,5 @@ def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: 
 
 
 def simulate(kernel: Any) -> Any:
-    """Return the kernel itself: it runs on NumPy anyway."""
+    """Return the kernel itself, which runs on NumPy anyway."""
     return kernel if isinstance(kernel, Kernel) else Kernel(kernel, NkiTensor)

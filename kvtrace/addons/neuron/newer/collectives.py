@@ -1,4 +1,4 @@
-"""`nki.collectives`: what ranks do together; a launch is rank 0 (see `ops/collectives.py`)."""
+"""`nki.collectives`: collectives of ranks; a launch is rank 0 (see `ops/collectives.py`)."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.machine import current
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.newer.language import NKIObject
 from kvtrace.addons.neuron.operations import Operation
 from kvtrace.addons.neuron.ops import collectives as ops
@@ -15,7 +15,7 @@ from kvtrace.addons.neuron.registers import VirtualRegister
 
 
 class rg_partition_op(Enum):  # noqa: N801 - the public name
-    """How `ReplicaGroup.from_partition_op` puts ranks into groups."""
+    """Operations by which `ReplicaGroup.from_partition_op` divides ranks into groups."""
 
     bitwise_and = "bitwise_and"
     div = "div"
@@ -23,16 +23,16 @@ class rg_partition_op(Enum):  # noqa: N801 - the public name
 
 
 class ReplicaGroup(NKIObject):
-    """Ranks that take part with each other, as lists of ranks."""
+    """Groups of ranks that communicate with each other, as lists of ranks."""
 
     groups: Any
 
     @staticmethod
     def from_partition_op(world_size: int, op: rg_partition_op, operand: int) -> "ReplicaGroup":
-        """Put ranks into groups by what an operation gives of each rank and a number.
+        """Return groups of ranks with equal `op(rank, operand)`.
 
         Raises:
-            NkiError: the operation is none of `rg_partition_op`.
+            NkiError: the operation is not an `rg_partition_op`.
         """
         if op not in _PARTITIONS:
             raise NkiError(f"from_partition_op takes one of rg_partition_op, not {op!r}")
@@ -49,8 +49,8 @@ _PARTITIONS: Final[dict[rg_partition_op, Callable[[int, int], int]]] = {
 }
 
 
-def _each(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *operands: Any) -> None:
-    """Do a collective with each tensor of some."""
+def _apply_to_each(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *operands: Any) -> None:
+    """Run a collective for each pair of a source and a destination."""
     if len(srcs) != len(dsts):
         raise NkiError(f"{op.name} takes as many dsts as srcs, not {len(dsts)} for {len(srcs)}")
     for src, dst in zip(srcs, dsts, strict=True):
@@ -62,7 +62,7 @@ def all_reduce(
 ) -> None:
     """Reduce tensors over the ranks of a group."""
     del priority, name
-    _each(ops.all_reduce, srcs, dsts, ops.group_of(replica_group), op)
+    _apply_to_each(ops.all_reduce, srcs, dsts, ops.group_of(replica_group), op)
 
 
 def all_gather(
@@ -73,9 +73,9 @@ def all_gather(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Join the tensors of the ranks of a group."""
+    """Concatenate the tensors of the ranks of a group."""
     del priority, name
-    _each(ops.all_gather, srcs, dsts, ops.group_of(replica_group), collective_dim)
+    _apply_to_each(ops.all_gather, srcs, dsts, ops.group_of(replica_group), collective_dim)
 
 
 def reduce_scatter(
@@ -87,9 +87,9 @@ def reduce_scatter(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Reduce tensors over the ranks of a group; each keeps its part."""
+    """Reduce tensors over the ranks of a group; each rank keeps its part."""
     del priority, name
-    _each(ops.reduce_scatter, srcs, dsts, ops.group_of(replica_group), collective_dim, op)
+    _apply_to_each(ops.reduce_scatter, srcs, dsts, ops.group_of(replica_group), collective_dim, op)
 
 
 def all_to_all(
@@ -100,38 +100,38 @@ def all_to_all(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Give each rank of a group its part of the tensors, and join what they give."""
+    """Send each rank of a group its part of the tensors, and concatenate the received parts."""
     del priority, name
-    _each(ops.all_to_all, srcs, dsts, ops.group_of(replica_group), collective_dim)
+    _apply_to_each(ops.all_to_all, srcs, dsts, ops.group_of(replica_group), collective_dim)
 
 
-class Prepared:
-    """A collective that was begun: what its trigger does, once."""
+class PreparedCollective:
+    """A collective that was prepared, and its trigger runs once."""
 
     def __init__(self, op: Operation, operands: tuple[Any, ...]) -> None:
         self.op = op
         self.operands = operands
 
 
-def _begun(op: Operation, *operands: Any) -> Prepared:
-    """Begin a collective; programs have one that is begun at a time."""
+def _prepare(op: Operation, *operands: Any) -> PreparedCollective:
+    """Prepare a collective; a program has at most one prepared collective at a time."""
     run = current()
-    if run.program in run.prepared:
-        raise NkiError(f"{op.name} is prepared before the last one was triggered")
-    made = run.prepared[run.program] = Prepared(op, operands)
-    return made
+    if run.program in run.prepared_collectives:
+        raise NkiError(f"{op.name} is prepared before the previous collective was triggered")
+    prepared = run.prepared_collectives[run.program] = PreparedCollective(op, operands)
+    return prepared
 
 
-def _ended(prepared: Prepared) -> None:
-    """Do what was begun."""
+def _trigger(prepared: PreparedCollective) -> None:
+    """Run a prepared collective."""
     run = current()
-    if run.prepared.pop(run.program, None) is not prepared:
-        raise NkiError("a collective is triggered once, after its prepare")
-    _each(prepared.op, *prepared.operands)
+    if run.prepared_collectives.pop(run.program, None) is not prepared:
+        raise NkiError("a collective must be triggered exactly once, after its prepare")
+    _apply_to_each(prepared.op, *prepared.operands)
 
 
 def _variable(op: Operation, do: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a collective of as many elements as a tensor says, or its preparation."""
+    """Return a collective whose element counts are in a tensor, or its prepare function."""
 
     def run(
         srcs: Any,
@@ -151,31 +151,31 @@ def _variable(op: Operation, do: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-all_to_all_v = _variable(ops.all_to_all_v, _each)
-all_to_all_v_prepare = _variable(ops.all_to_all_v, _begun)
-all_gather_v = _variable(ops.all_gather_v, _each)
-all_gather_v_prepare = _variable(ops.all_gather_v, _begun)
+all_to_all_v = _variable(ops.all_to_all_v, _apply_to_each)
+all_to_all_v_prepare = _variable(ops.all_to_all_v, _prepare)
+all_gather_v = _variable(ops.all_gather_v, _apply_to_each)
+all_gather_v_prepare = _variable(ops.all_gather_v, _prepare)
 
 
-def all_to_all_v_trigger(prepare_instr: Prepared, name: Any = None) -> None:
-    """Do the `all_to_all_v` that was prepared."""
+def all_to_all_v_trigger(prepare_instr: PreparedCollective, name: Any = None) -> None:
+    """Run the prepared `all_to_all_v`."""
     del name
-    _ended(prepare_instr)
+    _trigger(prepare_instr)
 
 
-def all_gather_v_trigger(prepare_instr: Prepared, name: Any = None) -> None:
-    """Do the `all_gather_v` that was prepared."""
+def all_gather_v_trigger(prepare_instr: PreparedCollective, name: Any = None) -> None:
+    """Run the prepared `all_gather_v`."""
     del name
-    _ended(prepare_instr)
+    _trigger(prepare_instr)
 
 
 def collective_permute(
     srcs: Any, dsts: Any, source_target_pairs: Any, priority: Any = None, name: Any = None
 ) -> None:
-    """Send tensors from sources to targets; who is not a target receives nothing."""
+    """Send tensors from source ranks to target ranks; other ranks receive nothing."""
     del priority, name
     if any(int(target) == ops.RANK for _, target in source_target_pairs):
-        _each(ops.receive, srcs, dsts)
+        _apply_to_each(ops.receive, srcs, dsts)
 
 
 def collective_permute_implicit(
@@ -186,11 +186,11 @@ def collective_permute_implicit(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Send tensors to the next rank of a ring, and receive those of the one before."""
+    """Send tensors to the next rank of a ring, and receive those of the previous rank."""
     del channel_ids, priority, name
     ops.group_of(replica_group)
     for srcs, dsts in zip(srcs_by_channel, dsts_by_channel, strict=True):
-        _each(ops.receive, srcs, dsts)
+        _apply_to_each(ops.receive, srcs, dsts)
 
 
 def collective_permute_implicit_reduce(
@@ -203,7 +203,7 @@ def collective_permute_implicit_reduce(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Reduce two tensors, send that to the next rank of a ring, and receive of the one before."""
+    """Reduce two tensors, send the result to the next rank of a ring, and receive."""
     del channel_ids, priority, name
     ops.group_of(replica_group)
     for firsts, seconds, dsts in zip(
@@ -216,16 +216,16 @@ def collective_permute_implicit_reduce(
 def collective_permute_implicit_current_processing_rank_id(
     iteration_id: int, replica_group: Any, channel_id: int = 0, name: Any = None
 ) -> VirtualRegister:
-    """Return whose data a ring has brought after some steps: those of the ranks before, in turn."""
+    """Return the rank whose data a ring has brought after some steps: an earlier rank."""
     del channel_id, name
     group = ops.group_of(replica_group)
     return VirtualRegister(group[(group.index(ops.RANK) - int(iteration_id)) % len(group)])
 
 
 def rank_id(name: Any = None) -> VirtualRegister:
-    """Return the rank that the launch is."""
+    """Return the launch's rank, 0."""
     del name
     return VirtualRegister(ops.RANK)
 
 
-__getattr__ = says_missing("nki.collectives")
+__getattr__ = missing_name_handler("nki.collectives")

@@ -1,12 +1,12 @@
-"""`nki.dtype`: element types, and a name for annotations of one."""
+"""`nki.dtype`: element types."""
 
 from typing import Any
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 
 __all__ = list(dtypes.NAMES)
 
 globals().update(dtypes.NAMES)
 
-__getattr__: Any = says_missing("nki.dtype")
+__getattr__: Any = missing_name_handler("nki.dtype")

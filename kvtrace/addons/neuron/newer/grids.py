@@ -1,7 +1,8 @@
-"""`nl.tiles` and `nl.blocks`: a tensor as a grid of tiles, or of blocks of tiles.
+"""`nl.tiles` and `nl.blocks`: a tensor viewed as a grid of tiles, or of blocks of tiles.
 
-A grid is a view: of each dimension it keeps how far its cells reach, and of which tensor. Its last
-cell is what is left of the tensor.
+A grid is a view of a tensor: it keeps the range of elements selected in each dimension. The last
+cell of a dimension may be smaller. Example: tiles of 2 × 4 elements of a 5 × 8 tensor are a grid of
+3 × 2 cells, the last row of which has cells of 1 × 4.
 """
 
 from collections.abc import Sequence
@@ -15,10 +16,10 @@ from kvtrace.addons.neuron.targets import PARTITIONS
 
 
 class NkiGrid:
-    """Cells of a tensor. `spans` are the elements of each dimension that are selected.
+    """Cells of a tensor; `spans` are the ranges of elements selected in each dimension.
 
-    Dimensions before those that are tiled are indexed one by one, as cells of one element. An
-    integer takes a coordinate away; a slice keeps it.
+    Untiled dimensions, which precede the tiled ones, have cells of one element. Indexing with an
+    integer removes a coordinate; a slice keeps it.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class NkiGrid:
         spans: Sequence[tuple[int, int]],
         free: tuple[int, ...],
     ) -> None:
-        """`cell` is the size of a cell in elements; `free` are the dimensions with a coordinate."""
+        """`cell` is the shape of a cell in elements; `free` lists dimensions with a coordinate."""
         self._source = source
         self._cell = cell
         self._spans = tuple(spans)
@@ -38,29 +39,29 @@ class NkiGrid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of cells along each coordinate that is left."""
+        """Number of cells along each remaining coordinate."""
         return tuple(self._count(dimension) for dimension in self._free)
 
     @property
     def element_shape(self) -> tuple[int, ...]:
-        """Number of selected elements along each dimension of the tensor, but untiled ones."""
+        """Number of selected elements along each tiled dimension."""
         tiled = len(self._spans) - len(self.tile_shape)
         return tuple(last - first for first, last in self._spans[tiled:])
 
     @property
     def index_step_elements(self) -> tuple[int, ...]:
-        """Elements from one cell to the next along each coordinate that is left."""
+        """Elements from one cell to the next along each remaining coordinate."""
         return tuple(self._cell[dimension] for dimension in self._free)
 
     @property
     def is_remainder(self) -> bool:
-        """Whether the selection ends in a cell that is smaller than the others."""
+        """The selection ends in a cell that is smaller than the others."""
         pairs = zip(self._spans, self._cell, strict=True)
         return any((last - first) % size for (first, last), size in pairs)
 
     @property
     def is_data_representable(self) -> bool:
-        """Whether `data` can be one view: it always can here."""
+        """`data` can be a single view; always true here."""
         return True
 
     @property
@@ -70,12 +71,12 @@ class NkiGrid:
 
     @property
     def buffer(self) -> str:
-        """Where the tensor lies."""
+        """Memory space of the tensor."""
         return self._source.buffer
 
     @property
     def data(self) -> NkiTensor:
-        """The selected elements as a tensor; untiled dimensions of one element go."""
+        """The selected elements as a tensor, without untiled dimensions that have no coordinate."""
         tiled = len(self._spans) - len(self.tile_shape)
         keys: list[Any] = [slice(first, last) for first, last in self._spans]
         for dimension in range(tiled):
@@ -92,7 +93,7 @@ class NkiGrid:
             raise NkiError(f"{len(parts)} indices for a grid of {len(self._free)} coordinates")
         spans, free = list(self._spans), list(self._free)
         for dimension, part in zip(self._free, parts, strict=False):
-            first, count = self._chosen(part, self._count(dimension))
+            first, count = self._cell_range(part, self._count(dimension))
             begin = self._spans[dimension][0] + first * self._cell[dimension]
             end = min(begin + count * self._cell[dimension], self._spans[dimension][1])
             spans[dimension] = begin, end
@@ -105,25 +106,25 @@ class NkiGrid:
         return -(-(last - first) // self._cell[dimension])
 
     @staticmethod
-    def _chosen(part: Any, count: int) -> tuple[int, int]:
-        """Return the first cell that an index or a slice means, and how many."""
+    def _cell_range(part: Any, count: int) -> tuple[int, int]:
+        """Return the first cell and the number of cells of an index or a slice."""
         if isinstance(part, slice):
             first, last, step = part.indices(count)
             if step != 1:
                 raise NkiError("a slice of a grid has no step")
             return first, max(last - first, 0)
-        place = int(part)
-        if not 0 <= place < count:
-            raise NkiError(f"cell {place} is outside of a grid of {count} there")
-        return place, 1
+        index = int(part)
+        if not 0 <= index < count:
+            raise NkiError(f"cell {index} is outside of a dimension of {count} cells")
+        return index, 1
 
 
 class NkiTileGrid(NkiGrid):
-    """A tensor in coordinates of tiles."""
+    """A tensor as a grid of tiles."""
 
 
 class NkiBlockGrid(NkiGrid):
-    """A tensor in coordinates of blocks, each of `block_shape` tiles."""
+    """A tensor as a grid of blocks, each of `block_shape` tiles."""
 
     @property
     def block_shape(self) -> tuple[int, ...]:
@@ -135,12 +136,12 @@ class NkiBlockGrid(NkiGrid):
 
 
 def tiles(source: Any, *, tile_shape: Any = None) -> NkiTileGrid:
-    """Return a tensor as a grid of tiles, or a block as a separate grid.
+    """Return a tensor as a grid of tiles, or a block as a grid of its own.
 
-    `tile_shape` is of the last dimensions.
+    `tile_shape` applies to the last dimensions.
 
     Raises:
-        NkiError: no size of tiles is given, or one of more dimensions than there are.
+        NkiError: `tile_shape` is missing, or has more dimensions than the tensor.
     """
     if isinstance(source, NkiGrid):
         sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
@@ -154,7 +155,7 @@ def blocks(source: Any, *, tile_shape: Any = None, block_shape: Any) -> NkiBlock
     """Return a tensor, or a grid, as a grid of blocks, each of `block_shape` tiles.
 
     Raises:
-        NkiError: no size of tiles is given, or one of more dimensions than there are.
+        NkiError: `tile_shape` is missing, or has more dimensions than the tensor.
     """
     if isinstance(source, NkiGrid):
         sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
@@ -198,31 +199,31 @@ def alloc_blocks(
         NkiError: it lies on chip and has more rows than there are partitions.
     """
     del address
-    made = _allocated(element_shape, dtype, buffer, name)
-    return blocks(made, tile_shape=tile_shape, block_shape=block_shape)
+    tensor = _allocated(element_shape, dtype, buffer, name)
+    return blocks(tensor, tile_shape=tile_shape, block_shape=block_shape)
 
 
 def _allocated(shape: Any, dtype: Any, buffer: Any, name: str) -> Any:
-    """Allocate a tensor of a grid; tiles on chip lie side by side, which no plain tensor has."""
+    """Allocate a tensor for a grid; on chip, at most one row of tiles fits the partitions."""
     sizes = _sizes(shape)
     if buffer_of(buffer).space != "hbm" and sizes[0] > PARTITIONS:
         raise NkiError(
-            f"a grid of {sizes[0]} rows on chip is not there: {PARTITIONS} partitions are all that "
-            "a tensor has here; allocate a tensor for each row of tiles"
+            f"a grid on chip cannot have {sizes[0]} rows: a tensor has {PARTITIONS} partitions; "
+            "allocate a tensor for each row of tiles"
         )
     return ndarray(sizes, dtype, buffer=buffer, name=name)
 
 
-def _sizes(given: Any) -> tuple[int, ...]:
-    if given is None:
-        raise NkiError("a grid of a tensor is given tile_shape, the size of its tiles")
-    return tuple(int(size) for size in given)
+def _sizes(shape: Any) -> tuple[int, ...]:
+    if shape is None:
+        raise NkiError("a grid of a tensor needs tile_shape, the shape of its tiles")
+    return tuple(int(size) for size in shape)
 
 
 def _cells(
     source: NkiTensor, tile: tuple[int, ...], times: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], list[tuple[int, int]], tuple[int, ...]]:
-    """Return what a grid is made of: cells, tiles, spans, and coordinates."""
+    """Return cell shape, tile shape, spans and coordinates of a grid."""
     untiled = source.ndim - len(tile)
     if untiled < 0 or len(times) != len(tile) or min((*tile, *times)) < 1:
         raise NkiError(f"{source.shape} has no tiles of {tile}, {times} to a block")

@@ -1,4 +1,4 @@
-"""`nki.isa`: the names of the newer instructions, each from where it is written."""
+"""`nki.isa`: names of the newer interface's instructions."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from kvtrace.addons.neuron.constants import (
     reduce_cmd,
 )
 from kvtrace.addons.neuron.errors import NkiError as NkiValidationError
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.newer import constants
 from kvtrace.addons.neuron.ops import (
     activations,
@@ -22,7 +22,7 @@ from kvtrace.addons.neuron.ops import (
     moves,
     patterns,
     products,
-    quantised,
+    quantized,
     random_numbers,
     reductions,
     scans,
@@ -75,11 +75,11 @@ iota = patterns.iota.newer
 local_gather = gathers.local_gather.newer
 memset = moves.memset_into.newer
 nc_matmul = products.nc_matmul.newer
-nc_matmul_mx = quantised.nc_matmul_mx.newer
+nc_matmul_mx = quantized.nc_matmul_mx.newer
 nc_n_gather = gathers.nc_n_gather.newer
 nc_transpose = products.nc_transpose.newer
 nonzero_with_count = gathers.nonzero_with_count.newer
-quantize_mx = quantised.quantize_mx.newer
+quantize_mx = quantized.quantize_mx.newer
 rand2 = random_numbers.rand2.newer
 rand_get_state = random_numbers.rand_get_state.newer
 reciprocal = elementwise.reciprocal.newer
@@ -115,9 +115,9 @@ def affine_select(
     offset: Any = None,
     name: Any = None,
 ) -> None:
-    """Keep elements where what `iota` counts compares to zero, with `cmp_op`; else a number.
+    """Return a tile's elements where `cmp_op(pattern value, 0)` is true, else a number.
 
-    By position, `offset` may come behind `pattern`, as in earlier releases of the interface.
+    By position, `offset` may follow `pattern`, as in earlier releases of the interface.
     """
     del name
     if isinstance(on_false_value, Tensor):
@@ -135,19 +135,19 @@ def topk(
     sorted: bool = False,  # noqa: A002 - the public name
     name: Any = None,
 ) -> None:
-    """Find the largest elements of each 16 partitions, and their places."""
+    """Write the largest elements of each 16 partitions, and their indices."""
     del name
     searches.find_top.older(val_dst, idx_dst, src, n, sorted)
 
 
 def rand_set_state(src_seeds: Any, engine: Any = None, name: Any = None) -> None:
-    """Set the states of an engine's random numbers, a row of words a partition."""
+    """Set the states of an engine's random number generators, a row of words per partition."""
     del name
     random_numbers.rand_set_state.older(src_seeds, engine)
 
 
 def set_rng_seed(src_seeds: Any, name: Any = None) -> None:
-    """Begin the vector engine's random numbers again from a seed."""
+    """Restart the vector engine's random numbers from a seed."""
     del name
     random_numbers.set_rng_seed.older(src_seeds)
 
@@ -155,15 +155,15 @@ def set_rng_seed(src_seeds: Any, name: Any = None) -> None:
 def tensor_copy_predicated(
     dst: Any, src: Any, predicate: Any, reverse_pred: bool = False, name: Any = None
 ) -> None:
-    """Copy elements to `dst` where a predicate is not zero; with `reverse_pred`, where it is."""
+    """Copy elements to `dst` where a predicate is nonzero; zero with `reverse_pred`."""
     del name
     searches.tensor_copy_predicated.older(src, dst, predicate, reverse_pred)
 
 
 def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any, name: Any = None) -> None:
-    """Move partitions within groups of 32."""
+    """Move partitions in groups of 32."""
     del name
     searches.nc_stream_shuffle.older(src, dst, shuffle_mask)
 
 
-__getattr__ = says_missing("nki.isa")
+__getattr__ = missing_name_handler("nki.isa")

@@ -1,4 +1,4 @@
-"""`nki.language`: what both languages have, and what only the newer one has."""
+"""`nki.language`: the names of both languages, and those of the newer one alone."""
 
 import inspect
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from kvtrace.addons.neuron import language as _shared
 from kvtrace.addons.neuron.buffers import Buffer, buffer_of
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
 from kvtrace.addons.neuron.loops import no_reorder
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.newer.grids import (
     NkiBlockGrid,
     NkiGrid,
@@ -46,13 +46,13 @@ where = elementwise.where.older
 
 
 class NKIObject:
-    """Base of classes that kernels pass around; their annotated names are fields, in order.
+    """Base of classes that kernels pass around; annotated names are fields, as in a dataclass.
 
-    As of a dataclass, which a subclass may be as well but need not.
+    A subclass may be a dataclass, but need not.
     """
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        """Set fields by position and by name; others keep the class's own values."""
+        """Set fields by position and by name; other fields keep the class's values."""
         kind = type(self)
         fields = list(
             dict.fromkeys(
@@ -61,64 +61,64 @@ class NKIObject:
         )
         if len(values) > len(fields):
             raise TypeError(f"{kind.__name__} has {len(fields)} fields, not {len(values)}")
-        given = dict(zip(fields, values, strict=False))
-        if twice := given.keys() & named.keys():
-            raise TypeError(f"{kind.__name__} is given {', '.join(sorted(twice))} twice")
-        vars(self).update(given | named)
+        by_position = dict(zip(fields, values, strict=False))
+        if twice := by_position.keys() & named.keys():
+            raise TypeError(f"{kind.__name__} got {', '.join(sorted(twice))} twice")
+        vars(self).update(by_position | named)
         if missing := [name for name in fields if not hasattr(self, name)]:
-            raise TypeError(f"{kind.__name__} is not given {', '.join(missing)}")
-        after = getattr(self, "__post_init__", None)
-        if after is not None:
-            after()
+            raise TypeError(f"{kind.__name__} got no {', '.join(missing)}")
+        post_init = getattr(self, "__post_init__", None)
+        if post_init is not None:
+            post_init()
 
 
 def is_sbuf(buffer: Any) -> bool:
-    """Whether a memory is SBUF."""
+    """Return whether a memory is SBUF."""
     return buffer_of(buffer).space == "sbuf"
 
 
 def is_psum(buffer: Any) -> bool:
-    """Whether a memory is PSUM."""
+    """Return whether a memory is PSUM."""
     return buffer_of(buffer).space == "psum"
 
 
 def is_hbm(buffer: Any) -> bool:
-    """Whether a memory is device memory of any kind."""
+    """Return whether a memory is device memory of any kind."""
     return buffer_of(buffer).space == "hbm"
 
 
 def is_on_chip(buffer: Any) -> bool:
-    """Whether a memory is SBUF or PSUM."""
+    """Return whether a memory is SBUF or PSUM."""
     return not is_hbm(buffer)
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int = 1) -> None:
-    """Call a function with each number of a loop, whose bounds registers may hold.
+    """Call a function with each number of a loop, whose bounds may be registers.
 
-    The function is given a register if one of the bounds is one, else a number.
+    If a bound is a register, the numbers are passed as registers.
     """
-    registers = isinstance(lower, VirtualRegister) or isinstance(upper, VirtualRegister)
+    has_registers = isinstance(lower, VirtualRegister) or isinstance(upper, VirtualRegister)
     for number in dynamic_range(lower, upper, step):
-        body_fun(VirtualRegister(number) if registers else number)
+        body_fun(VirtualRegister(number) if has_registers else number)
 
 
 def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Any]) -> None:
-    """Call a function with a register until the register that it returns holds zero."""
+    """Call a function with a register until the returned register is zero."""
     register = init
     while number_of(register):
         register = body_fun(VirtualRegister(number_of(register)))
 
 
 def broadcast_to(x: Any, shape: Any, dtype: Any = None) -> Any:
-    """Return a view in which dimensions of one element are repeated, or a tile of another type."""
-    wide = x.broadcast_to(shape)
-    return wide if dtype is None or x.dtype == dtype else moves.copy.older(wide, dtype=dtype)
+    """Return a view that repeats dimensions of size 1, or a tile if the type differs."""
+    view = x.broadcast_to(shape)
+    return view if dtype is None or x.dtype == dtype else moves.copy.older(view, dtype=dtype)
 
 
 def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8, dst: Any = None) -> Any:
-    """Return an identity matrix in SBUF, or in a tile that is given."""
+    """Return an identity matrix in a new tile in SBUF, or in `dst`."""
     matrix = _identity_in_device_memory(n, dtype)
     return moves.load.older(matrix) if dst is None else moves.load.into(dst, matrix)
 
 
-__getattr__ = says_missing("nki.language")
+__getattr__ = missing_name_handler("nki.language")

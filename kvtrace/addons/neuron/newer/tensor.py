@@ -1,4 +1,4 @@
-"""`nki.tensor`: constants of the program, which `nl.shared_constant` takes; arrays of NumPy."""
+"""`nki.tensor`: NumPy arrays that serve as constants of a program, for `nl.shared_constant`."""
 
 from typing import Any
 
@@ -6,21 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32) -> NDArray[Any]:
-    """Return zeros."""
+    """Return an array of zeros."""
     return np.zeros(shape, dtypes.as_dtype(dtype))
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32) -> NDArray[Any]:
-    """Return ones."""
+    """Return an array of ones."""
     return np.ones(shape, dtypes.as_dtype(dtype))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = dtypes.float32) -> NDArray[Any]:
-    """Return one number in every element."""
+    """Return an array with one number in every element."""
     return np.full(shape, fill_value, dtypes.as_dtype(dtype))
 
 
@@ -30,8 +30,8 @@ def identity(n: int, dtype: Any = dtypes.float32) -> NDArray[Any]:
 
 
 def arange(*bounds: Any, dtype: Any = dtypes.int32) -> NDArray[Any]:
-    """Return numbers one after the other."""
+    """Return an array of consecutive numbers, as NumPy's `arange`."""
     return np.arange(*bounds).astype(dtypes.as_dtype(dtype))
 
 
-__getattr__ = says_missing("nki.tensor")
+__getattr__ = missing_name_handler("nki.tensor")

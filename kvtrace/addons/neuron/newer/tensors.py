@@ -1,4 +1,4 @@
-"""The newer interface's tensors: views by slices and by access patterns, and nothing else."""
+"""Tensors of the newer interface: views by slices and access patterns, without operators."""
 
 from typing import Any, NoReturn
 
@@ -14,14 +14,14 @@ from kvtrace.addons.neuron.tensors import Selection, Tensor
 
 
 class NkiTensor(Tensor):
-    """A tensor of `nki`."""
+    """A tensor of the newer interface, `nki`."""
 
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> "NkiTensor":
         parts = key if isinstance(key, tuple) else (key,)
         if any(isinstance(part, Index) for part in parts):
-            raise NkiError("index expressions index no tensor of this interface; use slices")
+            raise NkiError("tensors of nki cannot be indexed by index expressions; use slices")
         return super().__getitem__(key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -34,7 +34,7 @@ class NkiTensor(Tensor):
     def _no_operator(self, *others: Any) -> NoReturn:
         del others
         raise NkiError(
-            "tensors of this interface have no operators; use an instruction, as nisa.tensor_tensor"
+            "tensors of nki have no operators; use an instruction such as nisa.tensor_tensor"
         )
 
     __add__ = __radd__ = __iadd__ = _no_operator
@@ -55,30 +55,30 @@ class NkiTensor(Tensor):
     # -- views by name ----------------------------------------------------------------------
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> "NkiTensor":
-        """Return a part of one dimension."""
+        """Return a view of a range of one dimension."""
         parts: list[Any] = [slice(None)] * self.ndim
         parts[dim] = slice(start, end, step)
         return self[tuple(parts)]
 
     def select(self, dim: int, index: Any) -> "NkiTensor":
-        """Return one place of a dimension, which goes; a tensor may hold the place."""
+        """Return a view without dimension `dim`, at an index that may be in a tensor."""
         parts: list[Any] = [slice(None)] * self.ndim
         if isinstance(index, int):
             parts[dim] = index
             return self[tuple(parts)]
         parts[dim] = ds(index, 1)
-        kept = self[tuple(parts)]
-        return kept.reshape(*self.shape[:dim], *self.shape[dim + 1 :])
+        selected = self[tuple(parts)]
+        return selected.reshape(*self.shape[:dim], *self.shape[dim + 1 :])
 
     def vector_select(self, dim: int, vector_offset: Any) -> "NkiTensor":
-        """Return as many places of the first dimension of device memory as a tensor holds."""
+        """Return a view of the rows of a tensor in device memory whose indices are in a tensor."""
         if dim != 0 or self.on_chip:
             raise NkiError("vector_select takes dimension 0 of a tensor in device memory")
-        self._bound()
-        places = index_of_data(vector_offset).values().reshape(-1)
-        shape = (places.size, *self.shape[1:])
+        self._require_no_selection()
+        rows = index_of_data(vector_offset).values().reshape(-1)
+        shape = (rows.size, *self.shape[1:])
         indices = [
-            (places if axis == 0 else np.arange(size)).reshape(
+            (rows if axis == 0 else np.arange(size)).reshape(
                 (1,) * axis + (-1,) + (1,) * (self.ndim - axis - 1)
             )
             for axis, size in enumerate(shape)
@@ -89,65 +89,65 @@ class NkiTensor(Tensor):
         )
 
     def reinterpret_cast(self, dtype: Any) -> "NkiTensor":
-        """Return the bytes as elements of another type of the same width.
+        """Return a view of the bytes as elements of another type of the same width.
 
         Raises:
             NkiError: the type is of another width.
         """
-        wanted = dtypes.as_dtype(dtype)
-        if wanted.itemsize != self.itemsize:
+        target = dtypes.as_dtype(dtype)
+        if target.itemsize != self.itemsize:
             raise NkiError(
-                f"reinterpret_cast takes a type of {self.itemsize} bytes, as {self.dtype} is, "
-                f"not {wanted}; use view"
+                f"reinterpret_cast takes a type of {self.itemsize} bytes like {self.dtype}, "
+                f"not {target}; use view"
             )
-        return self.view(wanted)
+        return self.view(target)
 
     @property
     def name(self) -> str:
-        """What the program calls the buffer that it is a view of; empty where it says nothing."""
+        """The program's name of the viewed buffer, or an empty string."""
         return self.memory.argument or self.memory.life.name
 
     @property
     def data(self) -> "NkiTensor":
-        """Return the tensor itself, as a grid of tiles gives the tensor that it selects."""
+        """The tensor itself, as `data` of a grid of tiles is its tensor."""
         return self
 
     def broadcast(self, dim: int, size: int) -> "NkiTensor":
-        """Repeat a dimension of one element."""
+        """Return a view that repeats a dimension of size 1."""
         return self.broadcast_to(*self.shape[:dim], size, *self.shape[dim + 1 :])
 
     def expand_dim(self, dim: int) -> "NkiTensor":
-        """Return a view with a new dimension of one element."""
+        """Return a view with a new dimension of size 1."""
         return self.expand_dims(dim)
 
     def squeeze_dim(self, dim: int) -> "NkiTensor":
-        """Return a view without a dimension of one element."""
+        """Return a view without a dimension of size 1."""
         if self.shape[dim] != 1:
             raise NkiError(f"dimension {dim} has {self.shape[dim]} elements, not one")
         return self.reshape(*self.shape[:dim], *self.shape[dim + 1 :])
 
     def reshape_dim(self, dim: int, shape: Any) -> "NkiTensor":
-        """Return a view with one dimension as several; one of them may be -1."""
+        """Return a view with one dimension split into several; one size may be -1."""
         sizes = [int(size) for size in shape]
         if -1 in sizes:
-            known = 1
+            product = 1
             for size in sizes:
-                known *= size if size > 0 else 1
-            sizes[sizes.index(-1)] = self.shape[dim] // known
+                product *= size if size > 0 else 1
+            sizes[sizes.index(-1)] = self.shape[dim] // product
         return self.reshape(*self.shape[:dim], *sizes, *self.shape[dim + 1 :])
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> "NkiTensor":
-        """Return a view with some neighboring dimensions as one."""
+        """Return a view with adjacent dimensions joined."""
         total = 1
         for size in self.shape[start_dim : end_dim + 1]:
             total *= size
         return self.reshape(*self.shape[:start_dim], total, *self.shape[end_dim + 1 :])
 
     def rearrange(self, src_pattern: Any, dst_pattern: Any, fixed_sizes: Any = None) -> "NkiTensor":
-        """Split, reorder and join dimensions by their names.
+        """Return a view with dimensions split, reordered and joined by name.
 
-        A pattern has a name, or a tuple of names, for each dimension: of this tensor, and of the
-        result. `fixed_sizes` are sizes of names; one in each tuple may be left out.
+        A pattern has a name, or a tuple of names, for each dimension of this tensor, and of the
+        result. `fixed_sizes` has the sizes of names; one name of each tuple may be missing.
 
         Raises:
             NkiError: the patterns do not name the same dimensions, or do not fit the shape.
@@ -155,10 +155,10 @@ class NkiTensor(Tensor):
         source = [part if isinstance(part, tuple | list) else (part,) for part in src_pattern]
         target = [part if isinstance(part, tuple | list) else (part,) for part in dst_pattern]
         names = [name for part in source for name in part]
-        wanted = [name for part in target for name in part]
+        target_names = [name for part in target for name in part]
         if (
             len(source) != self.ndim
-            or sorted(names) != sorted(wanted)
+            or sorted(names) != sorted(target_names)
             or len({*names}) < len(names)
         ):
             raise NkiError(
@@ -166,18 +166,18 @@ class NkiTensor(Tensor):
             )
         sizes = dict(fixed_sizes or {})
         for part, size in zip(source, self.shape, strict=True):
-            unknown = [name for name in part if name not in sizes]
-            known = size_of(tuple(int(sizes[name]) for name in part if name in sizes))
-            if len(unknown) > 1 or size % known or (not unknown and known != size):
-                raise NkiError(f"dimensions {tuple(part)} do not make up {size} elements")
-            sizes |= dict.fromkeys(unknown, size // known)
+            unsized = [name for name in part if name not in sizes]
+            product = size_of(tuple(int(sizes[name]) for name in part if name in sizes))
+            if len(unsized) > 1 or size % product or (not unsized and product != size):
+                raise NkiError(f"dimensions {tuple(part)} do not multiply to {size} elements")
+            sizes |= dict.fromkeys(unsized, size // product)
         split = self.reshape(*(int(sizes[name]) for name in names))
-        turned = split.permute(*(names.index(name) for name in wanted))
-        joined = (size_of(tuple(int(sizes[name]) for name in part)) for part in target)
-        return turned.reshape(*joined)
+        permuted = split.permute(*(names.index(name) for name in target_names))
+        target_sizes = (size_of(tuple(int(sizes[name]) for name in part)) for part in target)
+        return permuted.reshape(*target_sizes)
 
     def is_contiguous(self) -> bool:
-        """Whether elements lie one after the other; on chip, those of a partition."""
+        """Return whether the elements are contiguous; on chip, those of a partition."""
         pairs = list(zip(self.shape, self.strides, strict=True))[1 if self.on_chip else 0 :]
         step = 1
         for size, stride in reversed(pairs):
@@ -187,9 +187,9 @@ class NkiTensor(Tensor):
         return True
 
     def is_indirect(self) -> bool:
-        """Whether indices that are data select the elements."""
+        """Return whether indices in a tensor select the elements."""
         return self.selection is not None and self.selection.from_data
 
     def get_pattern(self) -> list[list[int]]:
-        """Return the view as `[step, count]` for each dimension."""
+        """Return the view's access pattern: `[step, count]` for each dimension."""
         return [[step, size] for step, size in zip(self.strides, self.shape, strict=True)]

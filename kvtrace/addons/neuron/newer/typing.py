@@ -4,7 +4,7 @@ from kvtrace.addons.neuron.newer.tensors import NkiTensor
 
 
 class _Annotation:
-    """`tensor`, which annotations may index with a type and a shape."""
+    """`tensor`, which annotations may subscript with a type and a shape."""
 
     def __getitem__(self, key: object) -> type[NkiTensor]:
         del key

@@ -1,9 +1,9 @@
-"""The older interface, `neuronxcc.nki`: decorators here, `language`, `isa` and `typing` beside.
+"""The older interface, `neuronxcc.nki`: decorators, and modules such as `language` and `isa`.
 
     from kvtrace.addons.neuron import older as nki
     import kvtrace.addons.neuron.older.language as nl
 
-is what `import neuronxcc.nki as nki` gives during a recording if Neuron's own package is
+During a recording, `import neuronxcc.nki as nki` imports these modules if Neuron's own package is
 missing.
 """
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: Any) -> Any:
-    """Make a kernel of a function: `@nki.jit`, or `@nki.jit(mode="simulation")`."""
+    """Return a function as a kernel: `@nki.jit`, or `@nki.jit(mode="simulation")`."""
     del mode
     if func is None:
         return lambda function: jit(function, **settings)
@@ -37,7 +37,7 @@ def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: 
 
 
 def baremetal(func: Callable[..., Any] | None = None, **settings: Any) -> Any:
-    """Make a kernel of a function; here it runs like any other."""
+    """Return a function as a kernel, which runs like any other here."""
     if func is None:
         return lambda function: baremetal(function, **settings)
     return func if isinstance(func, Kernel) else Kernel(func, Tile)
@@ -49,6 +49,6 @@ trace = jit
 
 
 def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-    """Run a kernel, with its grid if it has one, and give its results."""
-    made = kernel if isinstance(kernel, Kernel) else Kernel(kernel, Tile)
-    return made(*args, **kwargs)
+    """Run a kernel, with its grid if it has one, and return its results."""
+    launched = kernel if isinstance(kernel, Kernel) else Kernel(kernel, Tile)
+    return launched(*args, **kwargs)

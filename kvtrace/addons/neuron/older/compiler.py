@@ -1,4 +1,4 @@
-"""`neuronxcc.nki.compiler`: memories to place tensors in by hand, and switches without effect."""
+"""`neuronxcc.nki.compiler`: memories for manual placement, and decorators without effect."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _unchanged(function: _Function | None = None, **settings: Any) -> Any:
     del settings
-    return (lambda given: given) if function is None else function
+    return (lambda decorated: decorated) if function is None else function
 
 
 enable_stack_allocator = _unchanged

@@ -1,4 +1,4 @@
-"""`neuronxcc.nki.isa`: the names of the older instructions, each from where it is written."""
+"""`neuronxcc.nki.isa`: names of the older interface's instructions."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from kvtrace.addons.neuron.constants import (
     oob_mode,
     reduce_cmd,
 )
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.ops import (
     activations,
     elementwise,
@@ -75,8 +75,8 @@ tensor_tensor_scan = scans.tensor_tensor_scan.older
 
 
 def select_reduce(*, dst: Any, mask: Any = None, dtype: Any = None, **operands: Any) -> None:
-    """Return elements of a tile to `dst` where a predicate is not zero, and others elsewhere."""
+    """Write `on_true` to `dst` where a predicate is nonzero, and `on_false` elsewhere."""
     searches.select_reduce.into(dst, mask=mask, dtype=dtype, **operands)
 
 
-__getattr__ = says_missing("neuronxcc.nki.isa")
+__getattr__ = missing_name_handler("neuronxcc.nki.isa")

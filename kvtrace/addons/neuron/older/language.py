@@ -1,4 +1,4 @@
-"""`neuronxcc.nki.language`: what both languages have, and what only the older one has."""
+"""`neuronxcc.nki.language`: the names of both languages, and those of the older one alone."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from kvtrace.addons.neuron.constants import fp32
 from kvtrace.addons.neuron.indices import arange, mgrid, par_dim
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
 from kvtrace.addons.neuron.loops import nc, spmd_dim
-from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.missing import missing_name_handler
 from kvtrace.addons.neuron.older.tiles import Tile
 from kvtrace.addons.neuron.ops import elementwise, exchanges, moves, reductions
 from kvtrace.addons.neuron.ops.creation import shared_identity_matrix
@@ -28,12 +28,12 @@ loop_reduce = reductions.loop_reduce.older
 
 
 def broadcast_to(src: Any, *, shape: Any) -> Any:
-    """Return a view in which dimensions of one element are repeated."""
+    """Return a view that repeats dimensions of size 1."""
     return src.broadcast_to(shape)
 
 
 def static_cast(data: Any, dtype: Any) -> Any:
-    """Return a tile in another type; outside of kernels, an array."""
+    """Return a tile in another type; for an array, outside of kernels, an array."""
     array = None if isinstance(data, Tensor) else array_of(data)
     if array is None:
         return moves.copy.older(data, dtype=dtype)
@@ -41,8 +41,8 @@ def static_cast(data: Any, dtype: Any) -> Any:
 
 
 def finfo(dtype: Any) -> Any:
-    """Return the ends of a floating-point type."""
+    """Return the limits of a floating-point type."""
     return ml_dtypes.finfo(dtypes.as_dtype(dtype))
 
 
-__getattr__ = says_missing("neuronxcc.nki.language")
+__getattr__ = missing_name_handler("neuronxcc.nki.language")

@@ -1,4 +1,4 @@
-"""The older interface's tensors: tiles have operators, and parts of them can be assigned to."""
+"""Tensors of the older interface, with operators and assignment to parts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ _PRODUCTS = ("nisa.nc_matmul", "nl.matmul")
 
 
 def _operator(name: str, of_bools: str | None = None) -> Callable[["Tile", Any], Any]:
-    """Make an operator of a token, or of another one for tiles of bools."""
+    """Return an operator that runs a token, or `of_bools` for tiles of bools."""
 
     def apply(self: "Tile", other: Any) -> Any:
         return _execute(of_bools if of_bools and self.dtype.kind == "b" else name, self, other)
@@ -42,7 +42,7 @@ def _execute(name: str, *operands: Any) -> Any:
 
 
 class Tile(Tensor):
-    """A tensor of `neuronxcc.nki`."""
+    """A tensor of the older interface, `neuronxcc.nki`."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class Tile(Tensor):
     def __setitem__(self, key: Any, value: Any) -> None:
         target = self[key]
         if isinstance(value, Tensor) and target.same_elements(value):
-            return  # `tile[...] += x` has written it in place already
+            return  # `tile[...] += x` has written the elements in place
         moves.put(target, value)
 
     # -- operators --------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class Tile(Tensor):
     __itruediv__ = _in_place("divide")
 
     def __iadd__(self, other: Any) -> "Tile":
-        if _is_fresh_product(other) and self.memory.space == "psum":
+        if _is_last_product(other) and self.memory.space == "psum":
             _accumulate(self, other)
             return self
         elementwise.LANGUAGE["add"].into(self, self, other)
@@ -110,13 +110,13 @@ class Tile(Tensor):
         return _execute("logical_not" if self.dtype.kind == "b" else "invert", self)
 
 
-def _is_fresh_product(value: Any) -> bool:
-    if not isinstance(value, Tensor) or not moves.is_fresh(value):
+def _is_last_product(value: Any) -> bool:
+    if not isinstance(value, Tensor) or not moves.is_last_result(value):
         return False
     recorder = current().recorder
     return recorder.sites[value.memory.life.site].op in _PRODUCTS
 
 
 def _accumulate(target: Tile, product: Tensor) -> None:
-    """Add the product that the tensor engine has just made, as it does in PSUM itself."""
-    moves.settle(target, product, add=True)
+    """Add the tensor engine's last product to a tile in PSUM, as part of the product."""
+    moves.redirect_last_result(target, product, add=True)

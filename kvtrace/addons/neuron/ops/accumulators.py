@@ -1,4 +1,4 @@
-"""Registers that engines reduce into, a number a partition, and columns that hold a reduction."""
+"""Accumulation registers of engines, one number per partition, and reductions into columns."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,20 +19,20 @@ from kvtrace.addons.neuron.tokens import NEUTRAL, token_of
 
 Array = NDArray[Any]
 
-#: Reducing operations that NumPy has no function for, by one that reduces magnitudes.
-_OF_MAGNITUDES: Final = {"abs_max": "maximum", "abs_min": "minimum"}
+#: Reductions without a NumPy function → the function that reduces the magnitudes.
+_MAGNITUDE_REDUCTIONS: Final = {"abs_max": "maximum", "abs_min": "minimum"}
 
 
 def reduced_columns(
     op: Any, values: Array, mask: Any = None
 ) -> tuple[Array, NDArray[np.bool_] | None]:
-    """Reduce values over their free dimensions; give a column, and the lanes of a mask.
+    """Return values reduced over their free dimensions, as a column, and the mask's lanes.
 
     Raises:
-        NkiError: the operation is none to reduce with.
+        NkiError: the operation is not a reduction.
     """
     token = token_of(op, 2)
-    name = _OF_MAGNITUDES.get(token.name, token.name)
+    name = _MAGNITUDE_REDUCTIONS.get(token.name, token.name)
     if name != token.name:
         values = np.abs(values)
     ufunc = getattr(np, name, None)
@@ -56,9 +56,9 @@ def reduce_into(
     mask: Any = None,
     negate: bool = False,
 ) -> Array:
-    """Reduce an op's result over its free dimensions into a column, from `start` on.
+    """Reduce values over their free dimensions, add the column as a result, and return the column.
 
-    `start` is a number or a column. Lanes that a mask leaves out take no part. Gives the column.
+    The reduction begins with `start`, a number or a column. Masked-off lanes are ignored.
     """
     states = issue.result(values, dtypes.float32, *operands).states
     total, lanes = reduced_columns(op, values, mask)
@@ -71,8 +71,8 @@ def reduce_into(
     if start is not None:
         total = token_of(op, 2).apply(np.asarray(start, np.float32), total)
     issue.flops += values.size
-    told = -total if negate else total
-    issue.also(target, issue.result(told, target.dtype, states=states, mask=rows))
+    written = -total if negate else total
+    issue.add_result(target, issue.result(written, target.dtype, states=states, mask=rows))
     return total
 
 
@@ -89,25 +89,25 @@ def accumulate(
     mask: Any = None,
     negate: bool = False,
 ) -> None:
-    """Do what a `reduce_cmd` says with an engine's registers; `target` gets what they hold.
+    """Execute a `reduce_cmd` on an engine's registers, and write the registers to `target`.
 
-    `start` is what `load_reduce` loads. Without a command, and with `idle`, the registers stay as
-    they are, and `target` gets the reduction of this instruction alone.
+    `load_reduce` loads `start`. Without a command, and with `idle`, the registers do not change,
+    and `target` gets the reduction of this instruction alone.
     """
     name = getattr(command, "name", "")
     if target is None and name in ("", "idle"):
         return
-    mine = registers[: min(values.shape[0], PARTITIONS)].reshape(-1, 1)
+    registers_view = registers[: min(values.shape[0], PARTITIONS)].reshape(-1, 1)
     neutral = NEUTRAL.get(token_of(op, 2).name, 0.0)
     if name == "reset":
-        mine[:] = neutral
+        registers_view[:] = neutral
         if target is not None:
-            held = -mine if negate else mine.copy()
-            issue.also(target, issue.result(held, target.dtype, states=None))
+            written = -registers_view if negate else registers_view.copy()
+            issue.add_result(target, issue.result(written, target.dtype, states=None))
         return
     first: Any = None
     if name == "reduce":
-        first = mine.copy()
+        first = registers_view.copy()
     elif name == "load_reduce":
         first = column(issue, start, values.shape).computed().reshape(-1, 1)
     if target is not None:
@@ -116,4 +116,4 @@ def accumulate(
         total, _ = reduced_columns(op, values, mask)
         total = total if first is None else token_of(op, 2).apply(first, total)
     if name in ("reduce", "reset_reduce", "load_reduce"):
-        mine[:] = total
+        registers_view[:] = total

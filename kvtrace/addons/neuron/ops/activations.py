@@ -1,4 +1,4 @@
-"""Activation functions by the scalar engine, and exponentials by the vector engine."""
+"""Activation functions on the scalar engine, and exponentials on the vector engine."""
 
 from typing import Any
 
@@ -32,10 +32,10 @@ def activation(
 ) -> Result:
     """Return `op(data × scale + bias)`; scale and bias are numbers or columns.
 
-    With `reduce_res` the results are also reduced over the free dimensions, into that column.
-    `reduce_cmd` says what the engine's registers, from which that is read, do before.
+    With `reduce_res` the results are also reduced over the free dimensions, into that column,
+    starting from the engine's registers as `reduce_cmd` sets them.
     """
-    issue.runs_on(engine)
+    issue.choose_engine(engine)
     tile = issue.read(data, mask)
     shape = tile.values.shape
     operands = [tile]
@@ -49,7 +49,7 @@ def activation(
         addend = column(issue, bias, shape, mask)
         operands.append(addend)
         if not addend.is_number and addend.dtype not in dtypes.FLOATS:
-            issue.find(ENGINE_DTYPE, f"the bias of an activation is {addend.dtype}, not a float")
+            issue.report(ENGINE_DTYPE, f"the bias of an activation is {addend.dtype}, not a float")
         values = values + addend.computed()
         issue.flops += values.size
     values = _activated(issue, op, values, relu_param)
@@ -74,17 +74,17 @@ def _activated(issue: Issue, op: Any, values: Any, relu_param: Any) -> Any:
 
 
 def _accumulated(issue: Issue, command: str, values: NDArray[Any]) -> Any:
-    """Do what a command says with the registers that activations add up in; give what was there.
+    """Execute a `reduce_cmd` on the scalar engine's registers; return their column before.
 
-    That is a column: zero where the command resets the registers first.
+    The column is zero if the command resets the registers first.
     """
     registers = issue.run.reduce_registers
     if command in ("reset", "reset_reduce"):
         registers[:] = 0
-    mine = registers[: values.shape[0]]
-    before = mine.reshape(-1, 1).copy()
+    registers_view = registers[: values.shape[0]]
+    before = registers_view.reshape(-1, 1).copy()
     if command in ("reduce", "reset_reduce"):
-        mine += values.reshape(values.shape[0], -1).sum(axis=1, dtype=np.float32)
+        registers_view += values.reshape(values.shape[0], -1).sum(axis=1, dtype=np.float32)
     return before
 
 
@@ -101,7 +101,7 @@ def activation_reduce(
     mask: Any = None,
     dtype: Any = None,
 ) -> Result | None:
-    """Return `op(data × scale + bias)`, and reduce it over the free dimensions as well."""
+    """Return `op(data × scale + bias)`, and write the reduction over free dimensions."""
     return activation.function(
         issue,
         op,
@@ -131,7 +131,7 @@ def activate2(
     reduce_res: Any = None,
     reduce_cmd: Any = None,
 ) -> Result:
-    """Return `op((data op0 imm0) op1 imm1)`, and reduce it into the engine's registers."""
+    """Return `op((data op0 imm0) op1 imm1)`, and reduce the results into the engine's registers."""
     tile = issue.read(data)
     operands = [tile]
     values = tile.computed()
@@ -160,7 +160,7 @@ def exponential(
     reduce_cmd: Any = None,
     reduce_init: float = 0.0,
 ) -> Result:
-    """Return `exp(src - max_value)`; with `reduce_res`, its sum a partition as well."""
+    """Return `exp(src - max_value)`; with `reduce_res`, also write the sum per partition."""
     tile = issue.read(src)
     shape = tile.values.shape
     greatest = column(issue, max_value, shape)

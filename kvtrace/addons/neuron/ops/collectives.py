@@ -1,6 +1,6 @@
-"""Collectives of ranks: a launch is one rank, 0, and runs as if the others had the same tensors.
+"""Collectives of ranks: a launch runs as rank 0, as if all ranks had the same tensors.
 
-So is it with collectives of NumPy graphs.
+Collectives of NumPy graphs make the same assumption.
 """
 
 from typing import Any
@@ -20,31 +20,31 @@ _REDUCING = ("add", "maximum", "minimum")
 
 
 def group_of(replica_group: Any) -> list[int]:
-    """Return the ranks of the group that rank 0 is in.
+    """Return the ranks of the group that contains rank 0.
 
     Raises:
-        NkiError: it is in none.
+        NkiError: no group contains rank 0.
     """
     groups = getattr(replica_group, "groups", replica_group)
     for group in groups:
         if RANK in group:
             return [int(rank) for rank in group]
-    raise NkiError(f"rank {RANK}, which a launch is, takes no part in {groups}")
+    raise NkiError(f"launches run as rank {RANK}, which is in no group of {groups}")
 
 
 def _read(issue: Issue, src: Any) -> Any:
     destination = issue.destination
     assert destination is not None
     if isinstance(src, Tensor) and src.on_chip != destination.on_chip:
-        issue.find(MEMORY_SPACE, f"{issue.operation.name} mixes device memory and SBUF")
+        issue.report(MEMORY_SPACE, f"{issue.operation.name} mixes device memory and SBUF")
     return issue.read(src, device=True)
 
 
 @operation("ncc.all_reduce", engine="dma", kind="reduce")
 def all_reduce(issue: Issue, src: Any, group: list[int], op: Any) -> Result:
     """Reduce a tensor over the ranks of a group."""
-    read = _read(issue, src)
-    return issue.result(_reduced(issue, read.computed(), group, op), src.dtype, read)
+    source = _read(issue, src)
+    return issue.result(_reduced(issue, source.computed(), group, op), src.dtype, source)
 
 
 def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> NDArray[Any]:
@@ -60,16 +60,16 @@ def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> N
 
 @operation("ncc.all_gather", engine="dma", kind="other")
 def all_gather(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
-    """Join the tensors of the ranks of a group along a dimension."""
-    read = _read(issue, src)
-    return issue.result(np.concatenate([read.values] * len(group), axis=dim), src.dtype)
+    """Concatenate the tensors of the ranks of a group along a dimension."""
+    source = _read(issue, src)
+    return issue.result(np.concatenate([source.values] * len(group), axis=dim), src.dtype)
 
 
 @operation("ncc.reduce_scatter", engine="dma", kind="reduce")
 def reduce_scatter(issue: Issue, src: Any, group: list[int], dim: int, op: Any) -> Result:
-    """Reduce a tensor over the ranks of a group, and keep the rank's part of it."""
-    read = _read(issue, src)
-    total = _reduced(issue, read.computed(), group, op)
+    """Reduce a tensor over the ranks of a group, and return the rank's part."""
+    source = _read(issue, src)
+    total = _reduced(issue, source.computed(), group, op)
     return issue.result(_parts(total, group, dim)[group.index(RANK)], src.dtype)
 
 
@@ -81,52 +81,63 @@ def _parts(values: NDArray[Any], group: list[int], dim: int) -> list[NDArray[Any
 
 @operation("ncc.all_to_all", engine="dma", kind="other")
 def all_to_all(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
-    """Join the parts that every rank of a group has for this one."""
-    read = _read(issue, src)
-    part = _parts(read.values, group, dim)[group.index(RANK)]
+    """Concatenate the parts that all ranks of a group send to this rank."""
+    source = _read(issue, src)
+    part = _parts(source.values, group, dim)[group.index(RANK)]
     return issue.result(np.concatenate([part] * len(group), axis=dim), src.dtype)
 
 
 @operation("ncc.collective_permute", engine="dma", kind="other")
 def receive(issue: Issue, src: Any) -> Result:
-    """Write what another rank sends, whose tensor is like this one's."""
-    read = _read(issue, src)
-    return issue.result(read.values, src.dtype, read)
+    """Write the tensor that another rank sends, which is equal to this rank's."""
+    source = _read(issue, src)
+    return issue.result(source.values, src.dtype, source)
 
 
 @operation("ncc.collective_permute_implicit_reduce", engine="dma", kind="reduce")
 def receive_reduced(issue: Issue, src0: Any, src1: Any, op: Any) -> Result:
-    """Write what the rank before sends: the reduction of its two tensors."""
-    one, other = _read(issue, src0), _read(issue, src1)
+    """Write the reduction of two tensors that the previous rank sends."""
+    first, second = _read(issue, src0), _read(issue, src1)
     token = token_of(op, 2)
     if token.name not in _REDUCING:
         raise NkiError(f"collectives reduce with {', '.join(_REDUCING)}, not {token!r}")
-    issue.flops = one.values.size
-    total = token.apply(one.computed(), other.computed())
-    return issue.result(total, src0.dtype, one, other)
+    issue.flops = first.values.size
+    total = token.apply(first.computed(), second.computed())
+    return issue.result(total, src0.dtype, first, second)
 
 
 @operation("ncc.all_to_all_v", engine="dma", kind="other")
 def all_to_all_v(
-    issue: Issue, src: Any, metadata: Tensor, group: list[int], known: bool, placed: bool
+    issue: Issue,
+    src: Any,
+    metadata: Tensor,
+    group: list[int],
+    has_receive_counts: bool,
+    has_receive_offsets: bool,
 ) -> Result:
-    """Join the elements that every rank of a group has for this one, at the given places.
+    """Join the elements that all ranks of a group send to this rank.
 
-    Rows of `metadata`: how many elements go to each rank, from where on, how many come from each
-    (written unless `known`), and where to (if `placed`; else at equal distances).
+    Rows of `metadata`, per rank: number of elements sent, and their offset; number received
+    (written here unless `has_receive_counts`), and their offset (if `has_receive_offsets`; else
+    equally spaced).
     """
-    return _joined(issue, src, metadata, group, known, placed, same=False)
+    return _joined(issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=False)
 
 
 @operation("ncc.all_gather_v", engine="dma", kind="other")
 def all_gather_v(
-    issue: Issue, src: Any, metadata: Tensor, group: list[int], known: bool, placed: bool
+    issue: Issue,
+    src: Any,
+    metadata: Tensor,
+    group: list[int],
+    has_receive_counts: bool,
+    has_receive_offsets: bool,
 ) -> Result:
-    """Join the elements that every rank of a group has for all: as `all_to_all_v` except for that.
+    """Join the elements that all ranks of a group send to all ranks.
 
-    The first column of the first two rows of `metadata` says which they are.
+    `metadata` is that of `all_to_all_v`; number and offset sent are in the first column.
     """
-    return _joined(issue, src, metadata, group, known, placed, same=True)
+    return _joined(issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=True)
 
 
 def _joined(
@@ -134,29 +145,29 @@ def _joined(
     src: Any,
     metadata: Tensor,
     group: list[int],
-    known: bool,
-    placed: bool,
+    has_receive_counts: bool,
+    has_receive_offsets: bool,
     *,
     same: bool,
 ) -> Result:
-    """Join what every rank of a group sends; `same`: the same to all."""
+    """Join the elements that the ranks of a group send; with `same`, equal ones to all ranks."""
     name = issue.operation.name
-    read = _read(issue, src)
+    source = _read(issue, src)
     destination = issue.destination
     assert destination is not None
     rows = issue.read(metadata, device=True).values.reshape(-1, len(group)).astype(np.int64)
-    if rows.shape[0] < (4 if placed else 3):
+    if rows.shape[0] < (4 if has_receive_offsets else 3):
         raise NkiError(f"metadata of {name} has {rows.shape[0]} rows, too few")
-    mine = 0 if same else group.index(RANK)
-    count, first = int(rows[0, mine]), int(rows[1, mine])
-    chunk = read.values.reshape(-1)[first : first + count]
+    column = 0 if same else group.index(RANK)
+    count, first = int(rows[0, column]), int(rows[1, column])
+    chunk = source.values.reshape(-1)[first : first + count]
     values = np.array(destination.array().reshape(-1))
     for rank in range(len(group)):
-        start = int(rows[3, rank]) if placed else values.size // len(group) * rank
+        start = int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank
         if chunk.size != count or start + count > values.size:
             raise NkiError(f"{name} moves {count} elements from {first} to {start}: no room")
         values[start : start + count] = chunk
-    if not known:
+    if not has_receive_counts:
         counts = metadata.reshape(-1, len(group)) if metadata.ndim > 2 else metadata
-        issue.also(counts[2:3], issue.result(np.full((1, len(group)), count), metadata.dtype))
+        issue.add_result(counts[2:3], issue.result(np.full((1, len(group)), count), metadata.dtype))
     return issue.result(values.reshape(destination.shape), src.dtype, states=None)

@@ -1,4 +1,4 @@
-"""Tensors made by name: allocated, filled, or constants of the program."""
+"""Creation of tensors: allocated, filled, random, or constants of the program."""
 
 import os
 from typing import Any
@@ -16,7 +16,7 @@ from kvtrace.addons.neuron.tensors import Tensor
 
 
 def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any) -> Tensor:
-    """Allocate a tensor, by default in SBUF; nothing is written to it."""
+    """Allocate an uninitialized tensor, by default in SBUF."""
     del placement
     return _allocated(shape, dtype, buffer_of(buffer), name)
 
@@ -24,15 +24,17 @@ def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placem
 def _allocated(shape: Any, dtype: Any, buffer: Buffer, name: str, raw: Any = None) -> Tensor:
     run = current()
     sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    marked = [place for place, size in enumerate(sizes) if isinstance(size, PartitionSize)]
-    plain = tuple(int(size) for size in sizes)
-    if buffer.space != "hbm" and len(plain) == 1:
-        plain = (*plain, 1)
+    partition_dimensions = [
+        dimension for dimension, size in enumerate(sizes) if isinstance(size, PartitionSize)
+    ]
+    plain_shape = tuple(int(size) for size in sizes)
+    if buffer.space != "hbm" and len(plain_shape) == 1:
+        plain_shape = (*plain_shape, 1)
     memory = run.allocate(
         buffer.space,
-        plain,
+        plain_shape,
         dtypes.as_dtype(dtype),
-        partition=marked[0] if marked else 0,
+        partition=partition_dimensions[0] if partition_dimensions else 0,
         name=name,
         shared=buffer.shared,
         raw=raw,
@@ -43,7 +45,7 @@ def _allocated(shape: Any, dtype: Any, buffer: Buffer, name: str, raw: Any = Non
 def full(
     shape: Any, fill_value: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any
 ) -> Tensor:
-    """Allocate a tensor of one number in every element."""
+    """Allocate a tensor with one number in every element."""
     tensor = ndarray(shape, dtype, buffer=buffer, name=name, **placement)
     tensor.put(np.asarray(fill_value))
     memory = tensor.memory
@@ -53,7 +55,7 @@ def full(
     nbytes = tensor.size * tensor.itemsize
     device, chip = (nbytes, 0) if memory.space == "hbm" else (0, nbytes)
     memory.life.first = memory.life.last = run.recorder.count
-    run.recorder.execute(
+    run.recorder.add_execution(
         Execution(
             site,
             run.program,
@@ -82,30 +84,30 @@ def ones(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement
 
 
 def empty_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
-    """Allocate a tensor of another one's shape and type; nothing is written to it."""
+    """Allocate an uninitialized tensor of the shape and type of `a`."""
     return ndarray(a.shape, dtype or a.dtype, buffer=buffer or a.buffer, name=name)
 
 
 def zeros_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
-    """Allocate a tensor of zeros with another one's shape and type."""
+    """Allocate a tensor of zeros of the shape and type of `a`."""
     return zeros(a.shape, dtype or a.dtype, buffer=buffer or a.buffer, name=name)
 
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tensor:
-    """Return a constant of the program, or of a file of NumPy's, as a tensor in device memory.
+    """Return an array, or a NumPy file's array, as a tensor in device memory.
 
     Raises:
-        NkiError: the file is not there, or none of NumPy's.
+        NkiError: the file cannot be read, or is not a NumPy file.
     """
-    values = _of_file(constant) if isinstance(constant, str | os.PathLike) else np.array(constant)
-    given = values.dtype if dtype is None else dtypes.as_dtype(dtype)
-    raw = np.ascontiguousarray(dtypes.rounded(values, given)).view(np.uint8).reshape(-1)
+    values = _loaded(constant) if isinstance(constant, str | os.PathLike) else np.array(constant)
+    element_type = values.dtype if dtype is None else dtypes.as_dtype(dtype)
+    raw = np.ascontiguousarray(dtypes.rounded(values, element_type)).view(np.uint8).reshape(-1)
     run = current()
-    memory = run.allocate("hbm", values.shape, given, name="shared_constant", raw=raw)
+    memory = run.allocate("hbm", values.shape, element_type, name="shared_constant", raw=raw)
     return run.tensor(memory)
 
 
-def _of_file(path: str | os.PathLike[str]) -> Any:
+def _loaded(path: str | os.PathLike[str]) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -118,19 +120,19 @@ def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Tensor:
 
 
 def rand(shape: Any, dtype: Any, **placement: Any) -> Tensor:
-    """Return a tile of random numbers from 0 to 1; the same ones in every run."""
+    """Return a tile of random numbers between 0 and 1, equal in every run."""
     tensor = full(shape, 0, dtype, **placement)
     tensor.put(current().random.random(size_of(tensor.shape)).reshape(tensor.shape))
     return tensor
 
 
 def random_seed(seed: Any) -> None:
-    """Begin the random numbers again."""
+    """Restart the random numbers from a seed."""
     value = seed.array().reshape(-1)[0] if isinstance(seed, Tensor) else seed
     current().random = np.random.default_rng(int(value))
 
 
 def defined(tensor: Tensor) -> bool:
-    """Whether every element of a tensor has been given a value."""
+    """Return whether every element of a tensor is defined."""
     states = tensor.memory.states
-    return states is None or bool((tensor.of_elements(states) == DEFINED).all())
+    return states is None or bool((tensor.per_element(states) == DEFINED).all())

@@ -1,4 +1,4 @@
-"""Element by element: tokens as ops of the language, and the instructions that take them."""
+"""Element-wise ops: tokens as ops of the language, and instructions that take tokens."""
 
 from typing import Any, Final
 
@@ -16,45 +16,45 @@ from kvtrace.addons.neuron.tokens import BYPASS, TOKENS, Token, token_of
 
 Array = NDArray[Any]
 
-#: What ops of the language call their operands.
+#: Names of the operands of the language's ops.
 _OPERANDS: Final = ("x", "y")
 
 
 def applied(token: Token, *operands: Values | Array) -> Array:
-    """Apply a token to operands: in float32, or on the integers themselves for bits.
+    """Return a token's results for operands: computed in float32, or on integers for bits.
 
     Raises:
-        NkiError: bits of floating-point numbers are asked for.
+        NkiError: a bitwise token is applied to floats.
     """
-    arrays = [each.values if isinstance(each, Values) else each for each in operands]
+    arrays = [operand.values if isinstance(operand, Values) else operand for operand in operands]
     if token.kind == "bits":
         if any(array.dtype.kind not in "iub" for array in arrays):
             raise NkiError(f"nl.{token.name} works on bits and takes integers")
-        return np.asarray(token.apply(*_of_one_width(arrays)))
+        return np.asarray(token.apply(*_with_tile_types(arrays)))
     return np.asarray(token.apply(*(dtypes.computed(array) for array in arrays)))
 
 
-def _of_one_width(arrays: list[Array]) -> list[Array]:
-    """Return plain numbers the type of the tile that they meet."""
-    tiles = [array.dtype for array in arrays if array.ndim]
-    if not tiles:
+def _with_tile_types(arrays: list[Array]) -> list[Array]:
+    """Return the arrays with plain numbers converted to the type of the first tile."""
+    tile_types = [array.dtype for array in arrays if array.ndim]
+    if not tile_types:
         return arrays
-    return [array if array.ndim else array.astype(tiles[0]) for array in arrays]
+    return [array if array.ndim else array.astype(tile_types[0]) for array in arrays]
 
 
 def _language_dtype(token: Token, operands: list[Values], dtype: Any) -> Any:
     if dtype is not None:
         return dtype
-    if token.truth:
+    if token.is_boolean:
         return dtypes.bool_
-    given = dtypes.promoted(*(operand.dtype for operand in operands))
-    if given not in dtypes.FLOATS and token.name == "divide":
-        return dtypes.float32  # as NumPy's: what rounds a quotient is the program's to say
-    return given
+    promoted = dtypes.promoted(*(operand.dtype for operand in operands))
+    if promoted not in dtypes.FLOATS and token.name == "divide":
+        return dtypes.float32  # as in NumPy: a program rounds quotients explicitly
+    return promoted
 
 
 def _language_op(token: Token) -> Operation:
-    """Make the op that a token is when it is called with tiles."""
+    """Return the op that a token is when called with tiles."""
     engine: Engine = "scalar" if token.kind == "activation" else "vector"
 
     def compute(
@@ -63,23 +63,23 @@ def _language_op(token: Token) -> Operation:
         named = [others.pop(name) for name in _OPERANDS[len(operands) :] if name in others]
         operands = (*operands, *named)
         if len(operands) != token.arity or others:
-            many = "1 operand" if token.arity == 1 else f"{token.arity} operands"
-            raise NkiError(f"nl.{token.name} takes {many}, dtype and mask")
-        read = []
-        for place, operand in enumerate(operands):
-            issue.combines = _either_way(token) if place else token
-            read.append(issue.read(operand, mask))
-        values = applied(token, *read)
+            operand_count = "1 operand" if token.arity == 1 else f"{token.arity} operands"
+            raise NkiError(f"nl.{token.name} takes {operand_count}, dtype and mask")
+        source = []
+        for index, operand in enumerate(operands):
+            issue.combining_token = _if_commutative(token) if index else token
+            source.append(issue.read(operand, mask))
+        values = applied(token, *source)
         issue.flops = values.size
         return issue.result(
-            values, _language_dtype(token, read, dtype), *read, mask=mask, space="sbuf"
+            values, _language_dtype(token, source, dtype), *source, mask=mask, space="sbuf"
         )
 
-    compute.__doc__ = f"Give {token.name} of tiles, element by element."
+    compute.__doc__ = f"Return {token.name} of tiles, element by element."
     return operation(f"nl.{token.name}", engine=engine, kind="elementwise")(compute)
 
 
-#: Tokens as ops of the language; a copy is a move, in moves.py.
+#: Tokens as ops of the language, except copy, which is in moves.py.
 LANGUAGE: Final = {name: _language_op(token) for name, token in TOKENS.items() if name != "copy"}
 for _name, _operation in LANGUAGE.items():
     TOKENS[_name].execute = _operation.older
@@ -89,11 +89,11 @@ for _name, _operation in LANGUAGE.items():
 def where(
     issue: Issue, condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Return `x` where the condition holds, and `y` elsewhere."""
-    chosen, one, other = (issue.read(operand, mask) for operand in (condition, x, y))
-    values = np.where(chosen.values.astype(bool), one.computed(), other.computed())
-    given = _language_dtype(TOKENS["add"], [one, other], dtype)
-    return issue.result(values, given, chosen, one, other, mask=mask)
+    """Return `x` where the condition is true, and `y` elsewhere."""
+    conditions, left, right = (issue.read(operand, mask) for operand in (condition, x, y))
+    values = np.where(conditions.values.astype(bool), left.computed(), right.computed())
+    result_dtype = _language_dtype(TOKENS["add"], [left, right], dtype)
+    return issue.result(values, result_dtype, conditions, left, right, mask=mask)
 
 
 @operation("nisa.tensor_tensor", engine="vector", kind="elementwise")
@@ -108,10 +108,10 @@ def tensor_tensor(
     engine: Any = None,
 ) -> Result:
     """Combine two tiles of one shape, element by element."""
-    issue.runs_on(engine)
-    issue.combines = token_of(op, 2)
+    issue.choose_engine(engine)
+    issue.combining_token = token_of(op, 2)
     left = issue.read(data1, mask)
-    issue.combines = _either_way(op)
+    issue.combining_token = _if_commutative(op)
     right = issue.read(data2, mask)
     if left.values.shape != right.values.shape and left.values.size != right.values.size:
         raise NkiError(
@@ -121,18 +121,18 @@ def tensor_tensor(
     right = reshaped(right, left.values.shape)
     values = applied(token_of(op, 2), left, right)
     issue.flops = values.size
-    given = dtypes.promoted(left.dtype, right.dtype) if dtype is None else dtype
-    return issue.result(values, given, left, right, mask=mask)
+    result_dtype = dtypes.promoted(left.dtype, right.dtype) if dtype is None else dtype
+    return issue.result(values, result_dtype, left, right, mask=mask)
 
 
-def _either_way(op: Any) -> Token | None:
-    """Return a token if its operands can change places: what was there can then be the second."""
+def _if_commutative(op: Any) -> Token | None:
+    """Return the token if its operands commute, else None: the destination may then be second."""
     token = token_of(op, 2)
     return None if token.name in ("subtract", "divide") else token
 
 
 def reshaped(operand: Values, shape: tuple[int, ...]) -> Values:
-    """Return an operand of equal size under another shape."""
+    """Return an operand of equal size in another shape."""
     if operand.values.shape == shape:
         return operand
     states = None if operand.states is None else operand.states.reshape(shape)
@@ -140,25 +140,25 @@ def reshaped(operand: Values, shape: tuple[int, ...]) -> Values:
 
 
 def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None) -> Values:
-    """Read an operand that is a number, or one number per partition, for a tile of a shape.
+    """Return an operand of one number, or one number per partition, shaped for a tile of `shape`.
 
     Raises:
-        NkiError: it has more than one element a partition.
+        NkiError: the operand has several elements per partition, or the wrong number of partitions.
     """
     partitions, rank = shape[0], len(shape)
     if mask is not None and isinstance(operand, Tensor):
         lanes = lanes_within(mask, shape, operand.shape[:1] + (1,) * (rank - 1))
         mask = None if lanes is None else lanes_of(lanes).reshape((-1,) + (1,) * (operand.ndim - 1))
-    read = issue.read(operand, mask)
-    if read.is_number or (read.values.size == 1 and partitions == 1):
-        return read if read.is_number else reshaped(read, (1,) * rank)
-    if read.values.size != read.values.shape[0]:
-        raise NkiError(f"a vector operand is one number a partition, not {read.values.shape}")
-    if read.values.shape[0] not in (1, partitions):
+    source = issue.read(operand, mask)
+    if source.is_number or (source.values.size == 1 and partitions == 1):
+        return source if source.is_number else reshaped(source, (1,) * rank)
+    if source.values.size != source.values.shape[0]:
+        raise NkiError(f"a vector operand is one number per partition, not {source.values.shape}")
+    if source.values.shape[0] not in (1, partitions):
         raise NkiError(
-            f"a vector operand has {read.values.shape[0]} partitions for a tile of {partitions}"
+            f"a vector operand has {source.values.shape[0]} partitions for a tile of {partitions}"
         )
-    return reshaped(read, (read.values.shape[0],) + (1,) * (rank - 1))
+    return reshaped(source, (source.values.shape[0],) + (1,) * (rank - 1))
 
 
 def staged(
@@ -170,9 +170,9 @@ def staged(
     operands: list[Values],
     mask: Any = None,
 ) -> Array:
-    """Apply an operation of an instruction with a number or a column, which joins its operands.
+    """Return an instruction's stage applied to values; append its operand to `operands`.
 
-    One of a single operand has no other, and `bypass` does nothing.
+    The operand is a number or a column. Unary tokens have none, and `bypass` returns the values.
     """
     if op is BYPASS:
         return values
@@ -202,12 +202,12 @@ def tensor_scalar(
     mask: Any = None,
     engine: Any = None,
 ) -> Result:
-    """Apply one or two operations with a number, or with one number per partition."""
-    issue.runs_on(engine)
+    """Apply one or two tokens, each with a number or a column."""
+    issue.choose_engine(engine)
     if op1 is None and token_of(op0).arity == 2:
-        issue.combines = _either_way(op0) if reverse0 else token_of(op0)
+        issue.combining_token = _if_commutative(op0) if reverse0 else token_of(op0)
     tile = issue.read(data, mask)
-    issue.combines = None
+    issue.combining_token = None
     operands = [tile]
     values: Array = tile.values
     for op, operand, swapped in ((op0, operand0, reverse0), (op1, operand1, reverse1)):
@@ -230,11 +230,11 @@ def scalar_tensor_tensor(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Apply an operation with a number or a column, then one with a tile of the same shape."""
+    """Apply a token with a number or a column, then one with a tile of the same shape."""
     tile = issue.read(data, mask)
     operands = [tile]
     values = staged(issue, op0, tile.values, operand0, reverse0, operands, mask)
-    issue.combines = token_of(op1, 2) if reverse1 else _either_way(op1)
+    issue.combining_token = token_of(op1, 2) if reverse1 else _if_commutative(op1)
     second = reshaped(issue.read(operand1, mask), tile.values.shape)
     pair = (second.values, values) if reverse1 else (values, second.values)
     values = applied(token_of(op1, 2), *pair)
@@ -246,8 +246,8 @@ def scalar_tensor_tensor(
 def reciprocal(
     issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None
 ) -> Result:
-    """Return one over each element."""
-    issue.runs_on(engine)
+    """Return 1 / x for each element."""
+    issue.choose_engine(engine)
     tile = issue.read(data, mask)
     values = np.reciprocal(tile.computed())
     issue.flops = values.size

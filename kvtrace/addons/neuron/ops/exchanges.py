@@ -1,4 +1,4 @@
-"""What the cores of a pair do together: wait for each other, and send each other tiles."""
+"""Synchronization of programs: barriers, tile exchange, and reductions over programs."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from kvtrace.addons.neuron.tokens import token_of
 
 
 def core_barrier(data: Any, cores: Any, engine: Any = None, name: Any = None) -> None:
-    """Wait until both cores have come to a barrier; what they did to `data` is done then."""
+    """Wait until both cores have reached the barrier; their accesses to `data` do not race then."""
     del name
     if not isinstance(data, Tensor) or data.on_chip:
         raise NkiError("core_barrier takes a tensor in device memory")
     barrier.older(data, cores, engine)
-    if current().meet("core_barrier"):
+    if current().wait_for_others("core_barrier"):
         data.memory.writers = data.memory.readers = None
 
 
@@ -33,49 +33,49 @@ def all_reduce(
     parallel_reduce: bool = True,
     asynchronous: bool = False,
 ) -> Any:
-    """Reduce a tile over the programs along axes of the grid, each of which is given the result."""
+    """Return a tile reduced over the programs along some axes of the grid."""
     del parallel_reduce, asynchronous
     run = current()
     axes = program_axes if isinstance(program_axes, tuple | list) else (program_axes,)
-    mine = run.given.setdefault(run.program, [])
-    turn = len(mine)
-    give.older(x, mine, mask)
-    run.meet("all_reduce", False)
-    places = {program: _coordinates(run.grid, program) for program in range(run.programs)}
-    others = [axis for axis in range(len(run.grid)) if axis not in axes]
-    together = [
-        run.given[program][turn]
-        for program, place in places.items()
-        if all(place[axis] == places[run.program][axis] for axis in others)
+    tiles = run.reduction_inputs.setdefault(run.program, [])
+    call_index = len(tiles)
+    contribute.older(x, tiles, mask)
+    run.wait_for_others("all_reduce", False)
+    coordinates = {program: _coordinates(run.grid, program) for program in range(run.programs)}
+    other_axes = [axis for axis in range(len(run.grid)) if axis not in axes]
+    inputs = [
+        run.reduction_inputs[program][call_index]
+        for program, coordinate in coordinates.items()
+        if all(coordinate[axis] == coordinates[run.program][axis] for axis in other_axes)
     ]
-    return take.older(op, together, dtype, mask)
+    return reduce_inputs.older(op, inputs, dtype, mask)
 
 
 def _coordinates(grid: tuple[int, ...], program: int) -> list[int]:
-    """Return a program's place along each axis of the grid."""
-    found = []
+    """Return a program's index along each axis of the grid."""
+    coordinates = []
     for size in grid:
-        found.append(program % size)
+        coordinates.append(program % size)
         program //= size
-    return found
+    return coordinates
 
 
 @operation("nl.all_reduce (give)", engine="dma", kind="other")
-def give(issue: Issue, x: Any, box: list[Values], mask: Any) -> None:
-    """Put a tile where the other programs take it from."""
-    read = issue.read(x, mask)
-    box.append(Values(np.array(read.values), read.states, read.dtype, read.space))
+def contribute(issue: Issue, x: Any, inputs: list[Values], mask: Any) -> None:
+    """Append a copy of a tile to the inputs of the reduction."""
+    source = issue.read(x, mask)
+    inputs.append(Values(np.array(source.values), source.states, source.dtype, source.space))
 
 
 @operation("nl.all_reduce", engine="vector", kind="reduce")
-def take(issue: Issue, op: Any, given: list[Values], dtype: Any, mask: Any) -> Result:
-    """Reduce what programs have given, in their order."""
+def reduce_inputs(issue: Issue, op: Any, inputs: list[Values], dtype: Any, mask: Any) -> Result:
+    """Return the programs' tiles reduced in program order."""
     token = token_of(op, 2)
-    total = given[0].computed()
-    for each in given[1:]:
-        total = token.apply(total, each.computed())
+    total = inputs[0].computed()
+    for tile in inputs[1:]:
+        total = token.apply(total, tile.computed())
         issue.flops += total.size
-    return issue.result(total, dtype, *given, mask=mask)
+    return issue.result(total, dtype, *inputs, mask=mask)
 
 
 def sendrecv(
@@ -88,7 +88,7 @@ def sendrecv(
     use_gpsimd_dma: bool = False,
     name: Any = None,
 ) -> None:
-    """Send a tile to a core, and write to `dst` what another one sends here."""
+    """Send a tile to another core, and write to `dst` the tile that a core sends to this one."""
     del name
     run = current()
     if not isinstance(src, Tensor) or not isinstance(dst, Tensor):
@@ -97,29 +97,29 @@ def sendrecv(
         raise NkiError(f"sendrecv takes tiles of one shape and type, not {src!r} and {dst!r}")
     mail = run.mail
     send.older(src, mail.setdefault((run.program, int(send_to_rank), int(pipe_id)), []))
-    run.meet("sendrecv")
+    run.wait_for_others("sendrecv")
     sent = mail.get((int(recv_from_rank), run.program, int(pipe_id)))
     if not sent:
         raise NkiError(
-            f"program {run.program} receives of core {recv_from_rank} by pipe {pipe_id}, which has "
-            "sent nothing"
+            f"program {run.program} receives from core {recv_from_rank} by pipe {pipe_id}, but "
+            "that core has sent nothing"
         )
     receive.into(dst, sent.pop(0), src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma)
 
 
 @operation("nisa.core_barrier", engine="none", kind="other")
 def barrier(issue: Issue, data: Tensor, cores: Any, engine: Any) -> None:
-    """Keep that a barrier was come to."""
+    """Record a barrier."""
     del data, cores
-    issue.runs_on(engine)
+    issue.choose_engine(engine)
 
 
 @operation("nisa.sendrecv (send)", engine="dma", kind="other")
-def send(issue: Issue, src: Any, box: list[Values]) -> None:
-    """Put a tile where the other core takes it from."""
-    read = issue.read(src)
-    _in_sbuf(issue, src)
-    box.append(Values(np.array(read.values), read.states, read.dtype, read.space))
+def send(issue: Issue, src: Any, mailbox: list[Values]) -> None:
+    """Append a copy of a tile to the other core's mailbox."""
+    source = issue.read(src)
+    _require_sbuf(issue, src)
+    mailbox.append(Values(np.array(source.values), source.states, source.dtype, source.space))
 
 
 @operation("nisa.sendrecv", engine="dma", kind="other")
@@ -132,13 +132,13 @@ def receive(
     dma_engine: Any,
     use_gpsimd_dma: bool,
 ) -> Result:
-    """Write what the other core has sent; the rest is how it was asked for, for its refusals."""
+    """Write the tile that the other core sent; further parameters are for requirements only."""
     del src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma
     assert issue.destination is not None
-    _in_sbuf(issue, issue.destination)
+    _require_sbuf(issue, issue.destination)
     return issue.result(sent.values, sent.dtype, sent)
 
 
-def _in_sbuf(issue: Issue, tile: Tensor) -> None:
+def _require_sbuf(issue: Issue, tile: Tensor) -> None:
     if tile.memory.space == "psum":
-        issue.find(MEMORY_SPACE, "a tile of nisa.sendrecv lies in PSUM, not in SBUF")
+        issue.report(MEMORY_SPACE, "a tile of nisa.sendrecv lies in PSUM, not in SBUF")

@@ -1,4 +1,4 @@
-"""Instructions of GpSimd that take elements by their places, or say where elements are."""
+"""GpSimd instructions that gather elements by index, or find indices of elements."""
 
 from typing import Any, Final
 
@@ -17,53 +17,53 @@ Array = NDArray[Any]
 #: Partitions of SBUF that one core of GpSimd reaches (reference of `nki.isa.local_gather`).
 CORE_PARTITIONS: Final = 16
 
-#: Elements that one index may represent (the same).
+#: Numbers of elements that one index may stand for (the same reference).
 ELEMENTS_PER_INDEX: Final = (1, 2, 4, 8, 16, 32)
 
-#: The generation from which `nonzero_with_count` is there (its reference).
+#: The first generation with `nonzero_with_count` (its reference).
 _NONZERO_GENERATION: Final = 3
 
 
-def _read(issue: Issue, operand: Any, name: str, wanted: np.dtype[Any] | None = None) -> Values:
-    """Read an operand in SBUF, flat within partitions."""
-    read = issue.read(operand)
-    if read.space == "psum":
-        issue.find(MEMORY_SPACE, f"{name} of {issue.operation.name} lies in PSUM, not in SBUF")
-    if wanted is not None and read.dtype != wanted:
-        text = f"{name} of {issue.operation.name} is {wanted}, not {read.dtype}"
-        issue.find(ENGINE_DTYPE, text)
-    shape = (read.values.shape[0], -1)
-    states = None if read.states is None else read.states.reshape(shape)
-    return Values(read.values.reshape(shape), states, read.dtype, read.space)
+def _read(issue: Issue, operand: Any, name: str, required: np.dtype[Any] | None = None) -> Values:
+    """Return an operand in SBUF as (partitions, elements)."""
+    source = issue.read(operand)
+    if source.space == "psum":
+        issue.report(MEMORY_SPACE, f"{name} of {issue.operation.name} lies in PSUM, not in SBUF")
+    if required is not None and source.dtype != required:
+        text = f"{name} of {issue.operation.name} is {required}, not {source.dtype}"
+        issue.report(ENGINE_DTYPE, text)
+    shape = (source.values.shape[0], -1)
+    states = None if source.states is None else source.states.reshape(shape)
+    return Values(source.values.reshape(shape), states, source.dtype, source.space)
 
 
-def _taken(issue: Issue, data: Values, places: NDArray[np.int64]) -> tuple[Array, Array | None]:
-    """Return elements of each partition by their places, and their states."""
+def _gathered(issue: Issue, data: Values, indices: NDArray[np.int64]) -> tuple[Array, Array | None]:
+    """Return elements of each partition by index, and their states."""
     size = data.values.shape[1]
-    outside = (places < 0) | (places >= size)
-    inside = np.where(outside, 0, places)
-    values = np.take_along_axis(data.values, inside, axis=1)
-    states = None if data.states is None else np.take_along_axis(data.states, inside, axis=1)
+    outside = (indices < 0) | (indices >= size)
+    valid = np.where(outside, 0, indices)
+    values = np.take_along_axis(data.values, valid, axis=1)
+    states = None if data.states is None else np.take_along_axis(data.states, valid, axis=1)
     if not outside.any():
         return values, states
-    lane = tuple(int(place) for place in np.argwhere(outside)[0])
-    text = f"{issue.operation.name} takes element {int(places[lane])} of {size} a partition"
-    issue.find(OUT_OF_BOUNDS, text, access="load", lane=lane, lanes=int(outside.sum()))
-    given = np.full(values.shape, DEFINED, np.uint8) if states is None else states
+    lane = tuple(int(index) for index in np.argwhere(outside)[0])
+    text = f"{issue.operation.name} takes element {int(indices[lane])} of {size} per partition"
+    issue.report(OUT_OF_BOUNDS, text, access="load", lane=lane, lanes=int(outside.sum()))
+    known_states = np.full(values.shape, DEFINED, np.uint8) if states is None else states
     garbage = np.asarray(dtypes.poison(data.dtype), data.dtype)
-    return np.where(outside, garbage, values), np.where(outside, np.uint8(GARBAGE), given)
+    return np.where(outside, garbage, values), np.where(outside, np.uint8(GARBAGE), known_states)
 
 
 @operation("nisa.nc_n_gather", engine="gpsimd", kind="other")
 def nc_n_gather(issue: Issue, data: Any, indices: Any) -> Result:
-    """Return elements of each partition by their places in it."""
+    """Return elements of each partition by their indices in the partition."""
     tile, places = _read(issue, data, "data"), _read(issue, indices, "indices", dtypes.uint32)
     if tile.values.shape[0] != places.values.shape[0]:
         raise NkiError(
             f"nc_n_gather takes tiles of equally many partitions, not {tile.values.shape[0]} and "
             f"{places.values.shape[0]}"
         )
-    values, states = _taken(issue, tile, places.values.astype(np.int64))
+    values, states = _gathered(issue, tile, places.values.astype(np.int64))
     return issue.result(values, tile.dtype, states=states)
 
 
@@ -77,14 +77,14 @@ def local_gather(
     *,
     mask: Any = None,
 ) -> Result:
-    """Return elements of every partition by the places that its group of 16 partitions holds.
+    """Return elements of all partitions by the indices in each group of 16 partitions.
 
-    The places of a group are taken partition after partition, column after column; each represents
-    `num_elem_per_idx` elements from it on, and the first `num_valid_indices` of them count.
+    A group's indices are read column by column. Each stands for `num_elem_per_idx` consecutive
+    elements; only the first `num_valid_indices` are used.
     """
     tile, places = _read(issue, src_buffer, "src_buffer"), _read(issue, index, "index")
     if places.dtype != dtypes.uint16:
-        issue.find(ENGINE_DTYPE, f"index of nisa.local_gather is uint16, not {places.dtype}")
+        issue.report(ENGINE_DTYPE, f"index of nisa.local_gather is uint16, not {places.dtype}")
     partitions, columns = places.values.shape
     if tile.values.shape[0] != partitions or partitions % CORE_PARTITIONS:
         raise NkiError(
@@ -99,8 +99,10 @@ def local_gather(
         raise NkiError(f"num_valid_indices is at most {most}, not {count}")
     groups = places.values.astype(np.int64).reshape(-1, CORE_PARTITIONS, columns)
     firsts = groups.transpose(0, 2, 1).reshape(-1, most)[:, :count]
-    wanted = (firsts[:, :, None] + np.arange(num_elem_per_idx)).reshape(firsts.shape[0], -1)
-    values, states = _taken(issue, tile, np.repeat(wanted, CORE_PARTITIONS, axis=0))
+    element_indices = (firsts[:, :, None] + np.arange(num_elem_per_idx)).reshape(
+        firsts.shape[0], -1
+    )
+    values, states = _gathered(issue, tile, np.repeat(element_indices, CORE_PARTITIONS, axis=0))
     shape = (partitions, count, num_elem_per_idx) if num_elem_per_idx > 1 else (partitions, count)
     states = None if states is None else states.reshape(shape)
     return issue.result(values.reshape(shape), tile.dtype, states=states, mask=mask)
@@ -110,28 +112,29 @@ def local_gather(
 def nonzero_with_count(
     issue: Issue, src: Any, index_offset: int = 0, padding_val: int = -1
 ) -> Result:
-    """Return the places of elements that are not zero, padding, and last how many they are.
+    """Return the indices of nonzero elements, then padding, and last their number.
 
-    Of each 16 partitions the first one is read and written, and no other.
+    Only the first of each 16 partitions is read and written.
     """
     destination = issue.destination
     assert destination is not None
     if issue.run.target.generation < _NONZERO_GENERATION:
-        text = f"nonzero_with_count is of NeuronCore-v3, {issue.run.target.name} lacks it"
-        issue.find(TARGET_SUPPORT, text)
-    # What the other partitions hold is not read.
+        text = f"nonzero_with_count needs NeuronCore-v3; {issue.run.target.name} is older"
+        issue.report(TARGET_SUPPORT, text)
+
     tile = _read(issue, src[::CORE_PARTITIONS], "src")
     free = tile.values.shape[1]
     partitions = destination.shape[0]
     if src.shape[0] != partitions or destination.size != partitions * (free + 1):
         raise NkiError(
-            f"nonzero_with_count writes {free + 1} elements a partition, dst is {destination.shape}"
+            f"nonzero_with_count writes {free + 1} elements per partition, "
+            f"dst is {destination.shape}"
         )
     values = np.full((partitions, free + 1), int(padding_val), np.int32)
     for row, elements in enumerate(tile.values):
-        found = np.flatnonzero(elements) + int(index_offset)
-        values[row * CORE_PARTITIONS, : found.size] = found
-        values[row * CORE_PARTITIONS, free] = found.size
+        indices = np.flatnonzero(elements) + int(index_offset)
+        values[row * CORE_PARTITIONS, : indices.size] = indices
+        values[row * CORE_PARTITIONS, free] = indices.size
     states = None
     if tile.states is not None:
         least = tile.states.min(axis=1, keepdims=True)

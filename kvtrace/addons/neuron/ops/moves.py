@@ -1,4 +1,4 @@
-"""Data from one memory to another: loads, stores, copies, fills."""
+"""Data movement between memories: loads, stores, copies and fills."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from kvtrace.addons.neuron.findings import MEMORY_SPACE
 from kvtrace.addons.neuron.indices import Index, Mask, lanes_of
 from kvtrace.addons.neuron.machine import current
 from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN
-from kvtrace.addons.neuron.operations import Issue, Quiet, Result, operation
+from kvtrace.addons.neuron.operations import Issue, Result, UnrecordedIssue, operation
 from kvtrace.addons.neuron.ops.elementwise import reshaped
 from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.addons.neuron.tokens import TOKENS, token_of
@@ -21,48 +21,48 @@ Array = NDArray[Any]
 
 @operation("nl.load", engine="dma", kind="load")
 def load(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
-    """Load from device memory to a new tile in SBUF; lanes that are masked off are garbage."""
+    """Load from device memory to a new tile in SBUF; masked-off lanes are garbage."""
     if not isinstance(src, Tensor):
         raise NkiError(f"nl.load takes a tensor in device memory, not {type(src).__name__}")
     if src.on_chip:
-        issue.find(MEMORY_SPACE, "nl.load reads a tile that is on chip already; use nl.copy")
-    read = issue.read(src, mask, device=True)
-    return issue.result(read.values, dtype, read, mask=mask)
+        issue.report(MEMORY_SPACE, "nl.load reads a tile that is on chip already; use nl.copy")
+    source = issue.read(src, mask, device=True)
+    return issue.result(source.values, dtype, source, mask=mask)
 
 
 @operation("nl.load_transpose2d", engine="dma", kind="load")
 def load_transpose2d(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
-    """Load from device memory to a new tile with the two dimensions swapped."""
-    read = issue.read(src, mask, device=True)
-    if read.values.ndim != 2:
-        raise NkiError(f"load_transpose2d takes two dimensions, not {read.values.shape}")
-    states = None if read.states is None else read.states.T
-    lanes = None if mask is None else np.broadcast_to(lanes_of(mask), read.values.shape).T
-    return issue.result(read.values.T, dtype, read, states=states, mask=lanes)
+    """Load from device memory to a new tile, with the two dimensions swapped."""
+    source = issue.read(src, mask, device=True)
+    if source.values.ndim != 2:
+        raise NkiError(f"load_transpose2d takes two dimensions, not {source.values.shape}")
+    states = None if source.states is None else source.states.T
+    lanes = None if mask is None else np.broadcast_to(lanes_of(mask), source.values.shape).T
+    return issue.result(source.values.T, dtype, source, states=states, mask=lanes)
 
 
 @operation("nl.store", engine="dma", kind="store")
 def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
-    """Store a tile, or a number, to device memory, where the mask lets it."""
+    """Store the active lanes of a tile or a number to device memory."""
     if not isinstance(dst, Tensor) or dst.on_chip:
         raise NkiError("nl.store writes to a tensor in device memory; assign to a tile on chip")
-    wanted = mask
+    value_mask = mask
     if isinstance(value, Tensor):
-        wanted = selections.lanes_within(mask, dst.shape, value.shape)
-    read = issue.read(value, wanted)
+        value_mask = selections.lanes_within(mask, dst.shape, value.shape)
+    source = issue.read(value, value_mask)
     issue.destination = dst
-    return issue.result(read.values, dst.dtype, read, mask=mask)
+    return issue.result(source.values, dst.dtype, source, mask=mask)
 
 
 @operation("nl.atomic_rmw", engine="dma", kind="store")
 def atomic_rmw(issue: Issue, dst: Any, value: Any, op: Any, *, mask: Any = None) -> None:
-    """Add to elements of device memory that indices in a tile say, one after the other."""
+    """Add to elements of device memory, selected by indices in a tile, one after the other."""
     if token_of(op, 2).name != "add":
         raise NkiError(f"nl.atomic_rmw adds, and does not {token_of(op, 2)!r}")
     if not isinstance(dst, Tensor) or dst.on_chip or dst.selection is None:
         raise NkiError("nl.atomic_rmw takes a tensor in device memory, indexed by a tile")
-    read = issue.read(value, mask)
-    selections.add_at(issue, dst, read.computed(), None if mask is None else lanes_of(mask))
+    source = issue.read(value, mask)
+    selections.add_at(issue, dst, source.computed(), None if mask is None else lanes_of(mask))
 
 
 @operation("nisa.dma_copy", engine="dma", kind="other")
@@ -80,23 +80,23 @@ def dma_copy(
     unique_indices: Any = None,
     name: Any = None,
 ) -> Result:
-    """Copy between memories; `dst_rmw_op` combines with what is there."""
+    """Copy between memories; `dst_rmw_op` combines the copy with the destination's contents."""
     del priority, dge_mode, engine, unique_indices, name
     if not isinstance(dst, Tensor) or not isinstance(src, Tensor):
         raise NkiError("nisa.dma_copy copies from a tensor to a tensor")
     if getattr(oob_mode, "name", "") == "skip":
         mask = selections.inside_lanes(src, selections.inside_lanes(dst, mask))
-    issue.moves(src, dst)
+    issue.classify_copy(src, dst)
     if "psum" in (src.memory.space, dst.memory.space):
-        issue.find(MEMORY_SPACE, "nisa.dma_copy moves between device memory and SBUF, not PSUM")
-    read = issue.read(src, mask, device=True)
+        issue.report(MEMORY_SPACE, "nisa.dma_copy moves between device memory and SBUF, not PSUM")
+    source = issue.read(src, mask, device=True)
     issue.destination = dst
-    if read.values.size != dst.size:
+    if source.values.size != dst.size:
         raise NkiError(f"nisa.dma_copy copies {src.shape} to {dst.shape}: the sizes differ")
-    values = read.values
+    values = source.values
     if dst_rmw_op is not None:
-        values = dtypes.computed(dst.array()) + read.computed().reshape(dst.shape)
-    return issue.result(values, dst.dtype, read, mask=mask)
+        values = dtypes.computed(dst.array()) + source.computed().reshape(dst.shape)
+    return issue.result(values, dst.dtype, source, mask=mask)
 
 
 @operation("nisa.dma_compute", engine="dma", kind="other")
@@ -108,9 +108,9 @@ def dma_compute(
     unique_indices: bool = True,
     oob_mode: Any = None,
 ) -> Result:
-    """Scale tensors, each by a number, and combine them element by element, in float32.
+    """Scale tensors, each by a number, and reduce them element by element, in float32.
 
-    By position, `reduce_op` and `scales` may change places: releases of the interface differ.
+    `reduce_op` and `scales` may be swapped: releases of the interface differ in their order.
     """
     del unique_indices
     if isinstance(reduce_op, list | tuple) or not isinstance(scales, list | tuple | None):
@@ -120,7 +120,7 @@ def dma_compute(
     factors = [1.0] * len(srcs) if scales is None else [float(scale) for scale in scales]
     if len(factors) != len(srcs):
         raise NkiError(f"dma_compute takes a scale for each of {len(srcs)} tensors")
-    issue.combines = token_of(reduce_op or "add", 2)
+    issue.combining_token = token_of(reduce_op or "add", 2)
     total: Array | None = None
     parts = []
     mask = _all_inside(destination, srcs) if getattr(oob_mode, "name", "") == "skip" else None
@@ -134,7 +134,7 @@ def dma_compute(
         part = reshaped(part, destination.shape)
         parts.append(part)
         scaled = part.computed() * np.float32(factor)
-        total = scaled if total is None else issue.combines.apply(total, scaled)
+        total = scaled if total is None else issue.combining_token.apply(total, scaled)
     if total is None:
         raise NkiError("dma_compute takes at least one tensor")
     issue.flops = (len(parts) - 1) * total.size
@@ -142,7 +142,7 @@ def dma_compute(
 
 
 def _all_inside(destination: Tensor, srcs: Any) -> NDArray[np.bool_]:
-    """Return the lanes that lie inside of each of some tensors of one size."""
+    """Return the lanes that are inside of all tensors, which have the same size."""
     inside = np.ones(destination.shape, bool)
     for tensor in (destination, *srcs):
         lanes = selections.inside_lanes(tensor, None)
@@ -153,9 +153,9 @@ def _all_inside(destination: Tensor, srcs: Any) -> NDArray[np.bool_]:
 
 @operation("nl.copy", engine="vector", kind="other")
 def copy(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
-    """Copy a tile to a new one in SBUF."""
-    read = issue.read(src, mask)
-    return issue.result(read.values, dtype, read, mask=mask)
+    """Copy a tile to a new tile in SBUF."""
+    source = issue.read(src, mask)
+    return issue.result(source.values, dtype, source, mask=mask)
 
 
 TOKENS["copy"].execute = copy.older
@@ -165,15 +165,15 @@ TOKENS["copy"].execute = copy.older
 def tensor_copy(
     issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = None
 ) -> Result:
-    """Copy a tile on chip; with a destination, its sizes are those of the source."""
-    issue.runs_on(engine)
-    read = issue.read(src, mask)
-    if issue.destination is not None and issue.destination.size != read.values.size:
+    """Copy a tile on chip; a destination must have the size of the source."""
+    issue.choose_engine(engine)
+    source = issue.read(src, mask)
+    if issue.destination is not None and issue.destination.size != source.values.size:
         raise NkiError(
-            f"nisa.tensor_copy copies {read.values.shape} to {issue.destination.shape}: "
+            f"nisa.tensor_copy copies {source.values.shape} to {issue.destination.shape}: "
             "the sizes differ"
         )
-    return issue.result(read.values, dtype, read, mask=mask)
+    return issue.result(source.values, dtype, source, mask=mask)
 
 
 @operation("nisa.memset", engine="vector", kind="other")
@@ -181,15 +181,15 @@ def memset(
     issue: Issue, shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any = None
 ) -> Result:
     """Return a new tile filled with a number."""
-    issue.runs_on(engine)
-    given = dtypes.as_dtype(dtype)
-    return issue.result(np.full(tuple(shape), value, given), given, mask=mask)
+    issue.choose_engine(engine)
+    element_type = dtypes.as_dtype(dtype)
+    return issue.result(np.full(tuple(shape), value, element_type), element_type, mask=mask)
 
 
 @operation("nisa.memset", engine="vector", kind="other")
 def memset_into(issue: Issue, value: Any, engine: Any = None) -> Result:
     """Fill a tile with a number."""
-    issue.runs_on(engine)
+    issue.choose_engine(engine)
     destination = issue.destination
     assert destination is not None
     return issue.result(np.full(destination.shape, value, destination.dtype), destination.dtype)
@@ -197,7 +197,7 @@ def memset_into(issue: Issue, value: Any, engine: Any = None) -> Result:
 
 @operation("nisa.iota", engine="gpsimd", kind="other")
 def iota(issue: Issue, expr: Any, dtype: Any, *, mask: Any = None) -> Result:
-    """Return a new tile of the values of an index expression."""
+    """Return a new tile with the values of an index expression."""
     if not isinstance(expr, Index):
         raise NkiError("nisa.iota takes an index expression, as nl.arange(128)[:, None]")
     return issue.result(expr.values(), dtype, mask=mask)
@@ -213,7 +213,7 @@ def affine_select(
     mask: Any = None,
     dtype: Any = None,
 ) -> Result:
-    """Keep elements of a tile where a comparison of index expressions holds."""
+    """Return a tile's elements where a comparison of index expressions is true, else a number."""
     tile = issue.read(on_true_tile, mask)
     if not isinstance(pred, Mask | bool | np.bool_):
         raise NkiError("pred of nisa.affine_select compares index expressions")
@@ -224,80 +224,86 @@ def affine_select(
 
 @operation("assignment", engine="vector", kind="other")
 def assign(issue: Issue, destination: Any, value: Any) -> Result:
-    """Copy to a part of a tile, as `tile[...] = value` does."""
-    read = issue.read(value)
+    """Copy to a part of a tile, as `tile[...] = value`."""
+    source = issue.read(value)
     issue.destination = destination
-    return issue.result(read.values, destination.dtype, read)
+    return issue.result(source.values, destination.dtype, source)
 
 
-def is_fresh(value: Tensor) -> bool:
-    """Whether a tile is the whole result of the op that ran last."""
+def is_last_result(value: Tensor) -> bool:
+    """Return whether a tensor is the whole result of the last op."""
     recorder = current().recorder
-    whole = value.memory.life.bytes == value.size * value.itemsize
-    return whole and 0 <= value.memory.fresh == recorder.count - 1
+    is_whole = value.memory.life.bytes == value.size * value.itemsize
+    return is_whole and 0 <= value.memory.producer_order == recorder.count - 1
 
 
 def put(target: Tensor, value: Any) -> None:
-    """Write to a part of a tile; the result of the op that ran last is written there itself."""
-    if isinstance(value, Tensor) and is_fresh(value):
-        settle(target, value)
+    """Write a value to a part of a tile; redirect the last op if the value is its result."""
+    if isinstance(value, Tensor) and is_last_result(value):
+        redirect_last_result(target, value)
     else:
         assign.older(target, value)
 
 
-def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
-    """Have the op that ran last write its result to `target`, and not to a separate tile.
+def redirect_last_result(target: Tensor, value: Tensor, add: bool = False) -> None:
+    """Write the last op's result to `target`, as if there had been no separate tile.
 
-    Lanes that the op's mask left out stay what they are. With `add` the result is added to what is
-    there: products are accumulated in PSUM.
+    Masked-off lanes of `target` do not change. With `add` the result is added to `target`:
+    products accumulate in PSUM.
     """
     run = current()
-    reduces = run.let_go(target)
-    issue = Quiet(assign, run)
-    issue.reduces = reduces
-    given = access.read(issue, value, None)
-    values, states = given.values, given.states
+    is_reduction = run.flush_findings(target)
+    issue = UnrecordedIssue(assign, run)
+    issue.is_reduction = is_reduction
+    source = access.read(issue, value, None)
+    values, states = source.values, source.states
     if add:
-        values, states = added(issue, target, values, states)
-    lanes = value.memory.lanes
+        values, states = accumulated(issue, target, values, states)
+    lanes = value.memory.produced_lanes
     if lanes is not None and value.itemsize == value.memory.dtype.itemsize:
-        lanes = np.ascontiguousarray(value.of_elements(lanes))
+        lanes = np.ascontiguousarray(value.per_element(lanes))
         lanes = lanes.reshape(target.shape) if lanes.size == target.size else lanes
     access.write(issue, target, Result(values, states, target.dtype, "sbuf", lanes))
-    run.recorder.settle(value.memory.fresh, value.memory.number, target.memory.number)
+    run.recorder.elide_buffer(
+        value.memory.producer_order, value.memory.number, target.memory.number
+    )
 
 
-def added(
+def accumulated(
     issue: Issue, target: Tensor, values: Array, states: NDArray[np.uint8] | None
 ) -> tuple[Array, NDArray[np.uint8] | None]:
-    """Add a product to a tile of PSUM, as the tensor engine does; it begins what is not written."""
-    issue.combines, issue.destination = TOKENS["add"], target
+    """Return a product added to a tile of PSUM; unwritten elements count as zero."""
+    issue.combining_token, issue.destination = TOKENS["add"], target
     shape = target.shape
     if target.selection is not None:
-        held = access.read(issue, target, None)
+        contents = access.read(issue, target, None)
         product = access.Values(values.reshape(shape), states, dtypes.float32)
-        return held.computed() + product.values, access.least(shape, (held, product))
+        return contents.computed() + product.values, access.combined_states(
+            shape, (contents, product)
+        )
     sharing.note_read(issue, target, None, None)
     values = values.reshape(shape)
     total = dtypes.computed(target.array()) + values
     if target.memory.states is None:
         return total, states
-    written = target.of_elements(target.memory.states)
-    given = np.full(shape, DEFINED, np.uint8) if states is None else states.reshape(shape)
-    begun = written != NEVER_WRITTEN
-    return np.where(begun, total, values), np.where(begun, np.minimum(written, given), given)
+    old_states = target.per_element(target.memory.states)
+    product_states = np.full(shape, DEFINED, np.uint8) if states is None else states.reshape(shape)
+    is_written = old_states != NEVER_WRITTEN
+    return np.where(is_written, total, values), np.where(
+        is_written, np.minimum(old_states, product_states), product_states
+    )
 
 
 @operation("nisa.register_load", engine="none", kind="load")
 def load_number(issue: Issue, src: Any) -> Result:
-    """Return the one element of a tensor."""
-    read = issue.read(src, device=True)
-    return issue.result(read.values, src.dtype, read)
+    """Return the only element of a tensor."""
+    source = issue.read(src, device=True)
+    return issue.result(source.values, src.dtype, source)
 
 
 @operation("nisa.register_store", engine="none", kind="store")
 def store_number(issue: Issue, value: int) -> Result:
-    """Write a number to the one element of a tensor."""
+    """Write a number to the only element of a tensor."""
     destination = issue.destination
     assert destination is not None
     return issue.result(np.full(destination.shape, value), destination.dtype)

@@ -1,4 +1,4 @@
-"""Instructions of the newer interface that count along an access pattern."""
+"""Instructions of the newer interface that evaluate an access pattern."""
 
 from typing import Any
 
@@ -10,17 +10,19 @@ from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.addons.neuron.tokens import token_of
 
-#: Dimensions of a pattern, at most (reference of `nki.isa.iota`).
+#: Maximum number of dimensions of a pattern (reference of `nki.isa.iota`).
 _DIMENSIONS = 4
 
 
-def _counted(destination: Tensor, pattern: Any, offset: int, multiplier: int) -> NDArray[Any]:
-    """Return `offset + partition × multiplier + Σ place × step` of each element of a tile, int32.
+def _pattern_values(
+    destination: Tensor, pattern: Any, offset: int, multiplier: int
+) -> NDArray[Any]:
+    """Return `offset + partition × multiplier + Σ index × step` for each element of a tile.
 
-    `pattern` is `[[step, count], …]`, the last of which runs fastest.
+    `pattern` is `[[step, count], …]`; the last index varies fastest.
 
     Raises:
-        NkiError: the counts are not those of the tile's elements a partition.
+        NkiError: the product of the counts is not the tile's number of elements per partition.
     """
     pairs = [(int(step), int(count)) for step, count in pattern]
     free = destination.size // destination.shape[0]
@@ -30,19 +32,19 @@ def _counted(destination: Tensor, pattern: Any, offset: int, multiplier: int) ->
             f"a pattern has up to {_DIMENSIONS} dimensions and the elements of a partition, "
             f"which are {free}; {pattern} has {len(pairs)} and {total}"
         )
-    places = np.zeros(1, np.int64)
+    sums = np.zeros(1, np.int64)
     for step, count in pairs:
-        places = (places[:, None] + np.arange(count) * step).reshape(-1)
+        sums = (sums[:, None] + np.arange(count) * step).reshape(-1)
     partitions = np.arange(destination.shape[0])[:, None] * int(multiplier)
-    return (int(offset) + partitions + places).astype(np.int32).reshape(destination.shape)
+    return (int(offset) + partitions + sums).astype(np.int32).reshape(destination.shape)
 
 
 @operation("nisa.iota", engine="gpsimd", kind="other")
 def iota(issue: Issue, pattern: Any, offset: int = 0, channel_multiplier: int = 0) -> Result:
-    """Count along a pattern, from `offset`, and further by `channel_multiplier` a partition."""
+    """Return the values of a pattern, from `offset`, plus `channel_multiplier` per partition."""
     destination = issue.destination
     assert destination is not None
-    values = _counted(destination, pattern, offset, channel_multiplier)
+    values = _pattern_values(destination, pattern, offset, channel_multiplier)
     return issue.result(values, destination.dtype)
 
 
@@ -56,17 +58,17 @@ def affine_select(
     on_false_value: float = 0.0,
     cmp_op: Any = "equal",
 ) -> Result:
-    """Keep elements where what `iota` counts compares to zero, with `cmp_op`; else a number."""
+    """Return a tile's elements where `cmp_op(pattern value, 0)` is true, else a number."""
     destination = issue.destination
     assert destination is not None
-    counted = _counted(destination, pattern, offset, channel_multiplier)
+    pattern_values = _pattern_values(destination, pattern, offset, channel_multiplier)
     token = token_of(cmp_op, 2)
     if token.kind != "comparison":
         raise NkiError(f"cmp_op of nisa.affine_select is a comparison, not nl.{token.name}")
     tile = issue.read(on_true_tile)
-    if tile.values.size != counted.size:
+    if tile.values.size != pattern_values.size:
         raise NkiError(f"affine_select takes tiles of one size, not {tile.values.shape}")
-    chosen = np.asarray(token.apply(counted, 0)).reshape(tile.values.shape)
-    values = np.where(chosen, tile.computed(), np.float32(on_false_value))
-    states = None if tile.states is None else np.where(chosen, tile.states, tile.states.max())
+    is_selected = np.asarray(token.apply(pattern_values, 0)).reshape(tile.values.shape)
+    values = np.where(is_selected, tile.computed(), np.float32(on_false_value))
+    states = None if tile.states is None else np.where(is_selected, tile.states, tile.states.max())
     return issue.result(values, None, tile, states=states)

@@ -1,4 +1,4 @@
-"""The tensor engine: matrix multiplication and transposes. Results lie in PSUM."""
+"""Tensor engine ops: matrix multiplication and transposes, with results in PSUM."""
 
 from typing import Any, Final
 
@@ -18,17 +18,17 @@ from kvtrace.addons.neuron.tokens import TOKENS
 Array = NDArray[Any]
 Lanes = NDArray[np.bool_] | None
 
-#: Free elements of the moving tile from NeuronCore-v4 on, by the bytes of a result's element
+#: Bytes of a result's element → maximum free size of the moving tile, from NeuronCore-v4 on
 #: (reference of `nki.isa.nc_matmul`: the eight banks of PSUM).
 _MOVING_FREE_V4: Final = {4: 4096, 2: 8192}
 
 _VECTOR_TRANSPOSE: Final = 32
 
-#: The generation from which transposes by the tensor engine are bit-accurate.
-_BITS_OF_TRANSPOSES: Final = 3
+#: First generation whose tensor engine transposes bit by bit.
+_EXACT_TRANSPOSE_GENERATION: Final = 3
 
-#: Modes in which the first free dimension, of two, is contracted as well; the older interface has
-#: the second for trn2.
+#: Modes that also contract the first free dimension, of size 2; the older interface has the second
+#: mode for trn2.
 _DOUBLE_ROWS: Final = ("double_row", "double_row_gen3")
 
 
@@ -49,16 +49,14 @@ def nc_matmul(
 ) -> Result:
     """Return `stationary.T @ moving`, both with the contracted dimension along partitions.
 
-    With a destination: `accumulate` adds to what is there; None adds where something was written.
-    Partitions that a mask leaves out are not contracted; free elements of one operand that it
-    leaves out make no row or column of the product, and one number makes all of it or nothing.
+    `accumulate` adds to the destination; None adds to the elements that were written. Masked-off
+    partitions are not contracted; masked-off free elements of an operand make no row or column of
+    the product. A mask of one number holds for all elements.
     """
     del is_stationary_onezero, is_moving_onezero, tile_position, tile_size
-    *lanes, made = _masks_of(mask, stationary, moving)
-    left, right = (
-        _within(issue.read(each, own), own)
-        for each, own in zip((stationary, moving), lanes, strict=True)
-    )
+    stationary_lanes, moving_lanes, product_lanes = _masks_of(mask, stationary, moving)
+    left = _masked(issue.read(stationary, stationary_lanes), stationary_lanes)
+    right = _masked(issue.read(moving, moving_lanes), moving_lanes)
     if getattr(perf_mode, "name", perf_mode) in _DOUBLE_ROWS:
         left, right = _double_rows(left), _double_rows(right)
         most = 2 * targets.PARTITIONS
@@ -66,51 +64,51 @@ def nc_matmul(
         most = targets.PARTITIONS
     left, right = _flat(left), _flat(right)
     for operand, tile, name in ((left, stationary, "stationary"), (right, moving, "moving")):
-        if operand.space == "psum" and not tile.memory.placed_later:
-            issue.find(MEMORY_SPACE, f"the {name} tile of nc_matmul lies in PSUM, not in SBUF")
+        if operand.space == "psum" and not tile.memory.placed_by_compiler:
+            issue.report(MEMORY_SPACE, f"the {name} tile of nc_matmul lies in PSUM, not in SBUF")
     values = _product(issue, left, right, most)
-    states = _contracted(left, right)
+    states = _product_states(left, right)
     if issue.destination is not None:
-        bits = is_transpose and issue.run.target.generation >= _BITS_OF_TRANSPOSES
-        values = accumulated(issue, values, accumulate, left.dtype if bits else None)
-    return issue.result(values, dtypes.float32, space="psum", states=states, mask=made)
+        is_exact = is_transpose and issue.run.target.generation >= _EXACT_TRANSPOSE_GENERATION
+        values = accumulated(issue, values, accumulate, left.dtype if is_exact else None)
+    return issue.result(values, dtypes.float32, space="psum", states=states, mask=product_lanes)
 
 
 def _masks_of(mask: Any, stationary: Tensor, moving: Tensor) -> tuple[Lanes, Lanes, Lanes]:
-    """Return the lanes of both operands and of the product that a mask lets through.
+    """Return the active lanes of the stationary tile, the moving tile and the product.
 
-    Where both have as many free elements a mask does not say whose it means: they are all there.
+    A mask of free elements that fits both operands is ambiguous, and applies to partitions only.
 
     Raises:
-        NkiError: it is a mask of neither operand's free elements.
+        NkiError: the mask fits the free elements of neither operand.
     """
     lanes = None if mask is None else lanes_of(mask)
     if lanes is None or not lanes.ndim:
         return lanes, lanes, lanes
     flat = lanes.reshape(lanes.shape[0], -1)
     rows = np.broadcast_to(flat.any(axis=1, keepdims=True), (stationary.shape[0], 1))
-    whole, others = (_over(rows, each) for each in (stationary, moving))
-    sizes = [each.size // each.shape[0] for each in (stationary, moving)]
+    stationary_rows, moving_rows = _over(rows, stationary), _over(rows, moving)
+    sizes = [tile.size // tile.shape[0] for tile in (stationary, moving)]
     free = flat.shape[1]
     if free == 1 or sizes == [free, free]:
-        return whole, others, None
+        return stationary_rows, moving_rows, None
     if free not in sizes:
         raise NkiError(f"a mask of {lanes.shape} fits no free elements of tiles of {sizes}")
-    kept = np.asarray(flat.any(axis=0))
+    active = np.asarray(flat.any(axis=0))
     if free == sizes[0]:
-        return _over(flat, stationary), others, kept[:, None]
-    return whole, _over(flat, moving), kept[None, :]
+        return _over(flat, stationary), moving_rows, active[:, None]
+    return stationary_rows, _over(flat, moving), active[None, :]
 
 
 def _over(lanes: NDArray[np.bool_], tile: Tensor) -> NDArray[np.bool_]:
-    """Return lanes of partitions and free elements for a tile."""
+    """Return lanes of shape (partitions, free elements) in the shape of a tile."""
     if lanes.shape[1] == 1:
         return lanes.reshape((-1,) + (1,) * max(tile.ndim - 1, 1))
     return np.broadcast_to(lanes, (tile.shape[0], lanes.shape[1])).reshape(tile.shape)
 
 
-def _within(operand: Values, lanes: Lanes) -> Values:
-    """Leave the elements out that a mask does: zeros are contracted in their place."""
+def _masked(operand: Values, lanes: Lanes) -> Values:
+    """Return an operand with zeros in its masked-off elements, which then do not contribute."""
     if lanes is None or not lanes.ndim:
         return operand
     states = None if operand.states is None else np.where(lanes, operand.states, np.uint8(DEFINED))
@@ -119,7 +117,7 @@ def _within(operand: Values, lanes: Lanes) -> Values:
 
 
 def _flat(operand: Values) -> Values:
-    """Return a tile with its free dimensions as one."""
+    """Return a tile as (partitions, free elements)."""
     values = operand.values
     if values.ndim == 2:
         return operand
@@ -129,7 +127,7 @@ def _flat(operand: Values) -> Values:
 
 
 def _double_rows(operand: Values) -> Values:
-    """Move the first free dimension, of two, to the contracted one."""
+    """Return a tile with its first free dimension, of size 2, merged into the contracted one."""
     values = operand.values
     if values.ndim < 3 or values.shape[1] != 2:
         raise NkiError("with perf_mode double_row the first free dimension of both tiles is 2")
@@ -139,13 +137,13 @@ def _double_rows(operand: Values) -> Values:
 
 
 def _product(issue: Issue, left: Values, right: Values, most: int) -> Array:
-    """Multiply in float32, and look at the engine's limits."""
+    """Return the product computed in float32, and report violations of the engine's limits."""
     rows, columns = left.values.shape
     free = right.values.shape[1]
     if rows != right.values.shape[0]:
         raise NkiError(
-            f"a matrix multiplication contracts {rows} partitions of the stationary tile with "
-            f"{right.values.shape[0]} of the moving one"
+            f"a matrix multiplication contracts equally many partitions; the stationary tile has "
+            f"{rows}, the moving tile {right.values.shape[0]}"
         )
     issue.limit(rows, most, MATMUL_LIMIT, "the contracted (partition) dimension")
     issue.limit(columns, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size")
@@ -169,17 +167,17 @@ def _product(issue: Issue, left: Values, right: Values, most: int) -> Array:
 def _check_types(issue: Issue, left: np.dtype[Any], right: np.dtype[Any]) -> None:
     for dtype in (left, right):
         if dtype not in dtypes.FLOATS:
-            issue.find(ENGINE_DTYPE, f"the tensor engine multiplies no {dtype}, only floats")
+            issue.report(ENGINE_DTYPE, f"the tensor engine multiplies floats only, not {dtype}")
             return
     if (left == dtypes.float32) != (right == dtypes.float32):
-        issue.find(
+        issue.report(
             ENGINE_DTYPE,
             f"the tensor engine multiplies float32 with float32 only, not {left} with {right}",
         )
 
 
-def _contracted(left: Values, right: Values) -> NDArray[np.uint8] | None:
-    """Return the states of a product: one undefined factor spoils its row or column."""
+def _product_states(left: Values, right: Values) -> NDArray[np.uint8] | None:
+    """Return the states of a product: an undefined factor makes its row or column undefined."""
     if left.states is None and right.states is None:
         return None
     states = np.full((left.values.shape[1], right.values.shape[1]), DEFINED, np.uint8)
@@ -193,48 +191,48 @@ def _contracted(left: Values, right: Values) -> NDArray[np.uint8] | None:
 def accumulated(
     issue: Issue, values: Array, accumulate: bool | None, passed: np.dtype[Any] | None = None
 ) -> Array:
-    """Add to what the destination holds, where it is to be.
+    """Return values added to the destination's contents, as far as `accumulate` says.
 
-    `passed` is the type of a tile that is transposed bit by bit, which the destination may have.
+    `passed` is the type of a tile that is transposed bit by bit; the destination may have it too.
     """
     destination = issue.destination
     assert destination is not None
     if destination.memory.space != "psum":
-        issue.find(MEMORY_SPACE, "the tensor engine writes to PSUM, dst lies elsewhere")
+        issue.report(MEMORY_SPACE, "the tensor engine writes to PSUM, dst lies elsewhere")
     newest = issue.run.target.generation >= 4
     allowed = (dtypes.float32, dtypes.bfloat16) if newest else (dtypes.float32,)
     if destination.dtype not in (*allowed, passed):
-        issue.find(
+        issue.report(
             ENGINE_DTYPE, f"the tensor engine accumulates in float32, dst is {destination.dtype}"
         )
     if accumulate is False:
         return values
     if values.size != destination.size:
         raise NkiError(f"a product of {values.shape} does not fit dst of {destination.shape}")
-    held = destination.array().reshape(values.shape)
+    contents = destination.array().reshape(values.shape)
     states = destination.memory.states
-    issue.combines = TOKENS["add"]
+    issue.combining_token = TOKENS["add"]
     sharing.note_read(issue, destination, None, None)
     if states is None:
-        return dtypes.computed(held) + values
-    written = destination.of_elements(states).reshape(values.shape) != NEVER_WRITTEN
+        return dtypes.computed(contents) + values
+    written = destination.per_element(states).reshape(values.shape) != NEVER_WRITTEN
     if not written.any():
         if accumulate:
-            issue.read(destination)  # says that nothing is there to be added to
+            issue.read(destination)  # reports the read of unwritten elements
         return values
-    return np.where(written, dtypes.computed(held) + values, values)
+    return np.where(written, dtypes.computed(contents) + values, values)
 
 
 @operation("nl.matmul", engine="tensor", kind="dot")
 def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Result:
-    """Return `x @ y` in PSUM; with `transpose_x`, x has the contracted dimension first already."""
+    """Return `x @ y` in PSUM; with `transpose_x`, `x.T @ y`."""
     left, right = _flat(issue.read(x, mask)), _flat(issue.read(y, mask))
     if not transpose_x:
         states = None if left.states is None else left.states.T
         left = Values(left.values.T, states, left.dtype, left.space)
     values = _product(issue, left, right, targets.PARTITIONS)
     return issue.result(
-        values, dtypes.float32, space="psum", states=_contracted(left, right), mask=mask
+        values, dtypes.float32, space="psum", states=_product_states(left, right), mask=mask
     )
 
 
@@ -242,8 +240,8 @@ def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any
 def nc_transpose(
     issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None
 ) -> Result:
-    """Swap the partitions and the free dimension of a tile."""
-    issue.runs_on(engine)
+    """Swap the partition and the free dimension of a tile."""
+    issue.choose_engine(engine)
     tile = _flat(issue.read(data, mask))
     by_vector = issue.engine == "vector"
     most = _VECTOR_TRANSPOSE if by_vector else targets.PARTITIONS
@@ -253,17 +251,17 @@ def nc_transpose(
     result = issue.result(
         tile.values.T, dtype, tile, states=states, space="sbuf" if by_vector else "psum"
     )
-    result.placed_later = not issue.named_engine
+    result.placed_by_compiler = not issue.has_named_engine
     return result
 
 
 @operation("nl.transpose", engine="tensor", kind="other")
 def transpose(issue: Issue, x: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Swap the partitions and the free dimension of a tile."""
+    """Swap the partition and the free dimension of a tile."""
     tile = _flat(issue.read(x, mask))
     for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
         issue.limit(size, targets.PARTITIONS, MATMUL_LIMIT, f"the {name} of a transposed tile")
     states = None if tile.states is None else tile.states.T
     result = issue.result(tile.values.T, dtype, tile, states=states, space="psum")
-    result.placed_later = True
+    result.placed_by_compiler = True
     return result

@@ -1,8 +1,9 @@
-"""Random numbers of engines: XORWOW (Marsaglia 2003), a generator or more a partition.
+"""Random number generators of engines: XORWOW (Marsaglia 2003), one or four per partition.
 
-A state of six words is one generator's; the vector engine's 24 words are four that take turns.
-Which numbers a device draws from a seed is not published: ours are the same in every run, and no
-more is promised.
+A generator's state has six words: five that are shifted, the oldest `s` to the newest `v`, and a
+counter: `t = s ^ s >> 2; new = v ^ v << 4 ^ t ^ t << 1; counter += 362437; result = new + counter`.
+The vector engine has four generators per partition, 24 words, which take turns. The numbers that a
+device draws from a seed are not published, so kvtrace's differ; they are equal in every run.
 """
 
 from typing import Any, Final
@@ -15,8 +16,8 @@ from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.ops.elementwise import column
 from kvtrace.addons.neuron.targets import PARTITIONS
 
-#: Words of a generator's state, of which the last is its counter; and of an engine's (reference of
-#: `nki.isa.rand_set_state`).
+#: Words of a generator's state, the last of which is the counter, and of an engine's state per
+#: partition (reference of `nki.isa.rand_set_state`).
 _WORDS: Final = 6
 STATE_WORDS: Final = {"gpsimd": 6, "vector": 24}
 _STEP: Final = np.uint32(362437)
@@ -25,12 +26,12 @@ State = NDArray[np.uint32]
 
 
 def _seeded(seed: int, words: int) -> State:
-    """Return states of all partitions that follow from a number."""
+    """Return states of all partitions derived from a seed."""
     return np.random.default_rng(seed).integers(1, 1 << 32, (PARTITIONS, words), np.uint32)
 
 
-def _state(issue: Issue) -> State:
-    """Return the state of the engine that the instruction runs on, of the running program."""
+def _engine_state(issue: Issue) -> State:
+    """Return the state of the instruction's engine in the running program."""
     run = issue.run
     engine = issue.engine if issue.engine in STATE_WORDS else "vector"
     key = (run.program, engine)
@@ -40,32 +41,32 @@ def _state(issue: Issue) -> State:
     return state
 
 
-def _drawn(state: State, partitions: int, count: int) -> NDArray[np.uint32]:
-    """Draw 32 bits for each element of some partitions, and move their states on."""
+def _draw(state: State, partitions: int, count: int) -> NDArray[np.uint32]:
+    """Draw 32 bits for each element of some partitions, and advance the generators."""
     values = np.empty((partitions, count), np.uint32)
     generators = state.shape[1] // _WORDS
-    for place in range(count):
-        first = place % generators * _WORDS
-        words = state[:partitions, first : first + _WORDS]
-        mixed = words[:, 0] ^ (words[:, 0] >> np.uint32(2))
-        last = words[:, 4].copy()
+    for index in range(count):
+        first_word = index % generators * _WORDS
+        words = state[:partitions, first_word : first_word + _WORDS]
+        shifted = words[:, 0] ^ (words[:, 0] >> np.uint32(2))
+        newest = words[:, 4].copy()
         words[:, 0:4] = words[:, 1:5]
-        words[:, 4] = last ^ (last << np.uint32(4)) ^ mixed ^ (mixed << np.uint32(1))
+        words[:, 4] = newest ^ (newest << np.uint32(4)) ^ shifted ^ (shifted << np.uint32(1))
         words[:, 5] += _STEP
-        values[:, place] = words[:, 4] + words[:, 5]
+        values[:, index] = words[:, 4] + words[:, 5]
     return values
 
 
 @operation("nisa.rng", engine="vector", kind="other")
 def rng(issue: Issue, engine: Any = None) -> Result:
-    """Draw 32 random bits an element, of which the type keeps the lowest."""
-    issue.runs_on(engine)
+    """Draw random integers: the lowest bits of 32 random bits per element."""
+    issue.choose_engine(engine)
     destination = issue.destination
     assert destination is not None
     if destination.dtype.kind not in "iu":
         raise NkiError(f"nisa.rng draws integers, dst is {destination.dtype}")
     partitions = destination.shape[0]
-    bits = _drawn(_state(issue), partitions, destination.size // partitions)
+    bits = _draw(_engine_state(issue), partitions, destination.size // partitions)
     width = np.dtype(f"u{destination.itemsize}")
     values = bits.astype(width).view(destination.dtype)
     return issue.result(values, destination.dtype)
@@ -73,12 +74,12 @@ def rng(issue: Issue, engine: Any = None) -> Result:
 
 @operation("nisa.rand2", engine="vector", kind="other")
 def rand2(issue: Issue, min: Any, max: Any) -> Result:  # noqa: A002 - the public names
-    """Draw numbers between two numbers, or columns, evenly."""
+    """Draw uniform random numbers between two bounds, numbers or columns."""
     destination = issue.destination
     assert destination is not None
     shape = (destination.shape[0], destination.size // destination.shape[0])
     low, high = (column(issue, bound, shape) for bound in (min, max))
-    share = _drawn(_state(issue), *shape).astype(np.float64) / (1 << 32)
+    share = _draw(_engine_state(issue), *shape).astype(np.float64) / (1 << 32)
     least = low.computed()
     values = (least + share * (high.computed() - least)).astype(np.float32)
     return issue.result(values, destination.dtype, low, high)
@@ -86,43 +87,43 @@ def rand2(issue: Issue, min: Any, max: Any) -> Result:  # noqa: A002 - the publi
 
 @operation("nisa.rand_set_state", engine="gpsimd", kind="other")
 def rand_set_state(issue: Issue, src_seeds: Any, engine: Any = None) -> None:
-    """Set an engine's states, a row of words a partition."""
-    issue.runs_on(engine)
-    read = issue.read(src_seeds)
-    words = _words_of(issue, read.values.shape)
-    _state(issue)[: read.values.shape[0]] = read.values.reshape(-1, words)
+    """Set the states of an engine's generators, a row of words per partition."""
+    issue.choose_engine(engine)
+    source = issue.read(src_seeds)
+    words = _state_words(issue, source.values.shape)
+    _engine_state(issue)[: source.values.shape[0]] = source.values.reshape(-1, words)
 
 
 @operation("nisa.rand_get_state", engine="gpsimd", kind="other")
 def rand_get_state(issue: Issue, engine: Any = None) -> Result:
-    """Give an engine's states, a row of words a partition."""
-    issue.runs_on(engine)
+    """Return the states of an engine's generators, a row of words per partition."""
+    issue.choose_engine(engine)
     destination = issue.destination
     assert destination is not None
-    _words_of(issue, destination.shape)
-    return issue.result(_state(issue)[: destination.shape[0]].copy(), destination.dtype)
+    _state_words(issue, destination.shape)
+    return issue.result(_engine_state(issue)[: destination.shape[0]].copy(), destination.dtype)
 
 
-def _words_of(issue: Issue, shape: tuple[int, ...]) -> int:
-    """Return the words of the engine's state.
+def _state_words(issue: Issue, shape: tuple[int, ...]) -> int:
+    """Return the number of words per partition of the engine's state.
 
     Raises:
-        NkiError: a tile has another number a partition.
+        NkiError: the tile has another number of words per partition.
     """
     engine = issue.engine if issue.engine in STATE_WORDS else "vector"
     words = STATE_WORDS[engine]
-    given = int(np.prod(shape[1:]))
-    if given != words:
-        raise NkiError(f"a state of {engine} has {words} words a partition, not {given}")
+    count = int(np.prod(shape[1:]))
+    if count != words:
+        raise NkiError(f"a state of {engine} has {words} words per partition, not {count}")
     return words
 
 
 @operation("nisa.set_rng_seed", engine="vector", kind="other")
 def set_rng_seed(issue: Issue, src_seeds: Any) -> None:
-    """Begin the vector engine's numbers again from a seed."""
-    read = issue.read(src_seeds)
-    if read.values.size != 1:
-        raise NkiError(f"set_rng_seed takes one number, not {read.values.shape}")
-    bits = np.ascontiguousarray(read.values).view(np.dtype(f"u{read.values.itemsize}"))
+    """Restart the vector engine's random numbers from a seed."""
+    source = issue.read(src_seeds)
+    if source.values.size != 1:
+        raise NkiError(f"set_rng_seed takes one number, not {source.values.shape}")
+    bits = np.ascontiguousarray(source.values).view(np.dtype(f"u{source.values.itemsize}"))
     seed = int(bits.reshape(-1)[0])
     issue.run.random_states[issue.run.program, "vector"] = _seeded(seed, STATE_WORDS["vector"])

@@ -1,6 +1,6 @@
-"""Reductions over free dimensions, in the language and as instructions.
+"""Reductions over free dimensions, over partitions and over loops.
 
-What is left of a tile keeps its partitions; reduced to one dimension it is (partitions, 1).
+A reduced tile keeps its partitions; reduced to one dimension, its shape is (partitions, 1).
 """
 
 from collections.abc import Callable
@@ -21,25 +21,25 @@ Array = NDArray[Any]
 
 
 def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
-    """Return the axes to reduce, each of them free, in order.
+    """Return the axes to reduce, sorted and not negative.
 
     Raises:
-        NkiError: it is the partition dimension, or there is no such axis.
+        NkiError: an axis is the partition dimension, or does not exist.
     """
-    listed = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    found = sorted({int(each) + rank if each < 0 else int(each) for each in listed})
-    if any(not 0 < each < rank for each in found):
+    requested = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    axes = sorted({int(number) + rank if number < 0 else int(number) for number in requested})
+    if any(not 0 < number < rank for number in axes):
         raise NkiError(
             f"axis {axis} of a tile of {rank} dimensions cannot be reduced: only free dimensions "
             f"can, 1 to {rank - 1}; transpose the tile to reduce over partitions"
         )
-    return tuple(found)
+    return tuple(axes)
 
 
 def reduced(
     token: Token, tile: Values, axes: tuple[int, ...], mask: Any, keepdims: bool
 ) -> tuple[Array, NDArray[np.uint8] | None]:
-    """Reduce a tile; elements that a mask leaves out take no part. Gives values and states."""
+    """Return values and states of a tile reduced over free axes; masked-off lanes are ignored."""
     ufunc = getattr(np, token.name, None)
     if not isinstance(ufunc, np.ufunc):
         raise NkiError(f"nl.{token.name} is not an operation to reduce with")
@@ -49,24 +49,26 @@ def reduced(
         lanes = np.broadcast_to(lanes_of(mask), values.shape)
         values = np.where(lanes, values, np.float32(NEUTRAL.get(token.name, 0.0)))
         states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
-    shape = _shape_of(values.shape, axes, keepdims)
+    shape = _reduced_shape(values.shape, axes, keepdims)
     total = np.asarray(ufunc.reduce(values, axis=axes)).reshape(shape)
     if states is None or states.min() == DEFINED:
         return total, None
     return total, states.min(axis=axes).reshape(shape)
 
 
-def _shape_of(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+def _reduced_shape(
+    shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool
+) -> tuple[int, ...]:
     if keepdims:
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
-    left = tuple(size for axis, size in enumerate(shape) if axis not in axes)
-    return left if len(left) > 1 else (*left, 1)
+    remaining = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    return remaining if len(remaining) > 1 else (*remaining, 1)
 
 
 def _language_reduction(
-    name: str, over: str, after: Callable[[Array, Array], Array] | None = None
+    name: str, token_name: str, after: Callable[[Array, Array], Array] | None = None
 ) -> Operation:
-    """Make `nl.<name>`: a reduction with the token `over`, and what is done with the total."""
+    """Return the op `nl.<name>`, a reduction with token `over`, then `after(total, count)`."""
 
     def reduce(
         issue: Issue,
@@ -79,22 +81,22 @@ def _language_reduction(
     ) -> Result:
         tile = issue.read(x, mask)
         axes = free_axes(axis, tile.values.ndim)
-        values, states = reduced(token_of(over, 2), tile, axes, mask, keepdims)
+        values, states = reduced(token_of(token_name, 2), tile, axes, mask, keepdims)
         issue.flops = tile.values.size
         if after is not None:
-            values = after(values, _counted(tile.values.shape, axes, mask, values.shape))
+            values = after(values, _lane_counts(tile.values.shape, axes, mask, values.shape))
         result = issue.result(values, dtype, tile, states=states)
-        result.flat = not keepdims and tile.values.ndim - len(axes) == 1
+        result.has_added_axis = not keepdims and tile.values.ndim - len(axes) == 1
         return result
 
-    reduce.__doc__ = f"Give the {name} over free dimensions."
+    reduce.__doc__ = f"Return the {name} over free dimensions."
     return operation(f"nl.{name}", engine="vector", kind="reduce")(reduce)
 
 
-def _counted(
+def _lane_counts(
     shape: tuple[int, ...], axes: tuple[int, ...], mask: Any, result: tuple[int, ...]
 ) -> Array:
-    """Return how many elements each of the results is of: those that a mask lets through."""
+    """Return the number of active lanes reduced into each result."""
     lanes = np.broadcast_to(True if mask is None else lanes_of(mask), shape)
     return np.asarray(lanes.sum(axis=axes, dtype=np.float32)).reshape(result)
 
@@ -114,7 +116,7 @@ def var(
     """Return the variance over free dimensions."""
     tile = issue.read(x, mask)
     axes = free_axes(axis, tile.values.ndim)
-    shape = _shape_of(tile.values.shape, axes, keepdims)
+    shape = _reduced_shape(tile.values.shape, axes, keepdims)
     lanes = True if mask is None else np.broadcast_to(lanes_of(mask), tile.values.shape)
     values = np.var(tile.computed(), axis=axes, where=lanes).reshape(shape)
     issue.flops = 4 * tile.values.size
@@ -134,7 +136,7 @@ def tensor_reduce(
     negate: bool = False,
     keepdims: bool = False,
 ) -> Result:
-    """Reduce a tile over free dimensions; `negate` turns the sign of the result."""
+    """Reduce a tile over free dimensions; `negate` changes the sign of the result."""
     tile = issue.read(data, mask)
     axes = free_axes(axis, tile.values.ndim)
     values, states = reduced(token_of(op, 2), tile, axes, mask, keepdims)
@@ -146,9 +148,9 @@ def tensor_reduce(
 def tensor_partition_reduce(
     issue: Issue, op: Any, data: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Reduce a tile over its partitions, to one of them."""
+    """Reduce a tile over its partitions to one partition."""
     tile = issue.read(data, mask)
-    turned = Values(
+    partitions_last = Values(
         np.moveaxis(tile.values, 0, -1),
         None if tile.states is None else np.moveaxis(tile.states, 0, -1),
         tile.dtype,
@@ -159,50 +161,49 @@ def tensor_partition_reduce(
         if mask is None
         else np.moveaxis(np.broadcast_to(lanes_of(mask), tile.values.shape), 0, -1)
     )
-    rank = turned.values.ndim
-    values, states = reduced(token_of(op, 2), turned, (rank - 1,), lanes, keepdims=True)
+    rank = partitions_last.values.ndim
+    values, states = reduced(token_of(op, 2), partitions_last, (rank - 1,), lanes, keepdims=True)
     issue.flops = tile.values.size
     shape = (1, *tile.values.shape[1:])
-    kept = None if states is None else states.reshape(shape)
-    return issue.result(values.reshape(shape), dtype, tile, states=kept)
+    reduced_states = None if states is None else states.reshape(shape)
+    return issue.result(values.reshape(shape), dtype, tile, states=reduced_states)
 
 
-def _accumulator(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tuple[int, ...]:
-    """Return which of a call's accumulators is selected: each turn of other loops has its own.
+def _accumulator_key(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tuple[int, ...]:
+    """Return the key of a call's accumulator: one for each iteration of the loops not reduced.
 
-    Those of Python's loops are recognized by how often the innermost iteration has come by the
-    call.
+    Plain Python loops are not known; the number of earlier calls at the site in the innermost
+    iteration stands for their iterations.
     """
-    going_on = issue.run.loops
-    innermost = going_on[-1]
-    within = going_on[going_on.index(outermost) :]
-    others = tuple(loop.trip for loop in within if loop not in reduced)
-    calls = innermost.calls
-    turn = calls[issue.site] = calls.get(issue.site, -1) + 1
-    return (issue.site, turn, *others)
+    running = issue.run.loops
+    inner_loops = running[running.index(outermost) :]
+    trips = tuple(loop.trip for loop in inner_loops if loop not in reduced)
+    calls = running[-1].calls
+    call_index = calls[issue.site] = calls.get(issue.site, -1) + 1
+    return (issue.site, call_index, *trips)
 
 
 @operation("nl.loop_reduce", engine="vector", kind="reduce")
 def loop_reduce(
     issue: Issue, x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Reduce a tile over the iterations of loops; after the last of them the result is whole.
+    """Reduce a tile over the iterations of loops; the last iteration returns the whole result.
 
     Raises:
-        NkiError: `loop_indices` are not numbers of loops of the language.
+        NkiError: `loop_indices` are not loop variables of `affine_range` and others.
     """
     tile = issue.read(x, mask)
-    listed = loop_indices if isinstance(loop_indices, tuple | list) else [loop_indices]
-    loops = [index.loop for index in listed if isinstance(index, LoopNumber)]
-    if not loops or len(loops) != len(listed):
-        raise NkiError("loop_indices are the numbers that affine_range or another range gives")
+    variables = loop_indices if isinstance(loop_indices, tuple | list) else [loop_indices]
+    loops = [variable.loop for variable in variables if isinstance(variable, LoopNumber)]
+    if not loops or len(loops) != len(variables):
+        raise NkiError("loop_indices must be loop variables of affine_range or another NKI range")
     outermost = min(loops, key=issue.run.loops.index)
     token = token_of(op, 2)
     values = tile.computed()
-    accumulator = _accumulator(issue, outermost, loops)
-    before = outermost.accumulators.get(accumulator)
-    if before is not None:
-        values = token.apply(before, values)
+    key = _accumulator_key(issue, outermost, loops)
+    total_before = outermost.accumulators.get(key)
+    if total_before is not None:
+        values = token.apply(total_before, values)
         issue.flops = values.size
-    outermost.accumulators[accumulator] = np.array(values)
+    outermost.accumulators[key] = np.array(values)
     return issue.result(values, dtype, tile, mask=mask)

@@ -1,4 +1,4 @@
-"""Scans along the free dimension, and instructions that give a tile and its reduction."""
+"""Scans along the free dimension, and instructions that return a tile and its reduction."""
 
 from typing import Any, Final
 
@@ -10,8 +10,8 @@ from kvtrace.addons.neuron.ops.accumulators import accumulate
 from kvtrace.addons.neuron.ops.elementwise import applied, column, reshaped, staged
 from kvtrace.addons.neuron.tokens import NEUTRAL, token_of
 
-#: What precedes the first element of a cumulative operation.
-_STARTS: Final = {**NEUTRAL, "subtract": 0.0}
+#: Token → initial value of a scan.
+_INITIAL: Final = {**NEUTRAL, "subtract": 0.0}
 
 
 @operation("nisa.tensor_tensor_scan", engine="vector", kind="scan")
@@ -30,8 +30,8 @@ def tensor_tensor_scan(
 ) -> Result:
     """Return `op1(op0(data0[i], result[i - 1]), data1[i])` along the free dimension.
 
-    `initial` precedes the first: a number, or one a partition. `reverse0` and `reverse1` swap
-    the operands of `op0` and `op1`.
+    `initial`, a number or a column, stands for `result[-1]`. `reverse0` and `reverse1` swap the
+    operands of `op0` and `op1`.
     """
     left, right = issue.read(data0, mask), issue.read(data1, mask)
     right = reshaped(right, left.values.shape)
@@ -39,22 +39,22 @@ def tensor_tensor_scan(
         raise NkiError(f"tensor_tensor_scan takes tiles of two dimensions, not {left.values.shape}")
     first = column(issue, initial, left.values.shape, mask)
     carry = np.broadcast_to(first.computed().reshape(-1), left.values.shape[:1])
-    before, after = token_of(op0, 2), token_of(op1, 2)
-    if "bits" in (before.kind, after.kind):
-        raise NkiError(f"tensor_tensor_scan takes arithmetic, not {before!r} and {after!r}")
+    inner_op, outer_op = token_of(op0, 2), token_of(op1, 2)
+    if "bits" in (inner_op.kind, outer_op.kind):
+        raise NkiError(f"tensor_tensor_scan takes arithmetic, not {inner_op!r} and {outer_op!r}")
     factors, addends = left.computed(), right.computed()
     values = np.empty(factors.shape, np.float32)
-    for place in range(factors.shape[1]):
-        pair = (carry, factors[:, place]) if reverse0 else (factors[:, place], carry)
-        inner = before.apply(*pair)
-        pair = (addends[:, place], inner) if reverse1 else (inner, addends[:, place])
-        carry = after.apply(*pair)
-        values[:, place] = carry
+    for column_index in range(factors.shape[1]):
+        pair = (carry, factors[:, column_index]) if reverse0 else (factors[:, column_index], carry)
+        inner = inner_op.apply(*pair)
+        pair = (addends[:, column_index], inner) if reverse1 else (inner, addends[:, column_index])
+        carry = outer_op.apply(*pair)
+        values[:, column_index] = carry
     issue.flops = 2 * values.size
     states = None
-    if any(each.states is not None for each in (left, right, first)):
-        known = issue.result(values, None, left, right, first).states
-        states = np.minimum.accumulate(known, axis=1) if known is not None else None
+    if any(operand.states is not None for operand in (left, right, first)):
+        result_states = issue.result(values, None, left, right, first).states
+        states = np.minimum.accumulate(result_states, axis=1) if result_states is not None else None
     return issue.result(values, dtype, left, states=states, mask=mask)
 
 
@@ -74,10 +74,10 @@ def tensor_scalar_reduce(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Apply an operation with a number or a column; its reduction goes to `reduce_res`.
+    """Apply a token with a number or a column, and write the reduction to `reduce_res`.
 
-    `reduce_cmd` says what the vector engine's registers do, which `reduce_res` gets, with
-    `reduce_res_negate` with its sign turned.
+    `reduce_cmd` controls the vector engine's registers, whose contents `reduce_res` gets;
+    `reduce_res_negate` changes their sign.
     """
     tile = issue.read(data, mask)
     operands = [tile]
@@ -115,15 +115,15 @@ def range_select(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Keep elements whose place, counted from `range_start`, is within two bounds a partition."""
+    """Return elements whose index plus `range_start` is within two bounds per partition."""
     tile = issue.read(on_true_tile, mask)
     shape = tile.values.shape
     bounds = [column(issue, bound, (shape[0], 1)) for bound in (bound0, bound1)]
     flat = tile.computed().reshape(shape[0], -1)
-    places = np.float32(range_start) + np.arange(flat.shape[1], dtype=np.float32)[None, :]
+    indices = np.float32(range_start) + np.arange(flat.shape[1], dtype=np.float32)[None, :]
     inside = np.logical_and(
         *(
-            applied(token_of(op, 2), places, bound.computed())
+            applied(token_of(op, 2), indices, bound.computed())
             for op, bound in zip((comp_op0, comp_op1), bounds, strict=True)
         )
     )
@@ -148,34 +148,34 @@ def tensor_scalar_cumulative(
 ) -> Result:
     """Return `op1(op0(src[i], imm0), result[i - 1])` along the free dimensions.
 
-    The first is preceded by what `op1` leaves as it is, or `imm1` with `reduce_cmd.load_reduce`.
+    `result[-1]` is the neutral element of `op1`, or `imm1` with `reduce_cmd.load_reduce`.
     """
     tile = issue.read(src)
     shape = tile.values.shape
     flat = (shape[0], -1)
     other = column(issue, imm0, shape)
-    before, after = token_of(op0, 2), token_of(op1, 2)
+    inner_op, outer_op = token_of(op0, 2), token_of(op1, 2)
     command = getattr(reduce_cmd, "name", "reset_reduce")
     operands = [tile, other]
     if command == "load_reduce":
         first = column(issue, imm1, (shape[0], 1))
         operands.append(first)
         carry = np.broadcast_to(first.computed(), (shape[0], 1)).reshape(-1)
-    elif command == "reset_reduce" and after.name in _STARTS:
-        carry = np.full(shape[0], _STARTS[after.name], np.float32)
+    elif command == "reset_reduce" and outer_op.name in _INITIAL:
+        carry = np.full(shape[0], _INITIAL[outer_op.name], np.float32)
     else:
         raise NkiError(
-            f"tensor_scalar_cumulative with op1 {after!r} and reduce_cmd {command} is not there; "
-            f"op1 is one of {', '.join(_STARTS)}, and reduce_cmd reset_reduce or load_reduce"
+            f"tensor_scalar_cumulative has no op1 {outer_op!r} with reduce_cmd {command}: "
+            f"op1 is one of {', '.join(_INITIAL)}, and reduce_cmd reset_reduce or load_reduce"
         )
-    factors = applied(before, tile, other).reshape(flat)
+    factors = applied(inner_op, tile, other).reshape(flat)
     values = np.empty(factors.shape, np.float32)
-    for place in range(factors.shape[1]):
-        carry = after.apply(factors[:, place], carry)
-        values[:, place] = carry
+    for column_index in range(factors.shape[1]):
+        carry = outer_op.apply(factors[:, column_index], carry)
+        values[:, column_index] = carry
     issue.flops = 2 * values.size
-    known = issue.result(values.reshape(shape), None, *operands).states
+    result_states = issue.result(values.reshape(shape), None, *operands).states
     states = None
-    if known is not None:
-        states = np.minimum.accumulate(known.reshape(flat), axis=1).reshape(shape)
+    if result_states is not None:
+        states = np.minimum.accumulate(result_states.reshape(flat), axis=1).reshape(shape)
     return issue.result(values.reshape(shape), None, tile, states=states)

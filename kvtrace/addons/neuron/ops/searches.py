@@ -1,4 +1,4 @@
-"""Instructions that find, choose and move elements within partitions."""
+"""Instructions that search, select and move elements within partitions."""
 
 from typing import Any, Final
 
@@ -13,18 +13,18 @@ from kvtrace.addons.neuron.ops.accumulators import accumulate
 from kvtrace.addons.neuron.ops.elementwise import column, reshaped
 from kvtrace.addons.neuron.tensors import Tensor
 
-#: Elements a partition that searches take, at least and at most (reference of `nki.isa`).
+#: Minimum and maximum elements per partition of searched tiles (reference of `nki.isa`).
 LEAST: Final = 8
 MOST: Final = 16_384
 
-#: Partitions that a shuffle moves among; and what leaves one as it is.
+#: Partitions among which a shuffle moves, and the entry that leaves a partition unchanged.
 GROUP: Final = 32
 UNCHANGED: Final = 255
 
 
 def _flat(issue: Issue, operand: Any, mask: Any = None) -> NDArray[Any]:
-    read = issue.read(operand, mask)
-    flat = read.computed().reshape(read.values.shape[0], -1)
+    source = issue.read(operand, mask)
+    flat = source.computed().reshape(source.values.shape[0], -1)
     if flat.shape[1] != LEAST:
         issue.limit(flat.shape[1], MOST, TILE_LIMIT, "the free size of a tile that is searched")
     return flat
@@ -32,49 +32,51 @@ def _flat(issue: Issue, operand: Any, mask: Any = None) -> NDArray[Any]:
 
 @operation("nisa.max8", engine="vector", kind="reduce")
 def max8(issue: Issue, src: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Return the eight largest elements of each partition, in falling order."""
+    """Return the eight largest elements of each partition, in descending order."""
     flat = _flat(issue, src, mask)
     if flat.shape[1] < LEAST:
-        raise NkiError(f"max8 takes at least {LEAST} elements a partition, not {flat.shape[1]}")
-    given = src.dtype if dtype is None else dtype
-    return issue.result(-np.sort(-flat, axis=1)[:, :LEAST], given)
+        raise NkiError(f"max8 takes at least {LEAST} elements per partition, not {flat.shape[1]}")
+    result_dtype = src.dtype if dtype is None else dtype
+    return issue.result(-np.sort(-flat, axis=1)[:, :LEAST], result_dtype)
 
 
-def _places(flat: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where each value is found in its partition, -1 where it is not.
+def _indices_of(flat: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the index of each value in its partition, or -1 if it does not occur.
 
-    Equal values are found one after the other.
+    Equal values get the indices of successive equal elements.
     """
-    places = np.full(wanted.shape, -1, np.int64)
-    for row, values in enumerate(wanted):
-        for value in np.unique(values):
-            slots = np.flatnonzero(values == value)
-            found = np.flatnonzero(flat[row] == value)[: slots.size]
-            places[row, slots[: found.size]] = found
-    return places
+    indices = np.full(values.shape, -1, np.int64)
+    for row, row_values in enumerate(values):
+        for value in np.unique(row_values):
+            slots = np.flatnonzero(row_values == value)
+            matches = np.flatnonzero(flat[row] == value)[: slots.size]
+            indices[row, slots[: matches.size]] = matches
+    return indices
 
 
-def _all_ones(places: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
-    """Return places as an integer type holds them: all bits of one that is not there are set."""
-    given = dtypes.as_dtype(dtype)
-    return places.astype(given) if given.kind in "iu" else places
+def _as_indices(indices: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
+    """Return indices in an integer type, in which -1 sets all bits."""
+    target = dtypes.as_dtype(dtype)
+    return indices.astype(target) if target.kind in "iu" else indices
 
 
 @operation("nisa.nc_find_index8", engine="vector", kind="other")
 def nc_find_index8(
     issue: Issue, data: Any, vals: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Return where each of eight values is found in its partition; all ones where it is not.
+    """Return the index of each of eight values in its partition; all bits set if it is missing.
 
-    Equal values have the places of equal elements, in rising order.
+    Equal values get the indices of equal elements, in ascending order.
     """
-    flat, wanted = _flat(issue, data, mask), _flat(issue, vals)
-    if wanted.shape[1] != LEAST:
-        raise NkiError(f"nc_find_index8 takes {LEAST} values a partition, not {wanted.shape[1]}")
+    flat, searched = _flat(issue, data, mask), _flat(issue, vals)
+    if searched.shape[1] != LEAST:
+        raise NkiError(
+            f"nc_find_index8 takes {LEAST} values per partition, not {searched.shape[1]}"
+        )
     if issue.destination is not None:
         dtype = issue.destination.dtype
-    given = dtypes.uint32 if dtype is None else dtype
-    return issue.result(_all_ones(_places(flat, wanted), given), given)
+    result_dtype = dtypes.uint32 if dtype is None else dtype
+    return issue.result(_as_indices(_indices_of(flat, searched), result_dtype), result_dtype)
 
 
 @operation("nisa.nc_match_replace8", engine="vector", kind="other")
@@ -88,17 +90,17 @@ def nc_match_replace8(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Replace the first place of each of eight values by a number; `dst_idx` gets the places.
+    """Replace the first match of each of eight values; `dst_idx` gets the matches' indices.
 
-    Values are taken from the last to the first: equal ones have their places in falling order.
+    Values are matched from the last to the first: equal values get descending indices.
     """
     tile = issue.read(data, mask)
     flat = np.array(tile.computed().reshape(tile.values.shape[0], -1))
-    places = _places(flat, _flat(issue, vals)[:, ::-1])[:, ::-1]
-    for row, found in enumerate(places):
-        flat[row, found[found >= 0]] = imm
+    indices = _indices_of(flat, _flat(issue, vals)[:, ::-1])[:, ::-1]
+    for row, row_indices in enumerate(indices):
+        flat[row, row_indices[row_indices >= 0]] = imm
     if dst_idx is not None:
-        issue.also(dst_idx, issue.result(_all_ones(places, dst_idx.dtype), dst_idx.dtype))
+        issue.add_result(dst_idx, issue.result(_as_indices(indices, dst_idx.dtype), dst_idx.dtype))
     return issue.result(flat.reshape(tile.values.shape), dtype, tile, mask=mask)
 
 
@@ -113,17 +115,19 @@ def tensor_copy_predicated(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Copy elements to `dst` where a predicate is not zero; with `reverse_pred`, where it is."""
+    """Copy elements to `dst` where a predicate is nonzero; zero with `reverse_pred`."""
     del dtype
-    chosen = issue.read(predicate, mask)
-    if chosen.dtype not in (dtypes.uint8, dtypes.uint16, dtypes.uint32):
-        issue.find(ENGINE_DTYPE, f"a predicate is uint8, uint16 or uint32, not {chosen.dtype}")
-    read = issue.read(src, mask)
+    predicates = issue.read(predicate, mask)
+    if predicates.dtype not in (dtypes.uint8, dtypes.uint16, dtypes.uint32):
+        issue.report(
+            ENGINE_DTYPE, f"a predicate is uint8, uint16 or uint32, not {predicates.dtype}"
+        )
+    source = issue.read(src, mask)
     if not isinstance(dst, Tensor):
         raise NkiError("dst of nisa.tensor_copy_predicated is a tile")
     issue.destination = dst
-    lanes = (chosen.values == 0) if reverse_pred else (chosen.values != 0)
-    values = read.values if read.is_number else reshaped(read, dst.shape).values
+    lanes = (predicates.values == 0) if reverse_pred else (predicates.values != 0)
+    values = source.values if source.is_number else reshaped(source, dst.shape).values
     whole = np.broadcast_to(values, dst.shape)
     return issue.result(whole, dst.dtype, mask=lanes.reshape(dst.shape))
 
@@ -142,38 +146,38 @@ def select_reduce(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Return `on_true` where a predicate is not zero, and a number or a column elsewhere.
+    """Return `on_true` where a predicate is nonzero, and a number or a column elsewhere.
 
-    With `reduce_res` the greatest of each partition goes there as well.
+    `reduce_res` gets the maximum of each partition.
     """
-    chosen, tile = issue.read(predicate, mask), issue.read(on_true, mask)
+    predicates, tile = issue.read(predicate, mask), issue.read(on_true, mask)
     shape = tile.values.shape
-    other = column(issue, on_false, shape, mask)
-    lanes = (chosen.values == 0) if reverse_pred else (chosen.values != 0)
-    values = np.where(lanes.reshape(shape), tile.computed(), other.computed())
+    alternative = column(issue, on_false, shape, mask)
+    lanes = (predicates.values == 0) if reverse_pred else (predicates.values != 0)
+    values = np.where(lanes.reshape(shape), tile.computed(), alternative.computed())
     registers = issue.run.vector_registers
-    operands = (tile, other)
+    operands = (tile, alternative)
     accumulate(
         issue, registers, reduce_cmd, reduce_op, values, operands, target=reduce_res, mask=mask
     )
-    return issue.result(values, dtype, tile, other, mask=mask)
+    return issue.result(values, dtype, tile, alternative, mask=mask)
 
 
 @operation("nisa.nc_stream_shuffle", engine="vector", kind="other")
 def nc_stream_shuffle(
     issue: Issue, src: Any, dst: Any, shuffle_mask: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Move partitions within groups of 32: `dst[i]` is `src[shuffle_mask[i]]`, 255 leaves it."""
+    """Move partitions in groups of 32: `dst[i] = src[shuffle_mask[i]]`, unchanged for 255."""
     del dtype, mask
-    order = [int(place) for place in shuffle_mask]
-    if len(order) != GROUP:
-        raise NkiError(f"a shuffle names {GROUP} partitions, not {len(order)}")
-    read = issue.read(src)
-    count = read.values.shape[0]
-    moved = [at for at in range(count) if order[at % GROUP] != UNCHANGED]
-    values = np.array(read.values)
-    values[moved] = read.values[[at - at % GROUP + order[at % GROUP] for at in moved]]
-    lanes = np.zeros(read.values.shape, bool)
+    sources = [int(source) for source in shuffle_mask]
+    if len(sources) != GROUP:
+        raise NkiError(f"a shuffle names {GROUP} partitions, not {len(sources)}")
+    operand_values = issue.read(src)
+    count = operand_values.values.shape[0]
+    moved = [at for at in range(count) if sources[at % GROUP] != UNCHANGED]
+    values = np.array(operand_values.values)
+    values[moved] = operand_values.values[[at - at % GROUP + sources[at % GROUP] for at in moved]]
+    lanes = np.zeros(operand_values.values.shape, bool)
     lanes[moved] = True
     issue.destination = dst
     return issue.result(values, dst.dtype, mask=lanes)
@@ -191,16 +195,16 @@ def dma_transpose(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Swap the first and the last dimension, or put them into the order of `axes`, by DMA.
+    """Swap the first and last dimension, or permute the dimensions by `axes`, by DMA.
 
-    Of three dimensions and of four, those between stay where they are, as the reference has it.
+    Dimensions between the first and the last stay where they are, as in the reference.
     """
     del priority, dge_mode, oob_mode
-    read = issue.read(src, mask, device=True)
-    rank = read.values.ndim
+    source = issue.read(src, mask, device=True)
+    rank = source.values.ndim
     order = (rank - 1, *range(1, rank - 1), 0) if axes is None else tuple(axes)
-    states = None if read.states is None else read.states.transpose(order)
-    return issue.result(read.values.transpose(order), dtype, read, states=states)
+    states = None if source.states is None else source.states.transpose(order)
+    return issue.result(source.values.transpose(order), dtype, source, states=states)
 
 
 @operation("nl.gather_flattened", engine="gpsimd", kind="other")
@@ -213,22 +217,25 @@ def gather_flattened(
     *,
     mask: Any = None,
 ) -> Result:
-    """Return elements of each partition by their places in it."""
+    """Return elements of each partition by their indices in the partition."""
     if axis != 0:
         raise NkiError(
-            f"gather_flattened goes along axis 0, its free dimensions as one, not {axis}"
+            f"gather_flattened gathers along axis 0, the joined free dimensions, not {axis}"
         )
-    tile, places = issue.read(data), issue.read(indices, mask)
+    tile, index_tile = issue.read(data), issue.read(indices, mask)
     flat = tile.values.reshape(tile.values.shape[0], -1)
-    wanted = places.values.reshape(places.values.shape[0], -1).astype(np.int64)
-    outside = (wanted < 0) | (wanted >= flat.shape[1])
+    element_indices = index_tile.values.reshape(index_tile.values.shape[0], -1).astype(np.int64)
+    outside = (element_indices < 0) | (element_indices >= flat.shape[1])
     if outside.any():
-        raise NkiError(f"gather_flattened takes places below {flat.shape[1]}, not {wanted.max()}")
-    values = np.take_along_axis(flat, wanted, axis=1).reshape(places.values.shape)
+        raise NkiError(
+            f"gather_flattened takes indices below {flat.shape[1]}, not {element_indices.max()}"
+        )
+    values = np.take_along_axis(flat, element_indices, axis=1).reshape(index_tile.values.shape)
     return issue.result(values, dtype, tile, mask=mask, states=None)
 
 
-#: Partitions that a core of GpSimd reaches, and that a snake of `topk` runs through.
+#: Partitions of a GpSimd core, through which a snake of `topk` runs: its element `i` is in
+#: partition `i % 16` at column `i // 16`.
 SNAKE: Final = 16
 
 
@@ -241,35 +248,38 @@ def find_top(
     n: int,
     sorted: bool = False,  # noqa: A002 - the public name
 ) -> None:
-    """Write the largest elements of each 16 partitions, and their places among `n`.
+    """Write the largest of the first `n` elements of each 16 partitions, and their indices.
 
-    Element `i` of such a group lies in partition `i % 16` at place `i // 16`, in the source and in
-    the results. These are as many as `val_dst` has elements a partition, and rise; with `sorted`
-    they fall. What is behind them in the last place that is written is padding.
+    Element `i` of a group is in partition `i % 16` at column `i // 16`, in the source and in the
+    results. The number of results is that of elements per partition of `val_dst`; their order is
+    ascending, or descending with `sorted`. The rest of the last written column is padding.
     """
-    read = issue.read(src)
-    partitions = read.values.shape[0]
+    source = issue.read(src)
+    partitions = source.values.shape[0]
     count = val_dst.size // val_dst.shape[0]
     if partitions % SNAKE or val_dst.shape[0] != partitions or idx_dst.shape != val_dst.shape:
         raise NkiError(
-            f"topk takes a multiple of {SNAKE} partitions, and results of as many and of one shape"
+            f"topk takes a multiple of {SNAKE} partitions, and two results of one shape with "
+            "equally many"
         )
-    if not 0 < count <= n or n > SNAKE * (read.values.size // partitions):
-        raise NkiError(f"topk finds {count} of {n} elements, src has {read.values.shape}")
-    snakes = _snakes(read.computed())[:, :n]
-    order = np.argsort(-snakes, axis=1, kind="stable")[:, :count]
-    order = order if sorted else order[:, ::-1]
+    if not 0 < count <= n or n > SNAKE * (source.values.size // partitions):
+        raise NkiError(f"topk finds {count} of {n} elements, src has {source.values.shape}")
+    snakes = _snakes(source.computed())[:, :n]
+    indices = np.argsort(-snakes, axis=1, kind="stable")[:, :count]
+    indices = indices if sorted else indices[:, ::-1]
     issue.flops = snakes.size
-    written = -(-count // SNAKE)
-    results = ((val_dst, np.take_along_axis(snakes, order, axis=1)), (idx_dst, order))
+    columns = -(-count // SNAKE)
+    results = ((val_dst, np.take_along_axis(snakes, indices, axis=1)), (idx_dst, indices))
     for target, values in results:
-        padded = np.pad(values, ((0, 0), (0, written * SNAKE - count)), mode="edge")
-        tile = padded.reshape(-1, written, SNAKE).transpose(0, 2, 1).reshape(partitions, written)
-        issue.also(target[:, :written], issue.result(tile, target.dtype, states=None))
+        padded_row = np.pad(values, ((0, 0), (0, columns * SNAKE - count)), mode="edge")
+        tile = (
+            padded_row.reshape(-1, columns, SNAKE).transpose(0, 2, 1).reshape(partitions, columns)
+        )
+        issue.add_result(target[:, :columns], issue.result(tile, target.dtype, states=None))
 
 
 def _snakes(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a row for each 16 partitions, of their elements place after place."""
+    """Return a row for each 16 partitions, with their elements column by column."""
     flat = values.reshape(values.shape[0] // SNAKE, SNAKE, -1)
     return np.asarray(flat.transpose(0, 2, 1).reshape(flat.shape[0], -1))
 
@@ -278,19 +288,19 @@ def _snakes(values: NDArray[Any]) -> NDArray[Any]:
 def sequence_bounds(
     issue: Issue, segment_ids: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Return where the run of equal numbers that an element is in begins, and where it ends.
+    """Return start and end of the run of equal numbers that contains each element.
 
-    Elements of zero are padding: they begin at the number of elements, and end at -1.
+    Zeros are padding: their start is the number of elements, their end -1.
     """
-    read = issue.read(segment_ids, mask)
-    rows = read.values.reshape(read.values.shape[0], -1)
+    source = issue.read(segment_ids, mask)
+    rows = source.values.reshape(source.values.shape[0], -1)
     size = rows.shape[1]
-    places = np.arange(size)
+    columns = np.arange(size)
     changes = np.ones((rows.shape[0], size + 1), bool)
     changes[:, 1:-1] = rows[:, 1:] != rows[:, :-1]
-    begins = np.maximum.accumulate(np.where(changes[:, :-1], places, 0), axis=1)
-    ends = np.where(changes[:, 1:], places + 1, size)[:, ::-1]
+    begins = np.maximum.accumulate(np.where(changes[:, :-1], columns, 0), axis=1)
+    ends = np.where(changes[:, 1:], columns + 1, size)[:, ::-1]
     ends = np.minimum.accumulate(ends, axis=1)[:, ::-1]
     padding = rows == 0
     values = np.stack([np.where(padding, size, begins), np.where(padding, -1, ends)], axis=1)
-    return issue.result(values.astype(np.float32), dtype, read, states=None)
+    return issue.result(values.astype(np.float32), dtype, source, states=None)

@@ -1,4 +1,4 @@
-"""Means and variances by instructions of the vector engine, and norms of the language."""
+"""Means, variances, norms, softmax and dropout."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from kvtrace.addons.neuron.tokens import token_of
 
 @operation("nisa.bn_stats", engine="vector", kind="reduce")
 def bn_stats(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Return count, mean, and variance times count of the even elements, then of the odd ones."""
+    """Return count, mean and count × variance of the even elements, then of the odd elements."""
     tile = issue.read(data, mask)
     flat = tile.computed().reshape(tile.values.shape[0], -1)
     issue.limit(
@@ -27,31 +27,31 @@ def bn_stats(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) ->
     for part in (flat[:, 0::2], flat[:, 1::2]):
         count = part.shape[1]
         mean = part.mean(axis=1) if count else np.zeros(flat.shape[0], np.float32)
-        spread = part.var(axis=1) * count if count else np.zeros(flat.shape[0], np.float32)
-        parts += [np.full(flat.shape[0], count, np.float32), mean, spread]
+        scaled_variance = part.var(axis=1) * count if count else np.zeros(flat.shape[0], np.float32)
+        parts += [np.full(flat.shape[0], count, np.float32), mean, scaled_variance]
     issue.flops = 4 * flat.size
-    return issue.result(np.stack(parts, axis=1), dtype, tile, states=_worst(tile.states, 6))
+    return issue.result(np.stack(parts, axis=1), dtype, tile, states=_lowest_states(tile.states, 6))
 
 
 @operation("nisa.bn_aggr", engine="vector", kind="reduce")
 def bn_aggr(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Return mean and variance a partition, of triples as `bn_stats` gives them."""
+    """Return mean and variance per partition, from triples that `bn_stats` returns."""
     tile = issue.read(data, mask)
     flat = tile.computed().reshape(tile.values.shape[0], -1)
     if flat.shape[1] % 3:
-        raise NkiError(f"bn_aggr takes triples, not {flat.shape[1]} elements a partition")
-    counts, means, spreads = (flat[:, place::3] for place in range(3))
+        raise NkiError(f"bn_aggr takes triples, not {flat.shape[1]} elements per partition")
+    counts, means, scaled_variances = (flat[:, offset::3] for offset in range(3))
     total = counts.sum(axis=1, keepdims=True)
     mean = (counts * means).sum(axis=1, keepdims=True) / total
     between = (counts * (means - mean) ** 2).sum(axis=1, keepdims=True)
-    variance = (spreads.sum(axis=1, keepdims=True) + between) / total
+    variance = (scaled_variances.sum(axis=1, keepdims=True) + between) / total
     issue.flops = 6 * counts.size
     values = np.concatenate([mean, variance], axis=1)
-    return issue.result(values, dtype, tile, states=_worst(tile.states, 2))
+    return issue.result(values, dtype, tile, states=_lowest_states(tile.states, 2))
 
 
-def _worst(states: Any, count: int) -> Any:
-    """Return the least state of each partition, for so many results of it."""
+def _lowest_states(states: Any, count: int) -> Any:
+    """Return the lowest state of each partition, repeated for `count` results."""
     if states is None:
         return None
     least = states.reshape(states.shape[0], -1).min(axis=1, keepdims=True)
@@ -77,8 +77,8 @@ def softmax(
     weights = powers if mask is None else np.where(_lanes(mask, powers.shape), powers, 0)
     total = weights.sum(axis=axes, keepdims=True)
     issue.flops = 4 * powers.size
-    spread = None if states is None else np.broadcast_to(states, powers.shape)
-    return issue.result(powers / total, dtype, tile, states=spread, mask=mask)
+    result_states = None if states is None else np.broadcast_to(states, powers.shape)
+    return issue.result(powers / total, dtype, tile, states=result_states, mask=mask)
 
 
 @operation("nl.rms_norm", engine="vector", kind="reduce")
@@ -97,7 +97,7 @@ def rms_norm(
     """Return `x × w / sqrt(sum(x²) / n + epsilon)` over free dimensions."""
     del compute_dtype
     tile = issue.read(x, mask)
-    weights = issue.read(w, _of_operand(mask, tile.values.shape, w))
+    weights = issue.read(w, _operand_mask(mask, tile.values.shape, w))
     axes = free_axes(axis, tile.values.ndim)
     values = tile.computed()
     squares = values * values
@@ -108,7 +108,7 @@ def rms_norm(
     return issue.result(values * scale * weights.computed(), dtype, tile, weights, mask=mask)
 
 
-def _of_operand(mask: Any, shape: tuple[int, ...], operand: Any) -> Any:
+def _operand_mask(mask: Any, shape: tuple[int, ...], operand: Any) -> Any:
     return lanes_within(mask, shape, operand.shape) if isinstance(operand, Tensor) else None
 
 
@@ -118,20 +118,20 @@ def _lanes(mask: Any, shape: tuple[int, ...]) -> Any:
 
 @operation("nl.dropout", engine="vector", kind="elementwise")
 def dropout(issue: Issue, x: Any, rate: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Set elements to zero at random, each with a probability; the same ones in every run."""
-    return _with_zeros(issue, x, rate, dtype, mask)
+    """Set elements to zero, each with a probability; random, but equal in every run."""
+    return _dropped_out(issue, x, rate, dtype, mask)
 
 
-def _with_zeros(issue: Issue, data: Any, chances: Any, dtype: Any, mask: Any) -> Result:
+def _dropped_out(issue: Issue, data: Any, probabilities: Any, dtype: Any, mask: Any) -> Result:
     tile = issue.read(data, mask)
-    chance = issue.read(chances, _of_operand(mask, tile.values.shape, chances))
-    kept = issue.run.random.random(tile.values.shape) >= chance.computed()
-    return issue.result(np.where(kept, tile.computed(), 0), dtype, tile, chance, mask=mask)
+    probability = issue.read(probabilities, _operand_mask(mask, tile.values.shape, probabilities))
+    is_kept = issue.run.random.random(tile.values.shape) >= probability.computed()
+    return issue.result(np.where(is_kept, tile.computed(), 0), dtype, tile, probability, mask=mask)
 
 
 @operation("nisa.dropout", engine="vector", kind="elementwise")
 def dropout_by_chance(
     issue: Issue, data: Any, prob: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Set elements to zero at random, each with a probability, which may be one a partition."""
-    return _with_zeros(issue, data, prob, dtype, mask)
+    """Set elements to zero, each with a probability: a number or a column."""
+    return _dropped_out(issue, data, prob, dtype, mask)

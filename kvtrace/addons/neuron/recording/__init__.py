@@ -1,8 +1,8 @@
-"""The backend of NKI: launches of kernels that run on NumPy, recorded like any other.
+"""The `nki` backend, which records launches of kernels that run on NumPy.
 
-`launches.py` observes launches and records kernels and calls, `call_tables.py` keeps what each
-unique call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the added tables,
-`watching.py` is kvtrace.trace. May import capture and `kvtrace.addons.neuron`.
+`launches.py` observes launches and records kernels and calls, `call_tables.py` keeps the first
+launch of each unique call, `rows.py` makes table rows from a launch, `definitions.py` has the added
+tables, `watching.py` implements kvtrace.trace. May import capture and `kvtrace.addons.neuron`.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -18,10 +18,10 @@ __all__ = ["BACKEND", "NkiBackend"]
 
 
 class NkiBackend:
-    """Listens to this add-on's kernels, under whichever name they were imported."""
+    """Backend that listens to launches of this add-on's kernels."""
 
     name: Final = "nki"
-    #: Not the package: finding a replacement imports that, while Python holds its import lock.
+    #: Not the package itself: looking up a stand-in imports the package under Python's import lock.
     libraries: Final = ("kvtrace.addons.neuron.launching",)
 
     def __init__(self) -> None:
@@ -29,11 +29,11 @@ class NkiBackend:
 
     @property
     def launches(self) -> "Launches | None":
-        """What the recording in progress has of NKI kernels."""
+        """The launches recorded by the session in progress, or None."""
         return self._launches
 
     def install(self, session: "Session") -> None:
-        """Observe launches from now on."""
+        """Start to observe launches."""
         from kvtrace.addons.neuron import launching
         from kvtrace.addons.neuron.recording.launches import Launches
 
@@ -41,7 +41,7 @@ class NkiBackend:
         launching.listeners.append(self._launches)
 
     def uninstall(self) -> None:
-        """Observe no more."""
+        """Stop observing launches."""
         from kvtrace.addons.neuron import launching
 
         if self._launches in launching.listeners:
@@ -51,7 +51,7 @@ class NkiBackend:
     def watcher(
         self, client: Any, session_of: "Callable[[str], Session]"
     ) -> "Callable[[Any], WatchedKernel]":
-        """Return what makes a watched kernel of a kernel; see `WatchingBackend`."""
+        """Return a function that wraps a kernel so that its launches are recorded."""
         from kvtrace.addons.neuron.recording.watching import WatchedKernel
 
         return lambda kernel: WatchedKernel(kernel, client, session_of)

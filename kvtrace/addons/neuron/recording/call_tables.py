@@ -1,4 +1,4 @@
-"""What distinct NKI calls did, as tables: made in the background, kept until the recording ends."""
+"""Tables of unique NKI calls: made in the background, kept in memory until the recording ends."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import pyarrow as pa
 from kvtrace.addons.neuron.findings import Finding
 from kvtrace.addons.neuron.launching import Outcome
 from kvtrace.addons.neuron.recording.rows import (
-    Observed,
+    ObservedLaunch,
     buffer_columns,
     derived_tables,
     empty_tables,
@@ -21,62 +21,66 @@ from kvtrace.schema.arrays import array_of
 
 
 class ObservedCall:
-    """What the first launch of a call did. Once its tables are made, the record is let go.
+    """The first launch of a call, and new findings of later launches.
 
-    Of a call beyond the limit only findings are kept.
+    Once the tables are made, the launch's record is released. With `only_findings`, for calls
+    beyond the limit, there are no other tables.
     """
 
     def __init__(self, call_id: int, outcome: Outcome, *, only_findings: bool = False) -> None:
         self.function = outcome.kernel.function
-        self._whole = not only_findings
+        self._is_complete = not only_findings
         self._lock = Lock()
-        self._observed: Observed | None = None
+        self._observed: ObservedLaunch | None = None
         self._tables: dict[str, pa.Table] | None = None
-        self._later: list[dict[str, pa.Table]] = []
+        self._later_tables: list[dict[str, pa.Table]] = []
         self._call_id = call_id
-        self._known: set[str] = set()
+        self._finding_ids: set[str] = set()
         if only_findings:
             self._tables = empty_tables()
-            self.again(outcome)
+            self.add_launch(outcome)
             return
-        first = self._observed = Observed(
+        first = self._observed = ObservedLaunch(
             call_id, outcome.grid, outcome.target, outcome.recorder, samples_of(outcome.recorder)
         )
-        self._known = {finding_identity(first, found) for found in outcome.recorder.findings}
+        self._finding_ids = {
+            finding_identity(first, finding) for finding in outcome.recorder.findings
+        }
 
     @property
     def has_rows(self) -> bool:
-        """Whether it adds to any table."""
-        return self._whole or bool(self._later)
+        """The call adds rows to at least one table."""
+        return self._is_complete or bool(self._later_tables)
 
-    def again(self, outcome: Outcome) -> list[Finding]:
-        """Take what a later launch found that no earlier one has: other data, other findings."""
-        now = Observed(self._call_id, outcome.grid, outcome.target, outcome.recorder, [])
-        fresh = [
-            found
-            for found in outcome.recorder.findings
-            if finding_identity(now, found) not in self._known
+    def add_launch(self, outcome: Outcome) -> list[Finding]:
+        """Keep and return the findings of a later launch that no earlier launch had."""
+        launch = ObservedLaunch(self._call_id, outcome.grid, outcome.target, outcome.recorder, [])
+
+        added = [
+            finding
+            for finding in outcome.recorder.findings
+            if finding_identity(launch, finding) not in self._finding_ids
         ]
-        if fresh:
-            self._known.update(finding_identity(now, found) for found in fresh)
+        if added:
+            self._finding_ids.update(finding_identity(launch, finding) for finding in added)
             with self._lock:
-                self._later.append(finding_tables(now, fresh))
-        return fresh
+                self._later_tables.append(finding_tables(launch, added))
+        return added
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return the derived tables."""
+        """Return the call's derived tables, including later launches' findings."""
         with self._lock:
             if self._tables is None:
                 assert self._observed is not None
                 self._tables = derived_tables(self._observed)
-            parts = [self._tables, *self._later]
+            parts = [self._tables, *self._later_tables]
             return self._tables | {
                 name: pa.concat_tables([part[name] for part in parts])
                 for name in ("findings", "stacks")
             }
 
     def buffers(self, add_stack: Callable[[Any], int]) -> dict[str, list[Any]]:
-        """Return `buffers` as columns, once; the record is not needed any more then."""
+        """Return the table `buffers` as columns and release the record; to be called once."""
         assert self._observed is not None
         columns = buffer_columns(self._observed, add_stack)
         self.tables()
@@ -85,11 +89,11 @@ class ObservedCall:
 
 
 def joined(calls: Sequence[ObservedCall]) -> dict[str, pa.Table]:
-    """Return the derived tables of several calls together, each stack once."""
-    found = [call.tables() for call in calls] or [empty_tables()]
-    tables = {name: pa.concat_tables([each[name] for each in found]) for name in found[0]}
+    """Return the derived tables of several calls as one set of tables, without duplicate stacks."""
+    parts = [call.tables() for call in calls] or [empty_tables()]
+    tables = {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}
     stacks = tables["stacks"]
-    first: dict[int, int] = {}
-    for place, identity in enumerate(stacks["stack_id"].to_pylist()):
-        first.setdefault(identity, place)
-    return tables | {"stacks": stacks.take(array_of(list(first.values()), pa.int64()))}
+    first_rows: dict[int, int] = {}
+    for row, stack_id in enumerate(stacks["stack_id"].to_pylist()):
+        first_rows.setdefault(stack_id, row)
+    return tables | {"stacks": stacks.take(array_of(list(first_rows.values()), pa.int64()))}

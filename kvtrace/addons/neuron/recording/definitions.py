@@ -1,4 +1,4 @@
-"""The tables of NKI calls that the format does not have: `client_nki_…`."""
+"""Additional tables of NKI calls, beside those of the format: `client_nki_…`."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from kvtrace.schema.table_types import BOOL, F64, I32, I64, NAME, TEXT, Column
 
 _C = Column
 
-#: Each executed op: what the machine's engines did, in the order of the program.
+#: Executed ops, in program order.
 EXECUTIONS: Final = client_table(
     "nki_executions",
     "one executed op of the first launch of an NKI call",
@@ -31,7 +31,7 @@ EXECUTIONS: Final = client_table(
     ("call_id", "order"),
 )
 
-#: Each buffer: how large it is, and from when to when it was used.
+#: Buffers: sizes, and the first and last op that used each.
 BUFFERS: Final = client_table(
     "nki_buffers",
     "one buffer of the first launch of an NKI call",
@@ -52,7 +52,7 @@ BUFFERS: Final = client_table(
     ("call_id", "buffer"),
 )
 
-#: What `ops` has no columns for.
+#: Figures of ops that the table `ops` has no columns for.
 OPS: Final = client_table(
     "nki_ops",
     "one op of an NKI call",
@@ -66,7 +66,7 @@ OPS: Final = client_table(
     ("call_id", "op_index"),
 )
 
-#: What a call ran on, and how much of it was in use at once.
+#: Calls: the target, and the most on-chip memory in use at once.
 CALLS: Final = client_table(
     "nki_calls",
     "an NKI call",
@@ -84,7 +84,7 @@ CALLS: Final = client_table(
     ("call_id",),
 )
 
-#: What `loops` has no columns for: how loops nest.
+#: Nesting of loops, which the table `loops` has no columns for.
 LOOPS: Final = client_table(
     "nki_loops",
     "one loop of an NKI call",
@@ -99,7 +99,7 @@ LOOPS: Final = client_table(
     ("call_id", "op_index"),
 )
 
-#: Each iteration of each execution of a loop in which an op was executed, or another loop.
+#: Iterations of executed loops in which an op or another loop was executed.
 ITERATIONS: Final = client_table(
     "nki_iterations",
     "one iteration of a loop in the first launch of an NKI call",
@@ -113,7 +113,7 @@ ITERATIONS: Final = client_table(
     ("call_id", "iteration"),
 )
 
-#: What tiles held at the end: of up to 64 of the first program, with KVTRACE_TENSORS=all.
+#: Final contents of up to 64 tiles of the first program, with KVTRACE_TENSORS=all.
 VALUES: Final = client_table(
     "nki_values",
     "what one tile of an NKI call's first program held at the end of its first launch",

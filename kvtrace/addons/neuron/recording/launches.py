@@ -1,4 +1,4 @@
-"""Launches of NKI kernels: kernels and calls are recorded once, and what a call did with them."""
+"""Recording of NKI launches: kernels, unique calls and launches, and the calls' tables."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ from kvtrace.addons.neuron.dtypes import short_name
 from kvtrace.addons.neuron.launching import Kernel, Outcome
 from kvtrace.addons.neuron.recording.call_tables import ObservedCall, joined
 from kvtrace.addons.neuron.recording.definitions import DEFINITIONS
-from kvtrace.addons.neuron.recording.refusing import refusal_of, refused_rules
+from kvtrace.addons.neuron.recording.raising import defect_of, raised_rules
 from kvtrace.addons.neuron.tokens import Token
 from kvtrace.backends.python_source import definition_line, function_source, kept_of_file
 from kvtrace.capture.arguments import literal
@@ -27,43 +27,43 @@ from kvtrace.settings import Source
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
-#: Unique calls whose ops, buffers and findings are kept: they wait in memory.
+#: Maximum number of unique calls whose ops and buffers are kept, in memory.
 _OBSERVED_LIMIT: Final = 1000
 
-#: Executed ops after which no further calls are observed.
+#: Total of executed ops after which no further calls are kept.
 _ROWS_LIMIT: Final = 5_000_000
 
 _NAME: Final = "nki"
 
 
 class Launches:
-    """What one session has recorded of NKI kernels."""
+    """The NKI kernels, calls and launches that a session has recorded."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._lock = Lock()
-        self._refused: tuple[str, ...] = ()
+        self._raised_rules: tuple[str, ...] = ()
         if session.settings.sanitize == "raise":
-            self._refused = refused_rules(session)
+            self._raised_rules = raised_rules(session)
         self._begin_run()
         session.at_end.append(self._finish)
 
     def _begin_run(self) -> None:
-        """A forked process records a separate run."""
+        """Clear the records; a forked process records a run of its own."""
         self._process = os.getpid()
         self._kernels: dict[tuple[Any, ...], int] = {}
         self._calls: dict[tuple[Any, ...], int] = {}
-        self._by_call: dict[int, ObservedCall] = {}
-        #: Calls that are kept whole, and their executed ops.
-        self._whole = self._rows = 0
+        self._observed_calls: dict[int, ObservedCall] = {}
+        #: Number of completely kept calls, and of their executed ops.
+        self._complete_calls = self._rows = 0
 
     @property
     def keeps_tiles(self) -> bool:
-        """Whether what tiles hold is recorded: where all that tensors hold is."""
+        """Final contents of tiles are recorded, as all contents of tensors are."""
         return self._session.settings.tensors == "all"
 
     def before(self, kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
-        """Note when a launch begins, and what tensors hold if it is kept; None: not recorded."""
+        """Return the start time and the contents of tensors to record; None for no recording."""
         del grid
         session = self._session
         if not session.recording or not session.settings.records_kernel(kernel.__name__):
@@ -77,15 +77,15 @@ class Launches:
         return time.time_ns(), contents
 
     def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
-        """Record a launch, as far as it came where the kernel raised.
+        """Record a launch, up to its error if the kernel raised.
 
-        Gives what is wrong with it where the setting `sanitize` asks for that to be raised.
+        Returns the error to raise if the setting `sanitize` is `raise` and a rule was violated.
         """
         if token is None or outcome is None:
             return None
-        refusal = None
-        if self._refused and not outcome.error:
-            refusal = refusal_of(outcome, self._refused)
+        defect = None
+        if self._raised_rules and not outcome.error:
+            defect = defect_of(outcome, self._raised_rules)
         leave = time.time_ns()
         try:
             with self._lock:
@@ -96,30 +96,31 @@ class Launches:
             self._session.spent(time.time_ns() - leave)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
-        return refusal
+        return defect
 
     def observed(self, function: Any) -> list[ObservedCall]:
-        """Return the records of a kernel's unique calls."""
+        """Return the unique calls of a kernel's function."""
         with self._lock:
-            return [each for each in self._told() if each.function is function]
+            return [call for call in self._calls_with_rows() if call.function is function]
 
     def _call(self, outcome: Outcome, contents: dict[str, bytes]) -> int:
         values = _arguments(outcome.arguments)
         kernel = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name)
-        # What a launch that raised did is not a record of the call: another may run to the end.
+        # The error is part of the key: a launch that raised is not a complete record of the call.
         key = (*kernel, outcome.grid, outcome.error, *(record for _, record in values))
-        known = self._calls.get(key)
-        if known is not None:
-            if outcome.recorder.findings and known in self._by_call:
-                self._tell(outcome, self._by_call[known].again(outcome))
-            return known
+        recorded_id = self._calls.get(key)
+        if recorded_id is not None:
+            if outcome.recorder.findings and recorded_id in self._observed_calls:
+                added = self._observed_calls[recorded_id].add_launch(outcome)
+                self._report_findings(outcome, added)
+            return recorded_id
         kernel_id = self._kernel(outcome, values)
         x, y, z = (*outcome.grid, 1, 1)[:3]
-        records = [replace(each, value=contents.get(each.name)) for _, each in values]
+        records = [replace(record, value=contents.get(record.name)) for _, record in values]
         call_id = self._session.add_call(kernel_id, (x, y, z), records)
         self._calls[key] = call_id
         if outcome.error:
-            text = f"{outcome.error}; what kernel {outcome.kernel.__name__} did until then is kept"
+            text = f"{outcome.error}; kernel {outcome.kernel.__name__} is recorded up to this error"
             self._session.message("warning", "nki-raised", text)
         self._observe(call_id, outcome)
         return call_id
@@ -127,89 +128,89 @@ class Launches:
     def _kernel(self, outcome: Outcome, values: list[tuple[Parameter, ArgumentRecord]]) -> int:
         parameters = tuple(parameter for parameter, _ in values)
         key = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name, parameters)
-        known = self._kernels.get(key)
-        if known is None:
+        kernel_id = self._kernels.get(key)
+        if kernel_id is None:
             record = _kernel_record(outcome, parameters, self._session.settings.source)
-            known = self._kernels[key] = self._session.add_kernel(record)
-        return known
+            kernel_id = self._kernels[key] = self._session.add_kernel(record)
+        return kernel_id
 
     def _observe(self, call_id: int, outcome: Outcome) -> None:
-        """Keep what the first launch of a call did."""
+        """Keep the first launch of a call, or only its findings beyond the limits."""
         session = self._session
-        self._tell(outcome, outcome.recorder.findings)
-        beyond = self._whole >= _OBSERVED_LIMIT or self._rows > _ROWS_LIMIT
-        call = self._by_call[call_id] = ObservedCall(call_id, outcome, only_findings=beyond)
-        if beyond:
+        self._report_findings(outcome, outcome.recorder.findings)
+        is_over_limit = self._complete_calls >= _OBSERVED_LIMIT or self._rows > _ROWS_LIMIT
+        call = ObservedCall(call_id, outcome, only_findings=is_over_limit)
+        self._observed_calls[call_id] = call
+        if is_over_limit:
             text = (
-                f"only the first {self._whole:,} unique calls of NKI kernels were observed: "
-                f"{self._rows:,} of their executed ops are kept; others have only findings"
+                f"ops were recorded for only the first {self._complete_calls:,} unique calls of "
+                f"NKI kernels, {self._rows:,} executed ops; further calls have only findings"
             )
             session.message("info", "watch-limit", text)
             return
-        self._whole += 1
+        self._complete_calls += 1
         self._rows += len(outcome.recorder.rows)
         session.add_columns("buffers", call.buffers)
 
-    def _told(self) -> list[ObservedCall]:
-        """Return the calls that have rows in the run's tables."""
-        return [each for each in self._by_call.values() if each.has_rows]
+    def _calls_with_rows(self) -> list[ObservedCall]:
+        return [call for call in self._observed_calls.values() if call.has_rows]
 
-    def _tell(self, outcome: Outcome, found: Sequence[findings.Finding]) -> None:
-        """Say what is wrong, once each."""
-        for finding in found:
+    def _report_findings(self, outcome: Outcome, new: Sequence[findings.Finding]) -> None:
+        """Add a warning to the run's messages for each finding that is an error."""
+        for finding in new:
             if finding.severity == "error":
-                place = next(iter(outcome.recorder.sites[finding.site].frames), None)
-                where = "" if place is None else f" ({place.file}:{place.line})"
+                innermost = next(iter(outcome.recorder.sites[finding.site].frames), None)
+                where = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
                 text = f"kernel {outcome.kernel.__name__}: {finding.message}{where}"
                 self._session.message("warning", f"nki-{finding.rule}", text)
 
     def _finish(self) -> None:
-        """Add what calls did to the run, which ends."""
+        """Add the calls' tables to the run when the recording ends."""
         run_id = self._session.run_id
-        told = self._told()
-        if run_id is None or not told or self._process != os.getpid():
+        calls = self._calls_with_rows()
+        if run_id is None or not calls or self._process != os.getpid():
             return
         from kvtrace.schema.trace import open_trace
 
         facts = {"while": "running", "rules": findings.ADDED.rules}
-        tables = joined(told)
+        tables = joined(calls)
         open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, DEFINITIONS)
 
 
 def _contents(bound: dict[str, Any], *, everything: bool) -> dict[str, bytes]:
-    """Copy what tensors hold before a launch, by their names: all of them, or integers only."""
-    found = {}
-    for name, value in (pair for each in bound.items() for pair in _flat(*each)):
+    """Return the bytes of tensors before a launch, by argument name; all, or integers only."""
+    contents = {}
+    for name, value in (pair for argument in bound.items() for pair in _flat(*argument)):
         array = array_of(value)
         if array is not None and (everything or array.dtype.kind in "iub"):
-            found[name] = array.tobytes()
-    return found
+            contents[name] = array.tobytes()
+    return contents
 
 
 def _arguments(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:
-    """Return each argument of a call as a parameter and its record, lists and tuples flattened."""
-    found: list[tuple[Parameter, ArgumentRecord]] = []
+    """Return the parameter and record of each argument, with containers of arrays flattened."""
+    arguments: list[tuple[Parameter, ArgumentRecord]] = []
     storages: dict[int, int] = {}
     for name, value in bound.items():
         for path, item in _flat(name, value):
-            found.append(_argument(path, item, len(found), storages))
-    return found
+            arguments.append(_argument(path, item, len(arguments), storages))
+    return arguments
 
 
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Return the arrays and other values of an argument; containers without arrays stay whole."""
+    """Return (path, value) of an argument's items, or the argument itself if it has no arrays."""
     if isinstance(value, dict):
         items = [(f"{name}.{key}", item) for key, item in value.items()]
     elif isinstance(value, tuple | list):
         items = [(f"{name}.{at}", item) for at, item in enumerate(value)]
     else:
         return [(name, value)]
-    found = [pair for path, item in items for pair in _flat(path, item)]
-    return found if any(array_of(item) is not None for _, item in found) else [(name, value)]
+    pairs = [pair for path, item in items for pair in _flat(path, item)]
+    return pairs if any(array_of(item) is not None for _, item in pairs) else [(name, value)]
 
 
 def _text(value: Any) -> str:
-    """Return a constant as text that tells it from others of its type."""
+    """Return a constant as text that is unique among constants of its type."""
     if isinstance(value, Enum | Token | np.dtype | dict) or is_dataclass(value):
         return capped(repr(value))
     return literal(value)

@@ -1,7 +1,7 @@
-"""Rows of what one NKI call did: ops, loops, accesses, findings, buffers, executed ops.
+"""Table rows of one launch of an NKI call: ops, loops, accesses, findings, buffers, executed ops.
 
-`bytes` of an op are those that it moved from or to device memory. Sites, and after them loops, are
-numbered through as `op_index`.
+`bytes` of an op are those moved from or to device memory. `op_index` numbers all sites, and after
+them all loops.
 """
 
 import hashlib
@@ -35,8 +35,8 @@ from kvtrace.schema.tables import TABLES
 
 
 @dataclass(frozen=True)
-class Observed:
-    """The record of the first launch of a call."""
+class ObservedLaunch:
+    """The record of a call's first launch."""
 
     call_id: int
     grid: tuple[int, ...]
@@ -46,7 +46,7 @@ class Observed:
 
 
 class _Stacks:
-    """The stacks that rows refer to."""
+    """The rows of table `stacks` that other rows refer to."""
 
     def __init__(self) -> None:
         self.rows: dict[int, dict[str, Any]] = {}
@@ -60,44 +60,44 @@ class _Stacks:
         return identity
 
 
-def derived_tables(observed: Observed) -> dict[str, pa.Table]:
-    """Return all derived tables of a call, `stacks` with them."""
+def derived_tables(launch: ObservedLaunch) -> dict[str, pa.Table]:
+    """Return all derived tables of a launch, including `stacks`."""
     stacks = _Stacks()
     tables = {
-        "ops": _of_rows(TABLES["ops"], _op_rows(observed, stacks)),
-        "loops": _of_rows(TABLES["loops"], _loop_rows(observed, stacks)),
-        "findings": _of_rows(TABLES["findings"], _finding_rows(observed, stacks)),
-        "accesses": _of_rows(TABLES["accesses"], _access_rows(observed)),
-        EXECUTIONS.name: pa.Table.from_batches([_executions(observed)], schema=EXECUTIONS.schema),
-        BUFFERS.name: _of_rows(BUFFERS, _life_rows(observed, stacks)),
-        OPS.name: _of_rows(OPS, _engine_rows(observed)),
-        CALLS.name: _of_rows(CALLS, [_call_row(observed)]),
-        LOOPS.name: _of_rows(LOOPS, _nesting_rows(observed)),
-        VALUES.name: _of_rows(VALUES, _value_rows(observed)),
-        ITERATIONS.name: pa.Table.from_batches([_iterations(observed)], schema=ITERATIONS.schema),
+        "ops": _of_rows(TABLES["ops"], _op_rows(launch, stacks)),
+        "loops": _of_rows(TABLES["loops"], _loop_rows(launch, stacks)),
+        "findings": _of_rows(TABLES["findings"], _finding_rows(launch, stacks)),
+        "accesses": _of_rows(TABLES["accesses"], _access_rows(launch)),
+        EXECUTIONS.name: pa.Table.from_batches([_executions(launch)], schema=EXECUTIONS.schema),
+        BUFFERS.name: _of_rows(BUFFERS, _life_rows(launch, stacks)),
+        OPS.name: _of_rows(OPS, _engine_rows(launch)),
+        CALLS.name: _of_rows(CALLS, [_call_row(launch)]),
+        LOOPS.name: _of_rows(LOOPS, _nesting_rows(launch)),
+        VALUES.name: _of_rows(VALUES, _value_rows(launch)),
+        ITERATIONS.name: pa.Table.from_batches([_iterations(launch)], schema=ITERATIONS.schema),
     }
     return tables | {"stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values()))}
 
 
 def empty_tables() -> dict[str, pa.Table]:
-    """Return all derived tables with no rows: of a call that was not observed."""
+    """Return all derived tables without rows."""
     named = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
     return {table.name: pa.Table.from_batches([], table.schema) for table in (*named, *DEFINITIONS)}
 
 
-def finding_tables(observed: Observed, found: Sequence[Finding]) -> dict[str, pa.Table]:
-    """Return the rows of some findings of a call, and the stacks that they refer to."""
+def finding_tables(launch: ObservedLaunch, new_findings: Sequence[Finding]) -> dict[str, pa.Table]:
+    """Return the tables `findings` and `stacks` of some findings of a launch."""
     stacks = _Stacks()
-    rows = [_finding_row(observed, finding, stacks) for finding in found]
+    rows = [_finding_row(launch, finding, stacks) for finding in new_findings]
     return {
         "findings": _of_rows(TABLES["findings"], rows),
         "stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values())),
     }
 
 
-def finding_identity(observed: Observed, finding: Finding) -> str:
-    """Return the `finding_id`: the same for the same rule at the same place, whatever the run."""
-    frames = observed.recorder.sites[finding.site].frames
+def finding_identity(launch: ObservedLaunch, finding: Finding) -> str:
+    """Return the `finding_id`, which is equal for the same rule and position in all runs."""
+    frames = launch.recorder.sites[finding.site].frames
     stack = stack_id(frames) if frames else None
     return _identity(finding.rule, finding.argument, finding.access, stack)
 
@@ -111,16 +111,16 @@ def _of_rows(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_batches([batch_of_rows(table, rows)], schema=table.schema)
 
 
-def _sites(observed: Observed) -> list[tuple[int, Site]]:
-    listed = enumerate(observed.recorder.sites)
-    return [(number, site) for number, site in listed if site.executions]
+def _sites(launch: ObservedLaunch) -> list[tuple[int, Site]]:
+    numbered = enumerate(launch.recorder.sites)
+    return [(number, site) for number, site in numbered if site.executions]
 
 
-def _op_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
-    loops_from = len(observed.recorder.sites)
+def _op_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+    loops_from = len(launch.recorder.sites)
     return [
         {
-            "call_id": observed.call_id,
+            "call_id": launch.call_id,
             "op_index": number,
             "op": site.op,
             "kind": site.kind,
@@ -130,40 +130,40 @@ def _op_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
             "elements": site.elements,
             "masked_off": site.masked_off,
             "bytes": site.device_bytes,
-            "unique_bytes": observed.recorder.unique_bytes(number) if site.device_bytes else None,
+            "unique_bytes": launch.recorder.unique_bytes(number) if site.device_bytes else None,
             "flops": site.flops,
             "loop": None if site.loop < 0 else loops_from + site.loop,
             "buffer": site.argument or None,
         }
-        for number, site in _sites(observed)
+        for number, site in _sites(launch)
     ]
 
 
-def _engine_rows(observed: Observed) -> list[dict[str, Any]]:
+def _engine_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
     return [
         {
-            "call_id": observed.call_id,
+            "call_id": launch.call_id,
             "op_index": number,
             "engine": site.engine,
             "device_bytes": site.device_bytes,
             "chip_bytes": site.chip_bytes,
         }
-        for number, site in _sites(observed)
+        for number, site in _sites(launch)
     ]
 
 
-def _call_row(observed: Observed) -> dict[str, Any]:
-    recorder = observed.recorder
+def _call_row(launch: ObservedLaunch) -> dict[str, Any]:
+    recorder = launch.recorder
     peaks = {
         space: int(capacity.usage(recorder.buffers, space, recorder.count).max(initial=0))
         for space in ("sbuf", "psum")
     }
     return {
-        "call_id": observed.call_id,
-        "target": observed.target.name,
+        "call_id": launch.call_id,
+        "target": launch.target.name,
         "executed": recorder.count,
         "partitions": targets.PARTITIONS,
-        "sbuf_bytes": observed.target.sbuf_usable_bytes,
+        "sbuf_bytes": launch.target.sbuf_usable_bytes,
         "sbuf_peak_bytes": peaks["sbuf"],
         "psum_banks": targets.PSUM_BANKS,
         "psum_bank_bytes": targets.PSUM_BANK_BYTES,
@@ -171,74 +171,74 @@ def _call_row(observed: Observed) -> dict[str, Any]:
     }
 
 
-def _loop_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
-    first = len(observed.recorder.sites)
+def _loop_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+    first = len(launch.recorder.sites)
     return [
         {
-            "call_id": observed.call_id,
+            "call_id": launch.call_id,
             "op_index": first + number,
             "stack_id": stacks.add(loop.frames),
             "trips_min": min(loop.trips),
             "trips_median": median_low(loop.trips),
             "trips_max": max(loop.trips),
         }
-        for number, loop in enumerate(observed.recorder.loops)
+        for number, loop in enumerate(launch.recorder.loops)
         if loop.trips
     ]
 
 
-def _nesting_rows(observed: Observed) -> list[dict[str, Any]]:
-    first = len(observed.recorder.sites)
+def _nesting_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
+    first = len(launch.recorder.sites)
     return [
         {
-            "call_id": observed.call_id,
+            "call_id": launch.call_id,
             "op_index": first + number,
             "loop": None if loop.parent < 0 else first + loop.parent,
             "before": loop.before,
             "kind": loop.kind,
             "name": loop.name or None,
         }
-        for number, loop in enumerate(observed.recorder.loops)
+        for number, loop in enumerate(launch.recorder.loops)
         if loop.trips
     ]
 
 
-def _iterations(observed: Observed) -> pa.RecordBatch:
-    """Return the iterations that kept executions were in, and those around them."""
-    known = observed.recorder.iterations
-    first = len(observed.recorder.sites)
-    waiting = {row.iteration for row in observed.recorder.rows}
-    kept: set[int] = set()
-    while waiting:
-        kept |= waiting
-        waiting = {known[serial].around for serial in waiting} - kept
-    serials = sorted(kept - {0})
-    iterations = [known[serial] for serial in serials]
+def _iterations(launch: ObservedLaunch) -> pa.RecordBatch:
+    """Return the iterations of kept executions, and the iterations around those."""
+    all_iterations = launch.recorder.iterations
+    first = len(launch.recorder.sites)
+    pending = {row.iteration for row in launch.recorder.rows}
+    serial_set: set[int] = set()
+    while pending:
+        serial_set |= pending
+        pending = {all_iterations[serial].around for serial in pending} - serial_set
+    serials = sorted(serial_set - {0})
+    iterations = [all_iterations[serial] for serial in serials]
     return batch_of_columns(
         ITERATIONS,
         {
-            "call_id": [observed.call_id] * len(serials),
+            "call_id": [launch.call_id] * len(serials),
             "iteration": serials,
-            "around": [each.around or None for each in iterations],
-            "op_index": [first + each.site for each in iterations],
-            "trip": [each.trip for each in iterations],
+            "around": [iteration.around or None for iteration in iterations],
+            "op_index": [first + iteration.site for iteration in iterations],
+            "trip": [iteration.trip for iteration in iterations],
         },
     )
 
 
-def _value_rows(observed: Observed) -> list[dict[str, Any]]:
-    lives = observed.recorder.buffers
+def _value_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
+    lives = launch.recorder.buffers
     return [
-        {"call_id": observed.call_id, **sample._asdict()}
-        for sample in observed.samples
+        {"call_id": launch.call_id, **sample._asdict()}
+        for sample in launch.samples
         if lives[sample.buffer].first >= 0
     ]
 
 
-def _access_rows(observed: Observed) -> list[dict[str, Any]]:
+def _access_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
     return [
         {
-            "call_id": observed.call_id,
+            "call_id": launch.call_id,
             "op_index": row.site,
             "program": row.program,
             "iteration": row.iteration,
@@ -246,14 +246,14 @@ def _access_rows(observed: Observed) -> list[dict[str, Any]]:
             "first": row.first,
             "last": row.last,
             "active": row.active,
-            "layout": _layout(observed.recorder, row),
+            "layout": _layout(launch.recorder, row),
         }
-        for row in observed.recorder.accesses
+        for row in launch.recorder.accesses
     ]
 
 
 def _layout(recorder: Recorder, row: AccessRow) -> str | None:
-    """Say where the lanes went, and in which trips of loops, as docs/accesses.md has it."""
+    """Return the lanes' addresses and trips of loops around as JSON (docs/accesses.md)."""
     if not row.shape:
         return None
     lanes = [[size, step] for size, step in zip(row.shape, row.steps, strict=True)]
@@ -269,30 +269,30 @@ def _layout(recorder: Recorder, row: AccessRow) -> str | None:
     return json.dumps(layout, separators=(",", ":"))
 
 
-def _finding_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
-    found = [_finding_row(observed, finding, stacks) for finding in observed.recorder.findings]
-    return found + _proven_rows(observed, stacks)
+def _finding_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+    rows = [_finding_row(launch, finding, stacks) for finding in launch.recorder.findings]
+    return rows + _proven_rows(launch, stacks)
 
 
-def _proven_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
-    """Say which accesses to device memory stay inside: every lane of every program was checked.
+def _proven_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+    """Return a verdict "proven" for each access of which all lanes of all programs are in bounds.
 
-    An access whose indices are data gets no verdict.
+    An access whose indices are data gets none: other data may be out of bounds.
     """
-    broken = {
+    violating = {
         finding.site
-        for finding in observed.recorder.findings
+        for finding in launch.recorder.findings
         if finding.rule == findings.OUT_OF_BOUNDS
     }
     rows = []
-    for number, site in _sites(observed):
-        if site.kind not in ("load", "store") or number in broken or site.from_data:
+    for number, site in _sites(launch):
+        if site.kind not in ("load", "store") or number in violating or site.from_data:
             continue
         stack = stacks.add(site.frames)
         rows.append(
             {
                 "finding_id": _identity(findings.OUT_OF_BOUNDS, site.argument, site.kind, stack),
-                "call_id": observed.call_id,
+                "call_id": launch.call_id,
                 "op_index": number,
                 "rule": findings.OUT_OF_BOUNDS,
                 "verdict": "proven",
@@ -306,12 +306,12 @@ def _proven_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
     return rows
 
 
-def _finding_row(observed: Observed, finding: Finding, stacks: _Stacks) -> dict[str, Any]:
-    site = observed.recorder.sites[finding.site]
+def _finding_row(launch: ObservedLaunch, finding: Finding, stacks: _Stacks) -> dict[str, Any]:
+    site = launch.recorder.sites[finding.site]
     stack = stacks.add(site.frames)
     row = {
-        "finding_id": finding_identity(observed, finding),
-        "call_id": observed.call_id,
+        "finding_id": finding_identity(launch, finding),
+        "call_id": launch.call_id,
         "op_index": finding.site,
         "rule": finding.rule,
         "verdict": "violation",
@@ -327,12 +327,12 @@ def _finding_row(observed: Observed, finding: Finding, stacks: _Stacks) -> dict[
         "method": "evaluated",
         "message": finding.message,
     }
-    row |= _program_columns("program", finding.program, observed.grid)
+    row |= _program_columns("program", finding.program, launch.grid)
     if finding.other_program is not None:
-        row |= _program_columns("other_program", finding.other_program, observed.grid)
+        row |= _program_columns("other_program", finding.other_program, launch.grid)
     if finding.other_site is not None:
         row["other_op_index"] = finding.other_site
-        row["other_stack_id"] = stacks.add(observed.recorder.sites[finding.other_site].frames)
+        row["other_stack_id"] = stacks.add(launch.recorder.sites[finding.other_site].frames)
     return row
 
 
@@ -344,9 +344,9 @@ def _program_columns(prefix: str, program: int, grid: tuple[int, ...]) -> dict[s
     return columns
 
 
-def _executions(observed: Observed) -> pa.RecordBatch:
-    rows = observed.recorder.rows
-    sites = observed.recorder.sites
+def _executions(launch: ObservedLaunch) -> pa.RecordBatch:
+    rows = launch.recorder.rows
+    sites = launch.recorder.sites
     columns = dict(zip(Execution._fields, zip(*rows, strict=True), strict=True)) if rows else {}
 
     def of(name: str) -> Any:
@@ -355,7 +355,7 @@ def _executions(observed: Observed) -> pa.RecordBatch:
     return batch_of_columns(
         EXECUTIONS,
         {
-            "call_id": [observed.call_id] * len(rows),
+            "call_id": [launch.call_id] * len(rows),
             "order": list(range(len(rows))),
             "op_index": of("site"),
             "engine": [sites[number].engine for number in of("site")],
@@ -372,11 +372,11 @@ def _executions(observed: Observed) -> pa.RecordBatch:
     )
 
 
-def _life_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
-    sites = observed.recorder.sites
+def _life_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
+    sites = launch.recorder.sites
     return [
         {
-            "call_id": observed.call_id,
+            "call_id": launch.call_id,
             "buffer": number,
             "space": life.space,
             "name": life.name or None,
@@ -389,20 +389,20 @@ def _life_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
             "last": None if life.first < 0 else life.last,
             "stack_id": stacks.add(sites[life.site].frames),
         }
-        for number, life in enumerate(observed.recorder.buffers)
-        if not life.settled
+        for number, life in enumerate(launch.recorder.buffers)
+        if not life.elided
     ]
 
 
 def buffer_columns(
-    observed: Observed, add_stack: Callable[[Sequence[Place]], int]
+    launch: ObservedLaunch, add_stack: Callable[[Sequence[Place]], int]
 ) -> dict[str, list[Any]]:
-    """Return `buffers` as columns: tiles from first to last use, and transfers to and from them."""
-    recorder = observed.recorder
+    """Return the columns of `buffers`: allocation and release of tiles, and transfers to tiles."""
+    recorder = launch.recorder
     # Order, rank within it, event, buffer, bytes, site.
     events: list[tuple[int, int, str, int, int, int]] = []
     for number, life in enumerate(recorder.buffers):
-        if life.first < 0 or life.settled or life.space == "hbm":
+        if life.first < 0 or life.elided or life.space == "hbm":
             continue
         events.append((life.first, 0, "allocate", number, life.bytes, life.site))
         events.append((life.last, 2, "free", number, life.bytes, life.site))
@@ -416,7 +416,7 @@ def buffer_columns(
     }
     lives = [recorder.buffers[event[3]] for event in events]
     return {
-        "call_id": [observed.call_id] * len(events),
+        "call_id": [launch.call_id] * len(events),
         "order": list(range(len(events))),
         "event": [event[2] for event in events],
         "space": [life.space for life in lives],

@@ -1,4 +1,4 @@
-"""`kvtrace.trace(kernel, backend="nki")`: one NKI kernel, and the tables of what it did."""
+"""`kvtrace.trace(kernel, backend="nki")`: an NKI kernel whose launches are recorded as tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kvtrace.capture.session import Session
 
-#: Client → the tables that it gives. Others watch IR, which NKI kernels have none of.
+#: Client → its tables. Other clients need IR, which NKI kernels do not have.
 CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "tracer": ("accesses", BUFFERS.name, EXECUTIONS.name, ITERATIONS.name, VALUES.name),
     "profiler": ("ops", "loops", OPS.name, CALLS.name, LOOPS.name),
@@ -34,19 +34,20 @@ CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class WatchedKernel:
-    """A kernel whose launches are recorded, in a separate recording if none is in progress."""
+    """A kernel whose launches are recorded, by a new session if none is in progress."""
 
     def __init__(
         self, kernel: Any, client: Any, session: Callable[[str], Session], grid: Any = None
     ) -> None:
-        """`kernel` is a kernel or a function; `session` gives the recording for its name.
+        """`kernel` is a kernel or a plain function; `session` starts the recording for a name.
 
         Raises:
-            BadSetting: the client is none of those that NKI kernels have.
+            BadSetting: the client does not support NKI kernels.
         """
         if client is not None and client not in CLIENTS:
-            known = ", ".join(CLIENTS)
-            raise BadSetting(f"a kernel of NKI is watched by {known}, not by {client!r}")
+            raise BadSetting(
+                f"clients of NKI kernels are {', '.join(CLIENTS)}; there is no {client!r}"
+            )
         self._kernel = kernel if isinstance(kernel, Kernel) else _kernel_of(kernel)
         self._client = client
         self._session = session
@@ -60,13 +61,13 @@ class WatchedKernel:
         return getattr(self._kernel, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Launch the kernel, recorded."""
+        """Launch the kernel, and record the launch."""
         self._session(self._kernel.__name__)
         kernel = self._kernel if self._grid is None else self._kernel[self._grid]
         return kernel(*args, **kwargs)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return what the kernel's unique calls did so far, by table; `stacks` with them."""
+        """Return the tables of the kernel's unique calls so far, and their `stacks`."""
         launches = BACKEND.launches
         calls = [] if launches is None else launches.observed(self._kernel.function)
         tables = joined(calls)
@@ -76,8 +77,8 @@ class WatchedKernel:
 
 
 def _kernel_of(function: Callable[..., Any]) -> Kernel:
-    """Make a kernel of a plain function, of the interface whose modules it names."""
+    """Return a kernel of a plain function, by the interface whose modules the function imports."""
     names = (getattr(value, "__name__", "") for value in function.__globals__.values())
     is_newer = any(name.startswith((newer.__name__, "nki.")) or name == "nki" for name in names)
-    made: Kernel = (newer if is_newer else older).jit(function)
-    return made
+    kernel: Kernel = (newer if is_newer else older).jit(function)
+    return kernel

@@ -1,7 +1,7 @@
-"""NKI calls in a profile: peaks of SBUF and PSUM, executed ops, and how busy each engine is.
+"""NKI calls in a profile: peaks of SBUF and PSUM, executed ops, and utilization of engines.
 
-All of it is derived: kernels ran on NumPy. Times of engines are the least that published rates
-allow (`engine_times.py`).
+All figures are derived, since kernels run on NumPy. An engine's time is the shortest that published
+rates allow (`engine_times.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 
 @dataclass(frozen=True, slots=True)
 class EngineShare:
-    """What an engine does in one launch of a call.
+    """The work of an engine in one launch of a call.
 
-    `busy_ns` is the least time that its published rates allow, None where there are none; `share`
-    is that of the busiest engine's time, for engines work at the same time.
+    `busy_ns` is the shortest time that published rates allow, None if none are published; `share`
+    is `busy_ns` divided by that of the busiest engine, since engines work in parallel.
     """
 
     engine: str
@@ -39,7 +39,7 @@ class EngineShare:
 
 @dataclass(frozen=True, slots=True)
 class ChipProfile:
-    """One launch of an NKI call: executed ops, on-chip memory at its fullest, engines."""
+    """One launch of an NKI call: executed ops, peaks of on-chip memory, and engines."""
 
     run: str
     call_id: int
@@ -54,7 +54,7 @@ class ChipProfile:
 
 
 def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfile, ...]:
-    """Return a profile of each NKI call of the runs; none where they have no such calls.
+    """Return a profile of each NKI call of the runs, in the order of the calls' table.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -70,46 +70,46 @@ def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfi
         (row["run"], row["call_id"]): names.get((row["run"], row["kernel_id"]), "?")
         for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
     }
-    work = _work(trace, runs)
-    found = []
+    ops = _ops_by_call(trace, runs)
+    profiles = []
     for row in trace.table(CALLS, runs).to_pylist():
         key = (row["run"], row["call_id"])
         if key in kernels:
             limits = limits_for_target(f"neuron:{row['target']}")
-            found.append(_profile(row, kernels[key], work.get(key, ()), limits))
-    return tuple(found)
+            profiles.append(_profile(row, kernels[key], ops.get(key, ()), limits))
+    return tuple(profiles)
 
 
-def _work(
+def _ops_by_call(
     trace: "Trace", runs: Sequence["Run"]
 ) -> dict[tuple[str, int], list[tuple[str, Mapping[str, Any]]]]:
-    """Return the ops of each call, each with its engine."""
+    """Return (run, call) → (engine, row) of each op."""
     engines = {
         (row["run"], row["call_id"], row["op_index"]): row["engine"]
         for row in trace.table(OPS, runs, ["call_id", "op_index", "engine"]).to_pylist()
     }
-    wanted = ["call_id", "op_index", "dtype", "executions", "elements", "flops", "bytes"]
-    found: dict[tuple[str, int], list[tuple[str, Mapping[str, Any]]]] = {}
-    for row in trace.table("ops", runs, wanted).to_pylist():
+    columns = ["call_id", "op_index", "dtype", "executions", "elements", "flops", "bytes"]
+    ops: dict[tuple[str, int], list[tuple[str, Mapping[str, Any]]]] = {}
+    for row in trace.table("ops", runs, columns).to_pylist():
         engine = engines.get((row["run"], row["call_id"], row["op_index"]))
         if engine is not None:
-            found.setdefault((row["run"], row["call_id"]), []).append((engine, row))
-    return found
+            ops.setdefault((row["run"], row["call_id"]), []).append((engine, row))
+    return ops
 
 
 def _profile(
     row: Mapping[str, Any],
     kernel: str,
-    work: Sequence[tuple[str, Mapping[str, Any]]],
+    ops: Sequence[tuple[str, Mapping[str, Any]]],
     limits: DeviceLimits | None,
 ) -> ChipProfile:
-    sums = {engine: [op for each, op in work if each == engine] for engine in ENGINES}
-    busy = {engine: _busy(engine, ops, limits) for engine, ops in sums.items() if ops}
-    longest = max((each for each in busy.values() if each is not None), default=0.0)
+    by_engine = {name: [row for engine, row in ops if engine == name] for name in ENGINES}
+    busy = {name: _busy_ns(name, rows, limits) for name, rows in by_engine.items() if rows}
+    longest = max((ns for ns in busy.values() if ns is not None), default=0.0)
     engines = []
     for engine, ns in busy.items():
         executions, elements, flops, nbytes = (
-            sum(int(op[name] or 0) for op in sums[engine])
+            sum(int(row[name] or 0) for row in by_engine[engine])
             for name in ("executions", "elements", "flops", "bytes")
         )
         share = None if ns is None or not longest else ns / longest
@@ -128,7 +128,7 @@ def _profile(
     )
 
 
-def _busy(
+def _busy_ns(
     engine: str, ops: Sequence[Mapping[str, Any]], limits: DeviceLimits | None
 ) -> float | None:
     if limits is None:
@@ -144,41 +144,42 @@ def _busy(
 
 
 def chips_text(chips: Sequence[ChipProfile], width: int) -> list[str]:
-    """Return the calls as tables for a terminal."""
-    header = ("on chip (derived)", "ops", "SBUF a partition", "PSUM banks", "busiest", "least")
+    """Return the calls and their engines as tables for a terminal."""
+    header = ("on chip (derived)", "ops", "SBUF per partition", "PSUM banks", "busiest", "at least")
     rows = []
     for chip in chips:
-        known = [each for each in chip.engines if each.busy_ns is not None]
-        longest = max(known, key=lambda each: each.busy_ns or 0, default=None)
+        timed = [engine for engine in chip.engines if engine.busy_ns is not None]
+        busiest = max(timed, key=lambda engine: engine.busy_ns or 0, default=None)
         rows.append(
             (
                 f"{chip.kernel}, call {chip.call_id}",
                 count(chip.executed),
                 f"{size(chip.sbuf_peak_bytes)} of {size(chip.sbuf_bytes)}",
                 f"{chip.psum_peak_banks} of {chip.psum_banks}",
-                "-" if longest is None else longest.engine,
-                "-" if longest is None else duration(longest.busy_ns),
+                "-" if busiest is None else busiest.engine,
+                "-" if busiest is None else duration(busiest.busy_ns),
             )
         )
     lines = columns(header, rows, width)
-    names = ("engine (derived)", "call", "ops", "elements", "bytes", "least", "busy")
-    shares = [
+    names = ("engine (derived)", "call", "ops", "elements", "bytes", "at least", "busy")
+    engines = [
         (
-            each.engine,
+            engine.engine,
             str(chip.call_id),
-            count(each.executions),
-            count(each.elements),
-            size(each.device_bytes),
-            duration(each.busy_ns),
-            percent(each.share),
+            count(engine.executions),
+            count(engine.elements),
+            size(engine.device_bytes),
+            duration(engine.busy_ns),
+            percent(engine.share),
         )
         for chip in chips
-        for each in chip.engines
+        for engine in chip.engines
     ]
-    lines += ["", *columns(names, shares, width)]
+    lines += ["", *columns(names, engines, width)]
     return [
         *lines,
-        "least: time at published rates; busy: share of the busiest engine's; none for GpSimd",
+        "at least: time at published rates (GpSimd has none); "
+        "busy: share of the busiest engine's time",
     ]
 
 

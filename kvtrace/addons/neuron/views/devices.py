@@ -1,4 +1,4 @@
-"""What one core of each target can do at most, from AWS Neuron's documentation."""
+"""Peak rates of one core of each target, from AWS Neuron's documentation."""
 
 from typing import Final
 

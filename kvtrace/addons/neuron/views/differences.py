@@ -1,4 +1,4 @@
-"""What launches of NKI kernels do on chip, as figures of a difference."""
+"""Figures of NKI launches in `kvtrace diff`: executed ops, peaks of on-chip memory, and engines."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final

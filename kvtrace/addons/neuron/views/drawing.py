@@ -1,9 +1,9 @@
-"""NKI calls on a timeline: a track for each engine, and counters of SBUF and PSUM.
+"""NKI calls on a timeline: a track per engine, and counters of SBUF and PSUM.
 
-There is no clock in what NumPy executed, only an order. The ops of a call are spread evenly over
-the time of its first launch, which the tracks' name says. Beside them the same ops are drawn as a
-schedule that published rates allow (`engine_schedule.py`), which is derived. Flows lead from an op
-that writes a buffer to those that read what it wrote.
+Ops that ran on NumPy have an order but no times. So the ops of a call are spread evenly over the
+time of its first launch, as the tracks' names say. A second group of tracks shows the same ops in a
+schedule derived from published rates (`engine_schedule.py`). Flows lead from an op that writes a
+buffer to the ops that read the written contents.
 """
 
 from collections.abc import Mapping
@@ -36,13 +36,13 @@ _UNITS: Final = {"sbuf": "SBUF bytes a partition", "psum": "PSUM banks"}
 
 
 def _draw(trace: "Trace", run: "Run", process: Track) -> Drawn:
-    """Return slices and counters of the run's NKI calls, and how many ops were not kept.
+    """Return the slices and counters of the run's NKI calls, and the number of ops not kept.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    drawn, missing = Drawn(), 0
+    drawn, unkept = Drawn(), 0
     if CALLS not in trace.client_tables:
         return drawn
     spans = _first_launches(trace, run)
@@ -57,45 +57,48 @@ def _draw(trace: "Trace", run: "Run", process: Track) -> Drawn:
         title = f"{call.kernel}, call {call.call_id}: ops in their order, not their times"
         parent = process.child(title, lane=call.call_id, rank=1)
         rows = executions.filter(pc.equal(executions["call_id"], call.call_id))
-        missing += call.executed - rows.num_rows
-        named = captions.get(call.call_id, {})
+        unkept += call.executed - rows.num_rows
+        call_captions = captions.get(call.call_id, {})
         flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}")
         orders = begin + integers(rows["order"]) * step
         steps: Integers = np.full(orders.size, step, np.int64)
-        drawn.slices += _engines(rows, parent, orders, steps, named, flow)
+        drawn.slices += _engines(rows, parent, orders, steps, call_captions, flow)
         drawn.counters += _counters(call, parent, begin, step)
         schedule = least_schedule(rows, call.target, types.get(call.call_id, {}))
         if schedule is not None:
             title = f"{call.kernel}, call {call.call_id}: derived from published rates, no times"
             parent = process.child(title, lane=call.call_id, rank=2)
             flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}/derived")
-            drawn.slices += _engines(rows, parent, begin + schedule[0], schedule[1], named, flow)
-    if missing:
-        drawn.left_out["ops of NKI kernels that were not kept one by one"] = missing
+            drawn.slices += _engines(
+                rows, parent, begin + schedule[0], schedule[1], call_captions, flow
+            )
+    if unkept:
+        drawn.left_out["ops of NKI kernels that were not kept one by one"] = unkept
     return drawn
 
 
 def _first_launches(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
+    """Return call → start and end of its first launch, in ns."""
     rows = trace.table("launches", [run], ["seq", "call_id", "enter", "exit"]).sort_by("seq")
     begins, ends = integers(rows["enter"]), integers(rows["exit"])
-    found: dict[int, tuple[int, int]] = {}
+    spans: dict[int, tuple[int, int]] = {}
     calls = rows["call_id"].to_pylist()
     for call, begin, end in zip(calls, begins.tolist(), ends.tolist(), strict=True):
-        found.setdefault(call, (begin, end))
-    return found
+        spans.setdefault(call, (begin, end))
+    return spans
 
 
 def _captions(trace: "Trace", run: "Run") -> dict[int, dict[int, Caption]]:
-    """Return what each op of each call is called, with its line."""
+    """Return call → op → caption with the op's name and line."""
     stacks = {
         row["stack_id"]: row["frames"]
         for row in trace.table("stacks", [run], ["stack_id", "frames"]).to_pylist()
     }
     columns = ["call_id", "op_index", "op", "dtype", "stack_id", "buffer"]
-    found: dict[int, dict[int, Caption]] = {}
+    captions: dict[int, dict[int, Caption]] = {}
     for row in trace.table("ops", [run], columns).to_pylist():
-        found.setdefault(row["call_id"], {})[row["op_index"]] = _caption(row, stacks)
-    return found
+        captions.setdefault(row["call_id"], {})[row["op_index"]] = _caption(row, stacks)
+    return captions
 
 
 def _caption(row: Mapping[str, Any], stacks: Mapping[int, Any]) -> Caption:
@@ -108,12 +111,12 @@ def _caption(row: Mapping[str, Any], stacks: Mapping[int, Any]) -> Caption:
 
 
 def _types(trace: "Trace", run: "Run") -> dict[int, dict[int, str]]:
-    """Return the element type of each op of each call."""
-    found: dict[int, dict[int, str]] = {}
+    """Return call → op → element type."""
+    types: dict[int, dict[int, str]] = {}
     for row in trace.table("ops", [run], ["call_id", "op_index", "dtype"]).to_pylist():
         if row["dtype"]:
-            found.setdefault(row["call_id"], {})[row["op_index"]] = row["dtype"]
-    return found
+            types.setdefault(row["call_id"], {})[row["op_index"]] = row["dtype"]
+    return types
 
 
 def _engines(
@@ -121,17 +124,17 @@ def _engines(
     parent: Track,
     begins: Integers,
     durations: Integers,
-    known: Mapping[int, Caption],
+    captions_by_op: Mapping[int, Caption],
     flow: npt.NDArray[np.uint64] | None,
 ) -> list[Slices]:
     codes, first = combined_codes([rows["op_index"]])
-    listed = dictionary_values(rows["op_index"], first)
-    captions = [known.get(number, Caption(f"op {number}")) for number in listed]
+    op_indices = dictionary_values(rows["op_index"], first)
+    captions = [captions_by_op.get(number, Caption(f"op {number}")) for number in op_indices]
     whole = Slices(parent, _CATEGORY, begins, durations, codes, captions, flow=flow)
-    where, first = combined_codes([rows["engine"]])
+    engine_codes, first = combined_codes([rows["engine"]])
     engines = dictionary_values(rows["engine"], first)
     return [
-        whole.rows(where == number, parent.child(f"{engine} engine"))
+        whole.rows(engine_codes == number, parent.child(f"{engine} engine"))
         for number, engine in enumerate(engines)
     ]
 

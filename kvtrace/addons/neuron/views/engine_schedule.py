@@ -1,7 +1,9 @@
-"""When engines of a Neuron core could run ops at the soonest, by published rates: derived.
+"""Earliest times at which engines of a Neuron core can run ops, derived from published rates.
 
-Each engine takes its ops in their order. An op begins when its engine is free, what it reads has
-been written, and what it overwrites is not in use any more. All programs run on one core.
+This is list scheduling: each engine runs its ops in program order. An op begins when its engine is
+free, the buffers that it reads are written, and the buffer that it writes is no longer in use.
+Example: a load of 5 ns (dma), a product of 3 ns that reads the loaded tile (tensor), and a second
+load of 5 ns to another tile begin at 0, 5 and 5 ns. All programs run on one core.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,10 +17,10 @@ import pyarrow as pa
 from kvtrace.addons.neuron.views.engine_times import least_ns
 from kvtrace.converters.profile.device_limits import limits_for_target
 
-#: Executed ops of a call that are drawn with flows and as a schedule; of more, neither is.
+#: Maximum number of executed ops of a call for which flows and a schedule are made.
 LIMIT: Final = 100_000
 
-#: Buffers read by one op that flows lead to it for.
+#: Maximum number of flows that lead to an op, one for each buffer read.
 _READS: Final = 4
 
 
@@ -29,10 +31,10 @@ def _rows(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
 def least_schedule(
     rows: pa.Table, target: str, types: Mapping[int, str]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Return begin and duration of each executed op, in nanoseconds from the first.
+    """Return start and duration of each executed op, in nanoseconds after the first op.
 
-    `types` are the element types of ops. An op of an engine without a published rate takes 1 ns.
-    None where nothing is known of the target, or there are too many ops.
+    `types` maps an op to its element type. An op of an engine without a published rate takes 1 ns.
+    The result is None if the target has no published rates, or there are too many ops.
     """
     limits = limits_for_target(f"neuron:{target}")
     if limits is None or rows.num_rows > LIMIT:
@@ -42,28 +44,30 @@ def least_schedule(
     used: dict[int, float] = {}
     begins, durations = (np.empty(rows.num_rows, np.int64) for _ in range(2))
     columns = ("engine", "op_index", "elements", "flops", "device_bytes", "read", "written")
-    for place, (engine, op, elements, flops, nbytes, read, target_buffer) in enumerate(
+    for order, (engine, op, elements, flops, nbytes, read_buffers, target_buffer) in enumerate(
         _rows(rows, *columns)
     ):
         ns = least_ns(engine, types.get(op), elements or 0, flops or 0, nbytes or 0, limits)
         duration = max(ns or 0.0, 1.0)
-        begin = max([free.get(engine, 0.0), *(written.get(each, 0.0) for each in read or ())])
+        begin = max(
+            [free.get(engine, 0.0), *(written.get(buffer, 0.0) for buffer in read_buffers or ())]
+        )
         begin = max(begin, used.get(target_buffer, 0.0), written.get(target_buffer, 0.0))
         end = begin + duration
         free[engine] = end
-        for each in read or ():
-            used[each] = max(used.get(each, 0.0), end)
+        for buffer in read_buffers or ():
+            used[buffer] = max(used.get(buffer, 0.0), end)
         if target_buffer is not None:
             written[target_buffer] = end
-        begins[place], durations[place] = round(begin), max(round(end) - round(begin), 1)
+        begins[order], durations[order] = round(begin), max(round(end) - round(begin), 1)
     return begins, durations
 
 
 def buffer_flows(rows: pa.Table, key: str) -> npt.NDArray[np.uint64] | None:
-    """Return the flows of each executed op: that of what it writes, and those of what it reads.
+    """Return the flow numbers of each executed op: of the buffer it writes, and of those it reads.
 
-    A flow is of one write, and of all ops that read it before the next; 0 represents none. `key`
-    keeps apart flows of different calls. None where there are too many ops.
+    A flow connects a write with all reads before the next write; 0 stands for no flow. `key`
+    distinguishes the flows of different calls. The result is None if there are too many ops.
     """
     if rows.num_rows > LIMIT or not rows.num_rows:
         return None
@@ -71,10 +75,12 @@ def buffer_flows(rows: pa.Table, key: str) -> npt.NDArray[np.uint64] | None:
     first = int.from_bytes(digest, "little") << 32
     flows = np.zeros((rows.num_rows, 1 + _READS), np.uint64)
     writer: dict[int, int] = {}
-    for place, (read, target) in enumerate(_rows(rows, "read", "written")):
-        known = [writer[each] for each in dict.fromkeys(read or ()) if each in writer]
-        for column, source in enumerate(known[:_READS]):
-            flows[place, 1 + column] = flows[source, 0] = first + source + 1
+    for order, (read_buffers, target) in enumerate(_rows(rows, "read", "written")):
+        sources = [
+            writer[buffer] for buffer in dict.fromkeys(read_buffers or ()) if buffer in writer
+        ]
+        for column, source in enumerate(sources[:_READS]):
+            flows[order, 1 + column] = flows[source, 0] = first + source + 1
         if target is not None:
-            writer[target] = place
+            writer[target] = order
     return flows

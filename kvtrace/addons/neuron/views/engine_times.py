@@ -1,8 +1,8 @@
-"""How long engines of a Neuron core take at the least, from published rates: derived, no times.
+"""Shortest times of ops on engines of a Neuron core, derived from published rates.
 
-An op of the tensor engine takes its FLOPs at the rate of its element type; one of the vector or
-scalar engine an operation for each element, or its FLOPs where these are more; a transfer its bytes
-at the memory's bandwidth. GpSimd's rate is not published: its ops have no time.
+A tensor op takes its FLOPs divided by the rate of its element type. A vector or scalar op takes its
+elements, or its FLOPs if more, divided by the engine's rate. A transfer takes its bytes divided by
+the memory's bandwidth. GpSimd's rate is not published, so its ops have no time.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,13 @@ from typing import Final
 
 from kvtrace.converters.profile.device_limits import TERA, DeviceLimits
 
-#: float32 operations per second of the scalar engine, by the word of the device ("NeuronCore-v2",
-#: "-v3" and "-v4 Architecture" of AWS Neuron's documentation).
-_SCALAR: Final[Mapping[str, float]] = {"trn1": 2.9 * TERA, "trn2": 1.2 * TERA, "trn3": 1.2 * TERA}
+#: Target → float32 operations per second of the scalar engine ("NeuronCore-v2", "-v3" and "-v4
+#: Architecture" of AWS Neuron's documentation).
+_SCALAR_RATES: Final[Mapping[str, float]] = {
+    "trn1": 2.9 * TERA,
+    "trn2": 1.2 * TERA,
+    "trn3": 1.2 * TERA,
+}
 
 
 def least_ns(
@@ -23,15 +27,15 @@ def least_ns(
     device_bytes: int,
     limits: DeviceLimits,
 ) -> float | None:
-    """Return the least nanoseconds of an engine for some work; None where no rate is published."""
+    """Return the shortest time of some work on an engine, in ns; None if no rate is published."""
     if engine == "dma":
         return 1e9 * device_bytes / limits.bandwidth
     if engine == "tensor":
         rate = limits.dot_rate(dtype or "f32")
         return None if rate is None else 1e9 * flops / rate
-    rate = {"vector": limits.vector_rate("f32"), "scalar": _scalar(limits)}.get(engine)
+    rate = {"vector": limits.vector_rate("f32"), "scalar": _scalar_rate(limits)}.get(engine)
     return None if rate is None else 1e9 * max(elements, flops) / rate
 
 
-def _scalar(limits: DeviceLimits) -> float | None:
-    return next((_SCALAR[word] for word in limits.words if word in _SCALAR), None)
+def _scalar_rate(limits: DeviceLimits) -> float | None:
+    return next((_SCALAR_RATES[word] for word in limits.words if word in _SCALAR_RATES), None)

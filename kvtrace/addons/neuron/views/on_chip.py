@@ -1,7 +1,7 @@
-"""On-chip memory of NKI calls as plain data: use over time, tiles' lives, flows, engines' work.
+"""On-chip memory of NKI calls as plain data: tiles, memory in use over time, flows and engines.
 
-Time is the order of executed ops: there is no clock in a trace of kernels that ran on NumPy. A tile
-is in use from the first op that touches it to the last, which is the least that a compiler needs.
+Time is the order of executed ops, since kernels that run on NumPy have no other clock. A tile is in
+use from the first to the last op that accesses it: the least that a compiler needs.
 """
 
 from collections import defaultdict
@@ -27,9 +27,9 @@ VALUES: Final = "client_nki_values"
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A buffer of SBUF or PSUM: its size, and the orders of the first and last op that used it.
+    """A buffer in SBUF or PSUM: its size, and the orders of the first and last op that use it.
 
-    `amount` is what it takes of the memory's limit: bytes of a partition of SBUF, banks of PSUM.
+    `amount` counts toward the memory's limit: bytes per partition of SBUF, or banks of PSUM.
     """
 
     number: int
@@ -45,9 +45,9 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much of a memory is in use: `amounts[i]` from order `orders[i]` to the next one.
+    """A memory's amount in use: `amounts[i]` from order `orders[i]` to the next order.
 
-    `limit` and `amounts` count bytes of one partition (SBUF) or banks of one partition (PSUM).
+    `limit` and `amounts` count bytes per partition (SBUF) or banks (PSUM).
     """
 
     space: str
@@ -60,7 +60,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Bytes that ops wrote to one memory from what they read in another, over the whole call."""
+    """Bytes that ops read in one memory and wrote to another, summed over the call."""
 
     source: str
     target: str
@@ -70,10 +70,10 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class EngineWork:
-    """What an engine executed, over the whole call.
+    """The work that an engine executed, summed over the call.
 
-    `busy_ns` is the least time that its published rates allow, `share` that of the busiest
-    engine's; None where they are not known (`chip_profile.py`).
+    `busy_ns` is the shortest time that published rates allow, `share` the share of the busiest
+    engine's time; None if not published (`chip_profile.py`).
     """
 
     engine: str
@@ -102,7 +102,7 @@ class OnChipCall:
 
 
 def on_chip_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[OnChipCall, ...]:
-    """Return on-chip memory of each NKI call of the runs; none where they have no such calls.
+    """Return the on-chip memory of each NKI call of the runs.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -114,9 +114,9 @@ def on_chip_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[OnChipCall, ..
     buffers = _by_call(trace.table(BUFFERS, runs))
     executions = _by_call(trace.table(EXECUTIONS, runs))
     return tuple(
-        _call(row, kernels[place], buffers.get(place), executions.get(place))
+        _call(row, kernels[key], buffers.get(key), executions.get(key))
         for row in trace.table(CALLS, runs).to_pylist()
-        if (place := (row["run"], row["call_id"])) in kernels
+        if (key := (row["run"], row["call_id"])) in kernels
     )
 
 
@@ -133,12 +133,12 @@ def _kernels(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], str
 
 
 def _by_call(table: pa.Table) -> dict[tuple[str, int], pa.Table]:
-    found = {}
+    tables = {}
     for run in pc.unique(table["run"]).to_pylist():
-        of_run = table.filter(pc.equal(table["run"].cast(pa.string()), run))
-        for call in pc.unique(of_run["call_id"]).to_pylist():
-            found[run, call] = of_run.filter(pc.equal(of_run["call_id"], call))
-    return found
+        run_rows = table.filter(pc.equal(table["run"].cast(pa.string()), run))
+        for call in pc.unique(run_rows["call_id"]).to_pylist():
+            tables[run, call] = run_rows.filter(pc.equal(run_rows["call_id"], call))
+    return tables
 
 
 def _call(
@@ -186,24 +186,24 @@ def _tile(life: Mapping[str, Any]) -> Tile:
 
 
 def _usage(space: str, unit: str, limit: int, tiles: Sequence[Tile]) -> Usage:
-    """Add up what begins and ends at each order; an order that changes nothing is left out."""
+    """Return a memory's usage, from the first and last uses of its tiles."""
     steps: defaultdict[int, int] = defaultdict(int)
     for tile in tiles:
         steps[tile.first] += tile.amount
         steps[tile.last + 1] -= tile.amount
     orders = tuple(order for order in sorted(steps) if steps[order])
-    amounts = tuple(int(each) for each in np.cumsum([steps[order] for order in orders]))
+    amounts = tuple(int(amount) for amount in np.cumsum([steps[order] for order in orders]))
     return Usage(space, unit, limit, max(amounts, default=0), orders, amounts)
 
 
 def _flows(executions: pa.Table, spaces: Mapping[int, str]) -> tuple[Flow, ...]:
-    """Count what ops wrote, by where it went and where the op read: device memory, else PSUM."""
+    """Return bytes written, by source and target memory; the farthest of several sources."""
     totals: dict[tuple[str, str], list[int]] = {}
     columns = (executions[name].to_pylist() for name in ("read", "written", "written_bytes"))
-    for read, written, nbytes in zip(*columns, strict=True):
+    for read_buffers, written, nbytes in zip(*columns, strict=True):
         target = spaces.get(written)
-        sources = {spaces[number] for number in read or () if number in spaces}
-        source = next((each for each in ("hbm", "psum", "sbuf") if each in sources), None)
+        sources = {spaces[number] for number in read_buffers or () if number in spaces}
+        source = next((space for space in ("hbm", "psum", "sbuf") if space in sources), None)
         if target is None or source is None or source == target:
             continue
         total = totals.setdefault((source, target), [0, 0])

@@ -1,8 +1,8 @@
-"""`onchip/index`: NKI calls at a glance; `onchip/<call>`: on-chip memory of one, in op order.
+"""Blocks of the report: `onchip/index` lists NKI calls, `onchip/<call>` has a call's memory.
 
-Their content is that of `on_chip.py`; a call's block also has its
-ops with their engines, and which tiles they read and write. Derived all of it: there is no clock.
-Times at best are what the published limits of the target allow, each op by itself.
+The data are those of `on_chip.py`; a call's block also has the call's ops, their engines, and the
+tiles that they read and write. All times are derived: the shortest that the target's published
+limits allow, for each op alone.
 """
 
 import math
@@ -30,20 +30,20 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 
 __all__ = ["SOURCE"]
 
-#: Tiles of a call that are drawn and listed, the largest ones.
+#: Maximum number of tiles of a call that are drawn and listed, the largest ones.
 _TILES: Final = 3000
 
-#: Names of tiles that are listed of one op, and tiles that it is listed to access.
+#: Maximum numbers of names of tiles, and of tiles, that are listed for an op.
 _NAMES: Final = 12
 _TOUCHED: Final = 400
 
-#: Executed ops that are in the page one by one: what sliders of loops choose from.
+#: Maximum number of executed ops in the page, from which sliders of loops select.
 _EXECUTED: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class CallAtAGlance:
-    """A row of the list: the call's place in the report, and how much was in use at most."""
+    """A row of the list: the call's number in the report, and its peaks of memory."""
 
     call: int
     kernel: str
@@ -54,7 +54,7 @@ class CallAtAGlance:
 
 @dataclass(frozen=True, slots=True)
 class OpWork:
-    """An op of a call, its engine, and the tiles and tensors that it reads and writes by name."""
+    """An op of a call, its engine, and the names of tiles and tensors that it reads and writes."""
 
     op_index: int
     op: str
@@ -68,16 +68,16 @@ class OpWork:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     touched: tuple[int, ...]
-    """Numbers of tiles and tensors that it reads or writes."""
+    """Numbers of tiles and tensors that the op reads or writes."""
     best_ns: float | None
-    """Its arithmetic at the engine's rate, or its transfers at the memory's, over the call."""
+    """Time of the op's arithmetic at the engine's rate, or of its transfers, over the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetRoof:
-    """Where the call is under the published limits of what it is for: one core of the target.
+    """The call's position under the published limits of one core of the target.
 
-    Rates are per second; the position is in nanoseconds of one launch, None where not known.
+    Rates are per second; the position is in nanoseconds of one launch, None if unknown.
     """
 
     name: str
@@ -92,7 +92,7 @@ class TargetRoof:
 
 @dataclass(frozen=True, slots=True)
 class LoopAround:
-    """A loop of a call, by its op_index, and the one around it; the most trips of an execution."""
+    """A loop of a call, by op_index; the loop around; the most trips of an execution."""
 
     index: int
     loop: int | None
@@ -104,10 +104,10 @@ class LoopAround:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """The first executed ops, each by its op, program and iteration, in their order.
+    """The first executed ops in order, each with its op, program and iteration.
 
-    An iteration is a place in the other three columns: its loop, which trip of it, and the
-    iteration around. At place 0 is what is outside of all loops, with -1 for loop and trip.
+    An iteration is an index of the other three columns: the loop, the trip, and the iteration
+    around. Index 0 stands for outside of all loops, with -1 for loop and trip.
     """
 
     op: tuple[int, ...]
@@ -120,9 +120,9 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class TileValues:
-    """What a tile held at the end: the first elements of its first partitions, by partition.
+    """The final contents of a tile: the first elements of its first partitions, by partition.
 
-    A value is None where it was never written, and a word where it is not a finite number.
+    A value is None if it was never written, and a string if it is not finite.
     """
 
     tile: int
@@ -134,58 +134,58 @@ class TileValues:
 
 @dataclass(frozen=True, slots=True)
 class CallBlock:
-    """What the view of one call shows; the stacks of tiles are places in the report."""
+    """The data of the view of one call; stacks are numbers of the report's stacks."""
 
     memory: OnChipCall
     tiles_left_out: int
     ops: tuple[OpWork, ...]
     loops: tuple[LoopAround, ...]
-    """In the order of the program, each before those inside it."""
+    """Loops in program order, each before the loops inside."""
     sequence: Sequence
     roof: TargetRoof | None
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    found = dict(_calls(context))
-    if not found:
+    calls = dict(_calls(context))
+    if not calls:
         return
     rows = [
-        CallAtAGlance(place, call.kernel, call.target, call.executed, _peaks(call))
-        for place, call in found.items()
+        CallAtAGlance(number, call.kernel, call.target, call.executed, _peaks(call))
+        for number, call in calls.items()
     ]
     yield Block("onchip/index", lambda: json_block(rows))
-    for place, call in found.items():
-        yield Block(f"onchip/{place}", partial(_packed, context, place, call))
-    for place in found:
-        values = tuple(_values(context, place))
+    for number, call in calls.items():
+        yield Block(f"onchip/{number}", partial(_packed, context, number, call))
+    for number in calls:
+        values = tuple(_values(context, number))
         if values:
-            yield Block(f"onchip/{place}/values", partial(json_block, values))
+            yield Block(f"onchip/{number}/values", partial(json_block, values))
 
 
 def _calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
-    """Return the NKI calls of the report by their places in it, in its order."""
+    """Yield (number in the report, NKI call), in the report's order."""
     calls = {(call.run, call.call_id): call for call in on_chip_calls(context.trace, context.runs)}
     for chip in read_chip_profiles(context.trace, context.runs):
         observed = calls[chip.run, chip.call_id]
-        busy = {each.engine: each for each in chip.engines}
+        shares = {share.engine: share for share in chip.engines}
         engines = tuple(
-            replace(each, busy_ns=busy[each.engine].busy_ns, share=busy[each.engine].share)
-            if each.engine in busy
-            else each
-            for each in observed.engines
+            replace(work, busy_ns=shares[work.engine].busy_ns, share=shares[work.engine].share)
+            if work.engine in shares
+            else work
+            for work in observed.engines
         )
         calls[chip.run, chip.call_id] = replace(observed, engines=engines)
-    for place, call in enumerate(context.report.calls):
-        known = calls.get((context.runs[call.run].run_id, call.call_id))
-        if known is not None:
-            yield place, known
+    for number, call in enumerate(context.report.calls):
+        on_chip = calls.get((context.runs[call.run].run_id, call.call_id))
+        if on_chip is not None:
+            yield number, on_chip
 
 
 def _peaks(call: OnChipCall) -> tuple[Usage, ...]:
     return tuple(replace(usage, orders=(), amounts=()) for usage in call.usage)
 
 
-def _packed(context: Context, place: int, call: OnChipCall) -> str:
+def _packed(context: Context, call_number: int, call: OnChipCall) -> str:
     largest = sorted(call.tiles, key=lambda tile: -tile.bytes)[:_TILES]
     tiles = tuple(
         replace(tile, stack_id=context.stack(tile.stack_id))
@@ -194,17 +194,17 @@ def _packed(context: Context, place: int, call: OnChipCall) -> str:
     left_out = len(call.tiles) - len(tiles)
     memory = replace(call, tiles=tiles)
     limits = limits_for_target(f"neuron:{call.target}")
-    ops = tuple(_ops(context, place, limits))
-    roof = None if limits is None else _roof(context, place, limits)
-    loops = tuple(_loops(context, place))
-    sequence = _sequence(context, place)
+    ops = tuple(_ops(context, call_number, limits))
+    roof = None if limits is None else _roof(context, call_number, limits)
+    loops = tuple(_loops(context, call_number))
+    sequence = _sequence(context, call_number)
     return json_block(CallBlock(memory, left_out, ops, loops, sequence, roof))
 
 
-def _loops(context: Context, place: int) -> Iterator[LoopAround]:
-    known = {row["op_index"]: row for row in context.of_call("loops", place)}
-    for row in context.of_client(LOOPS, place):
-        loop = known[row["op_index"]]
+def _loops(context: Context, call_number: int) -> Iterator[LoopAround]:
+    rows = {row["op_index"]: row for row in context.of_call("loops", call_number)}
+    for row in context.of_client(LOOPS, call_number):
+        loop = rows[row["op_index"]]
         yield LoopAround(
             index=row["op_index"],
             loop=row["loop"],
@@ -215,45 +215,47 @@ def _loops(context: Context, place: int) -> Iterator[LoopAround]:
         )
 
 
-def _sequence(context: Context, place: int) -> Sequence:
-    executed = context.of_call(EXECUTIONS, place)[:_EXECUTED]
-    rows = {row["iteration"]: row for row in context.of_client(ITERATIONS, place)}
-    kept: dict[int | None, int] = {None: 0}
+def _sequence(context: Context, call_number: int) -> Sequence:
+    executed = context.of_call(EXECUTIONS, call_number)[:_EXECUTED]
+    rows = {row["iteration"]: row for row in context.of_client(ITERATIONS, call_number)}
+    indices: dict[int | None, int] = {None: 0}
     for number in rows:
-        kept[number] = len(kept)
+        indices[number] = len(indices)
     return Sequence(
         op=tuple(row["op_index"] for row in executed),
         program=tuple(row["program"] for row in executed),
-        iteration=tuple(kept[row.get("iteration")] for row in executed),
+        iteration=tuple(indices[row.get("iteration")] for row in executed),
         loop=(-1, *(row["op_index"] for row in rows.values())),
         trip=(-1, *(row["trip"] for row in rows.values())),
-        around=(0, *(kept[row["around"]] for row in rows.values())),
+        around=(0, *(indices[row["around"]] for row in rows.values())),
     )
 
 
-def _values(context: Context, place: int) -> Iterator[TileValues]:
-    for row in context.of_client(VALUES, place):
-        kept, rows = row["values"], row["rows"]
-        along = len(kept) // rows if rows else 0
-        shown = [_shown(value) for value in kept]
+def _values(context: Context, call_number: int) -> Iterator[TileValues]:
+    for row in context.of_client(VALUES, call_number):
+        values, rows = row["values"], row["rows"]
+        row_length = len(values) // rows if rows else 0
+        json_values = [_json_value(value) for value in values]
         yield TileValues(
             tile=row["buffer"],
             dtype=row["dtype"],
             partitions=row["partitions"],
             elements=row["elements"],
-            rows=tuple(tuple(shown[at * along : (at + 1) * along]) for at in range(rows)),
+            rows=tuple(
+                tuple(json_values[at * row_length : (at + 1) * row_length]) for at in range(rows)
+            ),
         )
 
 
-def _shown(value: float | None) -> float | str | None:
+def _json_value(value: float | None) -> float | str | None:
     return value if value is None or math.isfinite(value) else str(value)
 
 
-def _roof(context: Context, place: int, limits: DeviceLimits) -> TargetRoof:
-    call = context.report.calls[place]
+def _roof(context: Context, call_number: int, limits: DeviceLimits) -> TargetRoof:
+    call = context.report.calls[call_number]
     dots: dict[str, int] = {}
     others: dict[str, int] = {}
-    for row in context.of_call("ops", place):
+    for row in context.of_call("ops", call_number):
         kind = dots if row["kind"] == "dot" else others
         name = row["dtype"] or "fp32"
         kind[name] = kind.get(name, 0) + (row["flops"] or 0)
@@ -270,12 +272,12 @@ def _roof(context: Context, place: int, limits: DeviceLimits) -> TargetRoof:
     )
 
 
-def _ops(context: Context, place: int, limits: DeviceLimits | None) -> Iterator[OpWork]:
-    names = {row["buffer"]: row["name"] or "?" for row in context.of_call(BUFFERS, place)}
+def _ops(context: Context, call_number: int, limits: DeviceLimits | None) -> Iterator[OpWork]:
+    names = {row["buffer"]: row["name"] or "?" for row in context.of_call(BUFFERS, call_number)}
     reads: dict[int, dict[str, None]] = {}
     writes: dict[int, dict[str, None]] = {}
     touched: dict[int, dict[int, None]] = {}
-    for row in context.of_call(EXECUTIONS, place):
+    for row in context.of_call(EXECUTIONS, call_number):
         op = row["op_index"]
         for number in row["read"] or ():
             reads.setdefault(op, {})[names.get(number, "?")] = None
@@ -283,8 +285,8 @@ def _ops(context: Context, place: int, limits: DeviceLimits | None) -> Iterator[
         if row["written"] is not None:
             writes.setdefault(op, {})[names.get(row["written"], "?")] = None
             touched.setdefault(op, {})[row["written"]] = None
-    engines = {row["op_index"]: row for row in context.of_call(OPS, place)}
-    for row in context.of_call("ops", place):
+    engines = {row["op_index"]: row for row in context.of_call(OPS, call_number)}
+    for row in context.of_call("ops", call_number):
         index = row["op_index"]
         yield replace(
             _op(context, row, engines.get(index, {}), reads.get(index, ()), writes.get(index, ())),
@@ -296,9 +298,9 @@ def _ops(context: Context, place: int, limits: DeviceLimits | None) -> Iterator[
 def _best_ns(
     row: dict[str, Any], engine: dict[str, Any], limits: DeviceLimits | None
 ) -> float | None:
-    """How long an op takes at least by the target's limits: arithmetic, or transfers.
+    """Return the shortest time of an op's arithmetic or transfers at the target's limits, in ns.
 
-    None where it has neither, for what moves on chip has no published rate.
+    The result is None for an op with neither: moves on chip have no published rate.
     """
     transferred = engine.get("device_bytes") or 0
     if limits is None or not (transferred or row["flops"]):
@@ -306,8 +308,8 @@ def _best_ns(
     seconds = transferred / limits.bandwidth
     if row["flops"]:
         dtype = row["dtype"] or "fp32"
-        dot = row["kind"] == "dot"
-        rate = limits.dot_rate(dtype) if dot else limits.vector_rate(dtype)
+        is_dot = row["kind"] == "dot"
+        rate = limits.dot_rate(dtype) if is_dot else limits.vector_rate(dtype)
         if rate is None:
             return None
         seconds = max(seconds, row["flops"] / rate)

@@ -6,7 +6,7 @@ import kvtrace.addons.neuron.newer.isa as nisa2
 import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import newer, older
-from tests.addons.neuron.kernels.case import Case, each, normal
+from tests.addons.neuron.kernels.case import Case, arguments_of, normal
 
 
 @older.jit
@@ -65,8 +65,8 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 CASES = (
-    Case(add_tile, each(normal(128, 512), normal(128, 512)), _sum),
-    Case(add_masked, each(normal(300, 96), normal(300, 96)), _sum),
-    Case(add_spmd, each(normal(256, 1536), normal(256, 1536)), _sum, grid=(2, 3)),
-    Case(add_into, each(normal(100, 64), normal(100, 64)), _sum),
+    Case(add_tile, arguments_of(normal(128, 512), normal(128, 512)), _sum),
+    Case(add_masked, arguments_of(normal(300, 96), normal(300, 96)), _sum),
+    Case(add_spmd, arguments_of(normal(256, 1536), normal(256, 1536)), _sum, grid=(2, 3)),
+    Case(add_into, arguments_of(normal(100, 64), normal(100, 64)), _sum),
 )

@@ -10,7 +10,7 @@ import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import newer, older
-from tests.addons.neuron.kernels.case import Case, each, normal
+from tests.addons.neuron.kernels.case import Case, arguments_of, normal
 from tests.addons.neuron.kernels.norms import softmax
 
 TILE = 128
@@ -112,17 +112,17 @@ def _of_columns(q: Any, k: Any, v: Any) -> Any:
 _BF16 = ml_dtypes.bfloat16
 
 CASES = (
-    Case(attention_fused, each(*[normal(384, 64)] * 3), _attention, tolerance=1e-4),
+    Case(attention_fused, arguments_of(*[normal(384, 64)] * 3), _attention, tolerance=1e-4),
     Case(
         attention_fused,
-        each(*[normal(256, 32, dtype=_BF16)] * 3),
+        arguments_of(*[normal(256, 32, dtype=_BF16)] * 3),
         _causal,
         tolerance=2e-2,
         settings={"causal": True},
     ),
     Case(
         attention_into,
-        each(normal(64, 128), normal(64, 128), normal(128, 64)),
+        arguments_of(normal(64, 128), normal(64, 128), normal(128, 64)),
         _of_columns,
         tolerance=1e-4,
     ),

@@ -1,4 +1,4 @@
-"""A kernel of the corpus with arguments and what NumPy gives for them."""
+"""Test cases of the corpus: a kernel, its arguments and NumPy's result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from kvtrace.addons.neuron.launching import Kernel, Outcome, bound_arguments, ex
 
 @dataclass(frozen=True)
 class Case:
-    """`arguments` makes a kernel's arguments from random numbers, `reference` its result.
+    """A kernel, a function that makes its arguments, and the function that it must be equal to.
 
-    `tolerance` is the largest difference, relative to the largest element of the reference.
+    `tolerance` is the maximum difference, relative to the largest element of the reference.
     """
 
     kernel: Kernel
@@ -25,21 +25,21 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The kernel's name, and which interface it is written for."""
+        """The names of the kernel and of its interface."""
         return f"{self.kernel.__name__}-{self.kernel.interface}"
 
     def run(self) -> tuple[Outcome, Any]:
-        """Run the kernel; give the outcome and the reference."""
-        given = self.arguments(np.random.default_rng(7))
-        bound = bound_arguments(self.kernel.function, given, self.settings)
-        return execute(self.kernel, self.grid, bound), self.reference(*given)
+        """Run the kernel; return the outcome and the reference's result."""
+        arguments = self.arguments(np.random.default_rng(7))
+        bound = bound_arguments(self.kernel.function, arguments, self.settings)
+        return execute(self.kernel, self.grid, bound), self.reference(*arguments)
 
 
 def normal(*shape: int, dtype: Any = np.float32) -> Callable[[np.random.Generator], Any]:
-    """Make an array of normal numbers."""
+    """Return a function that makes an array of normally distributed numbers."""
     return lambda random: random.standard_normal(shape).astype(np.float32).astype(dtype)
 
 
-def each(*makers: Callable[[np.random.Generator], Any]) -> Callable[..., tuple[Any, ...]]:
-    """Make one argument of each maker, in order."""
+def arguments_of(*makers: Callable[[np.random.Generator], Any]) -> Callable[..., tuple[Any, ...]]:
+    """Return a function that makes one argument with each of some functions."""
     return lambda random: tuple(make(random) for make in makers)

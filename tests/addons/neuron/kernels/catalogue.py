@@ -1,4 +1,4 @@
-"""Every kernel of the corpus that is right: equal to NumPy, inside the machine's limits."""
+"""Correct kernels of the corpus: equal to NumPy, and within the target's limits."""
 
 from tests.addons.neuron.kernels import (
     additions,

@@ -1,4 +1,4 @@
-"""Normalisation of rows: layer norm, RMS norm, and fused softmax, each with a masked last tile."""
+"""Normalization of rows: layer norm, RMS norm, and fused softmax, each with a masked last tile."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import newer, older
-from tests.addons.neuron.kernels.case import Case, each, normal
+from tests.addons.neuron.kernels.case import Case, arguments_of, normal
 
 
 @older.jit
 def layer_norm(source: Any, gain: Any, shift: Any, epsilon: float = 1e-5) -> Any:
-    """Subtract each row's mean and divide by its deviation, by the language's reductions."""
+    """Return rows minus their mean, divided by their deviation, by the language's reductions."""
     rows, columns = source.shape
     normed = nl.ndarray(source.shape, dtype=source.dtype, buffer=nl.shared_hbm)
     p, f = nl.mgrid[0:128, 0:columns]
@@ -22,8 +22,8 @@ def layer_norm(source: Any, gain: Any, shift: Any, epsilon: float = 1e-5) -> Any
     shifts = nl.load(shift.reshape((1, columns))).broadcast_to((128, columns))
     for tile in nl.affine_range((rows + 127) // 128):
         inside = tile * 128 + p < rows
-        held = nl.load(source[tile * 128 + p, f], mask=inside)
-        centred = nl.subtract(held, nl.mean(held, axis=1), mask=inside)
+        loaded = nl.load(source[tile * 128 + p, f], mask=inside)
+        centred = nl.subtract(loaded, nl.mean(loaded, axis=1), mask=inside)
         variance = nl.mean(nl.square(centred), axis=1)
         scaled = nl.multiply(centred, nl.rsqrt(variance + epsilon), mask=inside)
         result = scaled * gains + shifts
@@ -39,29 +39,29 @@ def layer_norm_statistics(source: Any, gain: Any, shift: Any, epsilon: float = 1
     normed = nl.ndarray(source.shape, dtype=source.dtype, buffer=nl.shared_hbm)
     gains = nl.load(gain.reshape((1, columns))).broadcast_to((rows, columns))
     shifts = nl.load(shift.reshape((1, columns))).broadcast_to((rows, columns))
-    held = nl.load(source)
+    tile = nl.load(source)
     stats = nl.ndarray((nl.par_dim(rows), 6 * parts), dtype=nl.float32)
     for part in nl.affine_range(parts):
-        stats[:, nl.ds(6 * part, 6)] = nisa.bn_stats(held[:, nl.ds(512 * part, 512)])
+        stats[:, nl.ds(6 * part, 6)] = nisa.bn_stats(tile[:, nl.ds(512 * part, 512)])
     moments = nisa.bn_aggr(stats)
     scale = nl.rsqrt(moments[:, 1] + epsilon)
-    centred = nisa.tensor_scalar(held, np.subtract, moments[:, 0], op1=np.multiply, operand1=scale)
+    centred = nisa.tensor_scalar(tile, np.subtract, moments[:, 0], op1=np.multiply, operand1=scale)
     nl.store(normed, value=centred * gains + shifts)
     return normed
 
 
 @older.jit
 def rms_norm(source: Any, gain: Any, epsilon: float = 1e-6) -> Any:
-    """Divide each row by the root of its mean square."""
+    """Return rows divided by the root of their mean square."""
     rows, columns = source.shape
     normed = nl.ndarray(source.shape, dtype=source.dtype, buffer=nl.shared_hbm)
     row, column = nl.arange(128)[:, None], nl.arange(columns)[None, :]
     gains = nl.load(gain.reshape((1, columns))[nl.arange(1)[:, None], column])
     for tile in nl.affine_range((rows + 127) // 128):
         inside = tile * 128 + row < rows
-        held = nl.load(source[tile * 128 + row, column], mask=inside)
-        total = nl.sum(nl.square(held), axis=[1])
-        scaled = held * nl.rsqrt(total / columns + epsilon)
+        loaded = nl.load(source[tile * 128 + row, column], mask=inside)
+        total = nl.sum(nl.square(loaded), axis=[1])
+        scaled = loaded * nl.rsqrt(total / columns + epsilon)
         weights = gains.broadcast_to((128, columns))
         result = nl.multiply(scaled, weights, mask=inside)
         nl.store(normed[tile * 128 + row, column], value=result, mask=inside)
@@ -76,11 +76,11 @@ def softmax_fused(source: Any) -> Any:
     p, f = nl.mgrid[0:128, 0:columns]
     for tile in nl.affine_range((rows + 127) // 128):
         inside = tile * 128 + p < rows
-        held = nl.load(source[tile * 128 + p, f], mask=inside)
-        lowest = nisa.tensor_reduce(np.max, held, axis=(1,), negate=True)
+        loaded = nl.load(source[tile * 128 + p, f], mask=inside)
+        lowest = nisa.tensor_reduce(np.max, loaded, axis=(1,), negate=True)
         total = nl.ndarray((nl.par_dim(128), 1), dtype=nl.float32)
         powers = nisa.activation_reduce(
-            np.exp, held, bias=lowest, reduce_op=np.add, reduce_res=total
+            np.exp, loaded, bias=lowest, reduce_op=np.add, reduce_res=total
         )
         share = nisa.tensor_scalar(powers, np.multiply, nl.reciprocal(total))
         nl.store(result[tile * 128 + p, f], value=share, mask=inside)
@@ -91,13 +91,13 @@ def softmax_fused(source: Any) -> Any:
 def softmax_into(source: Any) -> Any:
     """Softmax of at most 128 rows, with destinations."""
     rows, columns = source.shape
-    held = nl2.ndarray((rows, columns), dtype=nl2.float32, buffer=nl2.sbuf)
-    nisa2.dma_copy(dst=held, src=source)
+    tile = nl2.ndarray((rows, columns), dtype=nl2.float32, buffer=nl2.sbuf)
+    nisa2.dma_copy(dst=tile, src=source)
     greatest = nl2.ndarray((rows, 1), dtype=nl2.float32, buffer=nl2.sbuf)
-    nisa2.tensor_reduce(dst=greatest, op=nl2.maximum, data=held, axis=(1,))
+    nisa2.tensor_reduce(dst=greatest, op=nl2.maximum, data=tile, axis=(1,))
     powers = nl2.ndarray((rows, columns), dtype=nl2.float32, buffer=nl2.sbuf)
     total = nl2.ndarray((rows, 1), dtype=nl2.float32, buffer=nl2.sbuf)
-    nisa2.exponential(dst=powers, src=held, max_value=greatest, reduce_res=total)
+    nisa2.exponential(dst=powers, src=tile, max_value=greatest, reduce_res=total)
     inverse = nl2.ndarray((rows, 1), dtype=nl2.float32, buffer=nl2.sbuf)
     nisa2.reciprocal(dst=inverse, data=total)
     nisa2.tensor_scalar(dst=powers, data=powers, op0=nl2.multiply, operand0=inverse)
@@ -124,9 +124,13 @@ def softmax(source: Any) -> Any:
 
 
 CASES = (
-    Case(layer_norm, each(normal(200, 96), normal(96), normal(96)), _layer_norm),
-    Case(layer_norm_statistics, each(normal(128, 1024), normal(1024), normal(1024)), _layer_norm),
-    Case(rms_norm, each(normal(300, 64), normal(64)), _rms_norm),
-    Case(softmax_fused, each(normal(150, 80)), softmax),
-    Case(softmax_into, each(normal(100, 160)), softmax),
+    Case(layer_norm, arguments_of(normal(200, 96), normal(96), normal(96)), _layer_norm),
+    Case(
+        layer_norm_statistics,
+        arguments_of(normal(128, 1024), normal(1024), normal(1024)),
+        _layer_norm,
+    ),
+    Case(rms_norm, arguments_of(normal(300, 64), normal(64)), _rms_norm),
+    Case(softmax_fused, arguments_of(normal(150, 80)), softmax),
+    Case(softmax_into, arguments_of(normal(100, 160)), softmax),
 )

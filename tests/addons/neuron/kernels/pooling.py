@@ -8,7 +8,7 @@ import kvtrace.addons.neuron.newer.isa as nisa2
 import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import newer, older
-from tests.addons.neuron.kernels.case import Case, each, normal
+from tests.addons.neuron.kernels.case import Case, arguments_of, normal
 
 
 @older.jit
@@ -17,9 +17,9 @@ def pool_average(source: Any, window: int = 2) -> Any:
     channels, rows, columns = source.shape
     shape = (channels, rows // window, columns // window)
     pooled = nl.ndarray(shape, dtype=source.dtype, buffer=nl.shared_hbm)
-    held = nl.load(source)
+    tile = nl.load(source)
     c, i, j, di, dj = nl.mgrid[0:channels, 0 : shape[1], 0 : shape[2], 0:window, 0:window]
-    windows = held[c, i * window + di, j * window + dj]
+    windows = tile[c, i * window + di, j * window + dj]
     nl.store(pooled, value=nl.sum(windows, axis=[3, 4]) * (1.0 / window**2))
     return pooled
 
@@ -29,9 +29,9 @@ def pool_average_pattern(source: Any, window: int = 3) -> Any:
     """The same by an access pattern: five steps and counts over the tile."""
     channels, rows, columns = source.shape
     high, wide = rows // window, columns // window
-    held = nl2.ndarray(source.shape, dtype=source.dtype, buffer=nl2.sbuf)
-    nisa2.dma_copy(dst=held, src=source)
-    windows = held.ap(
+    tile = nl2.ndarray(source.shape, dtype=source.dtype, buffer=nl2.sbuf)
+    nisa2.dma_copy(dst=tile, src=source)
+    windows = tile.ap(
         [
             [rows * columns, channels],
             [window * columns, high],
@@ -58,6 +58,6 @@ def _pooled(window: int) -> Any:
 
 
 CASES = (
-    Case(pool_average, each(normal(16, 12, 8)), _pooled(2)),
-    Case(pool_average_pattern, each(normal(32, 9, 12)), _pooled(3)),
+    Case(pool_average, arguments_of(normal(16, 12, 8)), _pooled(2)),
+    Case(pool_average_pattern, arguments_of(normal(32, 9, 12)), _pooled(3)),
 )

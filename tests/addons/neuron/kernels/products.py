@@ -13,7 +13,7 @@ import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import newer, older
-from tests.addons.neuron.kernels.case import Case, each, normal
+from tests.addons.neuron.kernels.case import Case, arguments_of, normal
 
 M_TILE, K_TILE, N_TILE = 128, 128, 512
 
@@ -39,8 +39,8 @@ def product_tiled(left: Any, right: Any) -> Any:
                 a = nl.load(left[nl.ds(k * K_TILE, K_TILE), nl.ds(m * M_TILE, M_TILE)])
                 b = nl.load(right[nl.ds(k * K_TILE, K_TILE), nl.ds(n * N_TILE, N_TILE)])
                 total += nl.matmul(a, b, transpose_x=True)
-            place = result[nl.ds(m * M_TILE, M_TILE), nl.ds(n * N_TILE, N_TILE)]
-            nl.store(place, value=nl.copy(total, dtype=result.dtype))
+            index = result[nl.ds(m * M_TILE, M_TILE), nl.ds(n * N_TILE, N_TILE)]
+            nl.store(index, value=nl.copy(total, dtype=result.dtype))
     return result
 
 
@@ -133,18 +133,18 @@ def product_into(left: Any, right: Any) -> Any:
 
 
 @newer.jit(platform_target="trn3")
-def product_quantised(left: Any, right: Any) -> Any:
-    """Quantise both factors, of 4 × 128 contracted values, to MXFP8, and multiply them so."""
+def product_quantized(left: Any, right: Any) -> Any:
+    """Quantize both factors, of 4 × 128 contracted values, to MXFP8, and multiply them."""
     rows, columns = left.shape[1] // 4, right.shape[1] // 4
     result = nl2.ndarray((rows, columns), dtype=nl2.float32, buffer=nl2.shared_hbm)
     packed, scales = [], []
     for source in (left, right):
         partitions, free = source.shape
-        held = nl2.ndarray((partitions, free), dtype=source.dtype, buffer=nl2.sbuf)
-        nisa2.dma_copy(dst=held, src=source)
+        tile = nl2.ndarray((partitions, free), dtype=source.dtype, buffer=nl2.sbuf)
+        nisa2.dma_copy(dst=tile, src=source)
         values = nl2.ndarray((partitions, free // 4), nl2.float8_e4m3fn_x4, buffer=nl2.sbuf)
         scale = nl2.ndarray((partitions, free // 4), nl2.uint8, buffer=nl2.sbuf)
-        nisa2.quantize_mx(dst=values, src=held, dst_scale=scale)
+        nisa2.quantize_mx(dst=values, src=tile, dst_scale=scale)
         packed.append(values)
         scales.append(scale)
     total = nl2.ndarray((rows, columns), nl2.float32, buffer=nl2.psum)
@@ -175,25 +175,25 @@ def _of_fours(left: Any, right: Any) -> Any:
 _BF16 = ml_dtypes.bfloat16
 
 CASES = (
-    Case(product_basic, each(normal(128, 64), normal(128, 512)), product),
+    Case(product_basic, arguments_of(normal(128, 64), normal(128, 512)), product),
     Case(
         product_tiled,
-        each(normal(256, 256, dtype=_BF16), normal(256, 512, dtype=_BF16)),
+        arguments_of(normal(256, 256, dtype=_BF16), normal(256, 512, dtype=_BF16)),
         product,
         tolerance=1e-2,
     ),
-    Case(product_hoisted, each(normal(384, 128), normal(384, 1024)), product),
+    Case(product_hoisted, arguments_of(normal(384, 128), normal(384, 1024)), product),
     Case(
         product_blocked,
-        each(normal(512, 512), normal(512, 1024)),
+        arguments_of(normal(512, 512), normal(512, 1024)),
         product,
         settings={"m_tiles": 2, "n_tiles": 1, "k_tiles": 2},
     ),
     Case(
-        product_quantised,
-        each(normal(128, 4 * 64, dtype=_BF16), normal(128, 4 * 96, dtype=_BF16)),
+        product_quantized,
+        arguments_of(normal(128, 4 * 64, dtype=_BF16), normal(128, 4 * 96, dtype=_BF16)),
         _of_fours,
         tolerance=5e-2,
     ),
-    Case(product_into, each(normal(256, 256), normal(256, 512)), product),
+    Case(product_into, arguments_of(normal(256, 256), normal(256, 512)), product),
 )

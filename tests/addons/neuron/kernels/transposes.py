@@ -9,7 +9,7 @@ import kvtrace.addons.neuron.newer.language as nl2
 import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import newer, older
-from tests.addons.neuron.kernels.case import Case, each, normal
+from tests.addons.neuron.kernels.case import Case, arguments_of, normal
 
 
 @older.jit
@@ -20,9 +20,9 @@ def transpose_free(source: Any, rows: int = 3, columns: int = 4) -> Any:
     p = nl.arange(partitions)[:, None, None]
     row = nl.arange(rows)[None, :, None]
     column = nl.arange(columns)[None, None, :]
-    held = nl.load(source[0:partitions, 0:size])
+    tile = nl.load(source[0:partitions, 0:size])
     turned = nl.ndarray((nl.par_dim(partitions), size), dtype=source.dtype)
-    turned[p, column * rows + row] = nl.copy(held[p, row * columns + column])
+    turned[p, column * rows + row] = nl.copy(tile[p, row * columns + column])
     nl.store(target, value=turned)
     return target
 
@@ -61,7 +61,7 @@ def _free(source: Any) -> Any:
 
 
 CASES = (
-    Case(transpose_free, each(normal(64, 12)), _free, tolerance=0.0),
-    Case(transpose_tiles, each(normal(256, 384)), np.transpose, tolerance=0.0),
-    Case(transpose_into, each(normal(96, 128)), np.transpose, tolerance=0.0),
+    Case(transpose_free, arguments_of(normal(64, 12)), _free, tolerance=0.0),
+    Case(transpose_tiles, arguments_of(normal(256, 384)), np.transpose, tolerance=0.0),
+    Case(transpose_into, arguments_of(normal(96, 128)), np.transpose, tolerance=0.0),
 )

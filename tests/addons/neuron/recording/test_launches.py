@@ -76,7 +76,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 
 @pytest.mark.process
-def test_kernels_calls_and_launches_are_like_any_others(trace: Trace) -> None:
+def test_nki_kernels_calls_and_launches_are_recorded(trace: Trace) -> None:
     kernels = trace.table("kernels").to_pylist()
     calls = trace.table("calls").to_pylist()
 
@@ -120,7 +120,7 @@ def test_a_finding_has_its_line_and_its_witness(trace: Trace) -> None:
 
 
 @pytest.mark.process
-def test_buffers_say_what_was_in_use_and_moved(trace: Trace) -> None:
+def test_buffers_have_allocations_and_transfers(trace: Trace) -> None:
     rows = [row for row in trace.table("buffers").to_pylist() if row["call_id"] == 1]
 
     assert [(row["event"], row["space"], row["name"]) for row in rows] == [
@@ -154,7 +154,7 @@ def test_each_executed_op_has_its_engine_and_buffers(trace: Trace) -> None:
         (["trace", "validate"], "is fine"),
     ],
 )
-def test_commands_work_on_it(
+def test_commands_accept_a_trace_of_nki_kernels(
     trace: Trace, command: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main([*command, str(trace.path)])
@@ -172,37 +172,37 @@ def test_commands_work_on_it(
         (["--no-rule", "psum-bank,out-of-bounds"], set()),
     ],
 )
-def test_rules_of_nki_are_chosen_by_name(
+def test_nki_rules_are_selected_by_name(
     trace: Trace, options: list[str], rules: set[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["sanitize", str(trace.path), "--json", *options])
 
-    found = json.loads(capsys.readouterr().out)
-    assert {each["rule"] for each in found} == rules
-    assert all("other=" not in each["hint"] for each in found)
+    output = json.loads(capsys.readouterr().out)
+    assert {row["rule"] for row in output} == rules
+    assert all("other=" not in row["hint"] for row in output)
 
 
 @pytest.mark.process
-def test_sarif_names_the_page_that_its_rules_are_on(
+def test_sarif_links_nki_rules_to_their_page(
     trace: Trace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["sanitize", str(trace.path), "--sarif"])
 
     rules = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
-    texts = {each["id"]: each["help"]["text"] for each in rules}
+    texts = {row["id"]: row["help"]["text"] for row in rules}
     assert texts["psum-bank"].endswith("See docs/nki.md in kvtrace's documentation.")
     assert "leaves its width before it is used" in texts["overflow"]  # the rule's page itself
 
 
-def test_a_name_that_is_not_there_is_said_so() -> None:
+def test_a_missing_name_is_an_error_with_its_module() -> None:
     import kvtrace.addons.neuron.newer.isa as nisa2
 
-    with pytest.raises(AttributeError, match=r"nki\.isa\.no_such_thing is not there"):
+    with pytest.raises(AttributeError, match=r"does not implement nki\.isa\.no_such_thing;"):
         _ = nisa2.no_such_thing
 
 
 @pytest.mark.process
-def test_outside_of_a_recording_the_packages_are_missing() -> None:
+def test_there_are_no_stand_ins_outside_of_a_recording() -> None:
     code = "import kvtrace._boot\nkvtrace._boot.watch()\nimport nki.language"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -210,7 +210,7 @@ def test_outside_of_a_recording_the_packages_are_missing() -> None:
     assert "ModuleNotFoundError: No module named 'nki'" in done.stderr
 
 
-def test_one_kernel_is_traced_in_code(tmp_path: Path) -> None:
+def test_kvtrace_trace_records_one_kernel(tmp_path: Path) -> None:
     import numpy as np
 
     import kvtrace.addons.neuron.older.language as nl
@@ -232,7 +232,7 @@ def test_one_kernel_is_traced_in_code(tmp_path: Path) -> None:
     assert open_trace(tmp_path / "out").table("launches").num_rows == 1
 
 
-def test_a_defect_is_raised_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_sanitize_raise_raises_the_defect(tmp_path: Path) -> None:
     import numpy as np
 
     from tests.addons.neuron.kernels.broken import add_without_mask
@@ -253,7 +253,7 @@ def test_a_defect_is_raised_where_it_is_asked_for(tmp_path: Path) -> None:
         add_without_mask(arrays)
 
 
-def test_distinct_calls_are_told_apart_by_all_their_arguments(tmp_path: Path) -> None:
+def test_calls_with_different_arguments_are_distinct(tmp_path: Path) -> None:
     from collections import namedtuple
 
     import numpy as np
@@ -282,7 +282,7 @@ def test_distinct_calls_are_told_apart_by_all_their_arguments(tmp_path: Path) ->
     assert names == ["parts.0", "parts.1", "op", "more.bias"]
 
 
-def test_a_later_launch_with_other_data_is_looked_at_too(tmp_path: Path) -> None:
+def test_new_findings_of_later_launches_are_recorded(tmp_path: Path) -> None:
     import numpy as np
 
     import kvtrace.addons.neuron.older.language as nl
@@ -303,13 +303,13 @@ def test_a_later_launch_with_other_data_is_looked_at_too(tmp_path: Path) -> None
     wrong = [(row["rule"], row["call_id"]) for row in rows if row["verdict"] == "violation"]
     assert wrong == [("out-of-bounds", 0), ("undefined-lanes", 0)]
     assert trace.table("launches")["call_id"].to_pylist() == [0] * 4
-    kept = [arg["value_artifact"] for arg in trace.table("calls").to_pylist()[0]["args"]]
-    assert kept[0] is None
-    assert np.frombuffer(trace.artifact(kept[1]), np.int32).tolist() == [0, 1, 2, 3]
+    findings = [arg["value_artifact"] for arg in trace.table("calls").to_pylist()[0]["args"]]
+    assert findings[0] is None
+    assert np.frombuffer(trace.artifact(findings[1]), np.int32).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("kind", [ValueError, NkiError])
-def test_a_kernel_that_raises_leaves_what_it_did_until_then(
+def test_a_kernel_that_raises_is_recorded_up_to_the_error(
     tmp_path: Path, kind: type[Exception]
 ) -> None:
     import numpy as np
@@ -322,8 +322,8 @@ def test_a_kernel_that_raises_leaves_what_it_did_until_then(
         for half in nl.affine_range(2):
             if fails and half == 1:
                 raise kind("no second half")
-            held = nl.load(x[64 * half : 64 * half + 64])
-            nl.store(out[64 * half : 64 * half + 64], value=held)
+            tile = nl.load(x[64 * half : 64 * half + 64])
+            nl.store(out[64 * half : 64 * half + 64], value=tile)
         return out
 
     x = np.ones((128, 8), np.float32)
@@ -342,10 +342,10 @@ def test_a_kernel_that_raises_leaves_what_it_did_until_then(
     first, second = (call["call_id"] for call in trace.table("calls").to_pylist())
     assert [sum(row["call_id"] == call for row in executed) for call in (first, second)] == [2, 4]
     messages = trace.table("messages").select(["code", "text"]).to_pylist()
-    told = [row for row in messages if row["code"] == "nki-raised"]
-    assert len(told) == 1
-    assert "no second half" in told[0]["text"]
-    assert told[0]["text"].endswith("what kernel halves did until then is kept")
+    raised = [row for row in messages if row["code"] == "nki-raised"]
+    assert len(raised) == 1
+    assert "no second half" in raised[0]["text"]
+    assert raised[0]["text"].endswith("kernel halves is recorded up to this error")
 
 
 def test_calls_beyond_the_limit_keep_their_findings(
@@ -397,6 +397,6 @@ def test_calls_beyond_the_limit_keep_their_findings(
     ]  # fmt: skip
     assert beyond["findings"].num_rows == beyond["ops"].num_rows == 0
     trace = open_trace(tmp_path / "out")
-    kept = trace.table("findings").to_pylist()
-    assert {row["call_id"] for row in kept if row["verdict"] == "violation"} == {2, 3}
+    written = trace.table("findings").to_pylist()
+    assert {row["call_id"] for row in written if row["verdict"] == "violation"} == {2, 3}
     assert "watch-limit" in trace.table("messages")["code"].to_pylist()

@@ -1,4 +1,4 @@
-"""Kernels in the tests of their authors: what pytest does to imports is no hindrance."""
+"""Recording of kernels in a user's tests, although pytest changes imports."""
 
 import os
 import subprocess
@@ -88,7 +88,7 @@ def _run(folder: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_suite_is_recorded_where_pytest_rewrites_kvtrace(tmp_path: Path) -> None:
+def test_a_suite_is_recorded_although_pytest_rewrites_kvtrace(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(REWRITTEN)
     (tmp_path / "test_kernels.py").write_text(SUITE)
 

@@ -1,4 +1,4 @@
-"""What tiles held, kept with tensors="all", against the arguments that they were loaded from."""
+"""Samples of tiles, recorded with tensors="all", against the loaded arguments."""
 
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,17 @@ def tiles_of(out: Path) -> dict[str, list[dict[str, Any]]]:
     """The kept tiles by their names."""
     trace = open_trace(out)
     names = {row["buffer"]: row["name"] for row in trace.table("client_nki_buffers").to_pylist()}
-    found: dict[str, list[dict[str, Any]]] = {}
+    tiles: dict[str, list[dict[str, Any]]] = {}
     for row in trace.table(VALUES).to_pylist():
-        found.setdefault(names[row["buffer"]], []).append(row)
-    return found
+        tiles.setdefault(names[row["buffer"]], []).append(row)
+    return tiles
 
 
 def kept(row: dict[str, Any]) -> Any:
     return np.array(row["values"], float).reshape(row["rows"], -1)
 
 
-def test_tiles_hold_what_was_loaded_and_nothing_where_a_mask_left_it_out(tmp_path: Path) -> None:
+def test_samples_are_the_loaded_values_and_null_where_masked_off(tmp_path: Path) -> None:
     a = np.random.default_rng(5).normal(size=(200, 8)).astype(np.float32)
     with kvtrace.capture(tmp_path / "out", tensors="all"):
         add_masked(a, 2 * a)
@@ -45,7 +45,7 @@ def test_tiles_hold_what_was_loaded_and_nothing_where_a_mask_left_it_out(tmp_pat
     assert left[1]["values"][72 * 8 :] == [None] * (56 * 8)
 
 
-def test_of_a_large_tile_its_first_elements_are_kept_and_of_the_first_program_only(
+def test_only_a_corner_of_the_first_programs_tiles_is_kept(
     tmp_path: Path,
 ) -> None:
     a = np.arange(256 * 1536, dtype=np.float32).reshape(256, 1536)
@@ -69,7 +69,7 @@ def many_tiles(source: Any) -> Any:
     return result
 
 
-def test_no_more_tiles_are_kept_than_there_is_room_for(tmp_path: Path) -> None:
+def test_the_number_of_kept_tiles_is_limited(tmp_path: Path) -> None:
     with kvtrace.capture(tmp_path / "out", tensors="all"):
         many_tiles(np.ones((4, 4), np.float32))
 
@@ -77,7 +77,7 @@ def test_no_more_tiles_are_kept_than_there_is_room_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tensors", ["index", "int"])
-def test_nothing_is_kept_where_not_all_that_tensors_hold_is(tmp_path: Path, tensors: str) -> None:
+def test_no_tile_is_kept_unless_tensors_is_all(tmp_path: Path, tensors: str) -> None:
     with kvtrace.capture(tmp_path / "out", tensors=tensors):
         many_tiles(np.ones((4, 4), np.float32))
 

@@ -1,4 +1,4 @@
-"""A kernel that loads its stationary tile once, or each time."""
+"""Kernel that loads its stationary tile once, or in each iteration."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ def products(a: Any, b: Any, hoist: bool) -> Any:
     out = nl.ndarray((128, b.shape[1]), dtype=nl.float32, buffer=nl.shared_hbm)
     left = nl.load(a)
     for j in nl.affine_range(b.shape[1] // 512):
-        held = left if hoist else nl.load(a)
+        tile = left if hoist else nl.load(a)
         right = nl.load(b[:, j * 512 : (j + 1) * 512])
-        product = nl.matmul(held, right, transpose_x=True)
+        product = nl.matmul(tile, right, transpose_x=True)
         nl.store(out[:, j * 512 : (j + 1) * 512], value=nl.exp(product))
     return out

@@ -15,7 +15,7 @@ from tests.addons.neuron.views.products import products
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The kernel as it loads in the loop, and as it loads before."""
+    """Traces of a kernel that loads a tile inside of a loop, and of one that loads it before."""
     folders = []
     for hoist in (False, True):
         folder = tmp_path_factory.mktemp("chip") / "out"
@@ -32,7 +32,7 @@ def test_engines_are_as_busy_as_published_rates_say(traces: list[Path]) -> None:
     assert (chip.kernel, chip.target, chip.executed) == ("products", "trn2", 1 + 8 * 5)
     assert (chip.sbuf_peak_bytes, chip.sbuf_bytes) == (2048 + 512, 212_984)
     assert (chip.psum_peak_banks, chip.psum_banks) == (1, 8)
-    engines = {each.engine: each for each in chip.engines}
+    engines = {share.engine: share for share in chip.engines}
     assert [*engines] == ["tensor", "scalar", "dma"]
     tensor, scalar, dma = engines.values()
     assert tensor.busy_ns == pytest.approx(1e9 * 2 * 128 * 128 * 4096 / 22.6e12)
@@ -54,29 +54,31 @@ def test_a_device_without_caches_loads_each_byte_again(
     assert kernel.roofline.best_ns == pytest.approx(1e9 * kernel.derived.bytes / 362.5e9)
 
     assert main(["profile", str(traces[0])]) == 0
-    told = capsys.readouterr().out
-    assert "cache" not in told
-    assert "2.50 KiB of 208 KiB" in told
-    assert "none for GpSimd" in told
+    output = capsys.readouterr().out
+    assert "cache" not in output
+    assert "2.50 KiB of 208 KiB" in output
+    assert "GpSimd has none" in output
 
 
-@pytest.mark.parametrize("asked", [8_000_000, None])
-def test_work_on_a_device_without_caches_is_bound_by_memory_or_compute(asked: int | None) -> None:
+@pytest.mark.parametrize("requested", [8_000_000, None])
+def test_work_on_a_device_without_caches_is_bound_by_memory_or_compute(
+    requested: int | None,
+) -> None:
     gpu, core = limits_for_target("cuda:90"), limits_for_target("neuron:trn2")
     assert gpu is not None
     assert core is not None
-    work = Work(1_000_000, asked, {"bf16": 10**9}, {})
+    work = Work(1_000_000, requested, {"bf16": 10**9}, {})
 
     bounds = [position(work, limits) for limits in (gpu, core)]
 
-    assert [each is not None and each.bound for each in bounds][1] == (
-        "memory" if asked else "compute"
+    assert [bound is not None and bound.bound for bound in bounds][1] == (
+        "memory" if requested else "compute"
     )
     assert gpu.has_caches
     assert not core.has_caches
 
 
-def test_loads_out_of_a_loop_read_as_better(traces: list[Path]) -> None:
+def test_hoisted_loads_are_an_improvement(traces: list[Path]) -> None:
     difference = kvtrace.diff(*map(str, traces)).data
 
     (kernel,) = difference.kernels
@@ -102,13 +104,13 @@ def test_only_published_rates_are_used() -> None:
     assert least_ns("gpsimd", None, 1, 1, 0, limits) is None
 
 
-def test_a_profile_says_nothing_of_what_the_chip_has_not(
+def test_a_profile_omits_caches_that_the_chip_lacks(
     traces: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["profile", str(traces[0]), "--full"]) == 0
 
-    told = capsys.readouterr().out
-    assert "Trainium" in told
-    assert "reuse" in told
-    assert "sector" not in told
-    assert "warp" not in told
+    output = capsys.readouterr().out
+    assert "Trainium" in output
+    assert "reuse" in output
+    assert "sector" not in output
+    assert "warp" not in output

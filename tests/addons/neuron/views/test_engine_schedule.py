@@ -33,7 +33,7 @@ def executed(ops: list[tuple[str, list[int], int | None]]) -> pa.Table:
             "elements": [1000] * len(ops),
             "flops": [0] * len(ops),
             "device_bytes": [36250 if engine == "dma" else 0 for engine, _, _ in ops],
-            "read": [read for _, read, _ in ops],
+            "read": [read_buffers for _, read_buffers, _ in ops],
             "written": [written for _, _, written in ops],
         }
     )
@@ -49,7 +49,7 @@ def test_an_op_waits_for_its_engine_and_for_what_it_reads() -> None:
     assert begins.tolist() == [0, 100, 100, 200, 201]
 
 
-def test_what_is_in_use_is_not_overwritten() -> None:
+def test_an_op_waits_until_its_destination_is_no_longer_read() -> None:
     ops: list[Any] = [("dma", [0], 1), ("dma", [1], 2), ("vector", [], 1)]
 
     schedule = least_schedule(executed(ops), "trn2", {})
@@ -58,7 +58,7 @@ def test_what_is_in_use_is_not_overwritten() -> None:
     assert schedule[0].tolist() == [0, 100, 200]
 
 
-def test_nothing_is_derived_of_a_target_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_target_has_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     assert least_schedule(executed(OPS), "trn9", {}) is None
     monkeypatch.setattr(engine_schedule, "LIMIT", 4)
     assert least_schedule(executed(OPS), "trn2", {}) is None
@@ -69,10 +69,10 @@ def test_flows_lead_from_a_write_to_its_reads() -> None:
     flows = buffer_flows(executed(OPS), "call")
 
     assert flows is not None
-    written, read = flows[:, 0], flows[:, 1:]
+    written, read_flows = flows[:, 0], flows[:, 1:]
     assert (written[:4] != 0).all()
     assert written[4] == 0  # nothing reads it
-    assert [[each for each in row if each] for row in read.tolist()] == [
+    assert [[flow for flow in row if flow] for row in read_flows.tolist()] == [
         [],
         [],
         [written[0]],

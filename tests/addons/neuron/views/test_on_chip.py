@@ -1,4 +1,4 @@
-"""On-chip memory of NKI calls as plain data, of a trace that is recorded here."""
+"""On-chip memory of NKI calls as plain data."""
 
 from pathlib import Path
 
@@ -33,10 +33,10 @@ def test_flows_are_bytes_between_memories(calls: tuple[OnChipCall, ...]) -> None
     assert calls[1].flows == calls[0].flows
 
 
-def test_usage_is_what_tiles_take_while_they_are_in_use(calls: tuple[OnChipCall, ...]) -> None:
+def test_usage_is_the_sum_over_tiles_in_use(calls: tuple[OnChipCall, ...]) -> None:
     sbuf, psum = calls[0].usage
 
-    # Two left tiles of 512 bytes a partition and two right ones of 2,048, while they are multiplied
+    # While multiplying: two left tiles of 512 bytes per partition, two right tiles of 2,048
     assert (sbuf.peak, sbuf.unit, sbuf.limit) == (2 * 512 + 2 * 2048, "bytes", 212_984)
     assert (psum.peak, psum.unit, psum.limit) == (1, "banks", 8)
     assert sbuf.amounts[-1] == psum.amounts[-1] == 0
@@ -49,15 +49,15 @@ def test_tiles_have_the_names_of_the_program(calls: tuple[OnChipCall, ...]) -> N
     assert names == {("sbuf", "a"), ("sbuf", "b"), ("psum", "total"), ("sbuf", "rounded")}
 
 
-def test_engines_have_their_work(calls: tuple[OnChipCall, ...]) -> None:
-    work = {each.engine: each for each in calls[1].engines}
+def test_engines_have_sums_of_their_ops(calls: tuple[OnChipCall, ...]) -> None:
+    work = {engine.engine: engine for engine in calls[1].engines}
 
     assert set(work) == {"dma", "tensor", "vector"}
     assert work["tensor"].flops == 2 * 256 * 128 * 512
     assert (work["dma"].executions, work["tensor"].executions) == (5, 2)
 
 
-def test_a_trace_without_such_calls_has_none(tmp_path: Path) -> None:
+def test_a_trace_without_nki_calls_has_no_on_chip_calls(tmp_path: Path) -> None:
     with kvtrace.capture(tmp_path / "out"):
         kvtrace.mark("nothing")
     trace = open_trace(tmp_path / "out")

@@ -43,7 +43,7 @@ def page(report_browser, recorded, tmp_path_factory):
         yield opened
 
 
-def test_the_list_has_each_call_with_what_was_in_use_at_most(page, calls):
+def test_the_list_has_each_call_with_its_peaks(page, calls):
     page.go("#/onchip")
 
     rows = page.page.locator("#onchip-calls tbody tr").all_inner_texts()
@@ -54,7 +54,7 @@ def test_the_list_has_each_call_with_what_was_in_use_at_most(page, calls):
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_memory_s_picture_has_its_peak_and_its_tiles(page, calls, number):
+def test_a_memory_map_has_the_peak_and_the_tiles(page, calls, number):
     page.go(f"#/onchip/{number}")
     page.page.wait_for_selector("#onchip-tiles")
 
@@ -92,7 +92,7 @@ def test_ops_name_the_tiles_that_they_read_and_write(page):
 
 
 def number(page, name):
-    """A figure's plain number as the page has it."""
+    """Return a figure's plain number from the page."""
     return float(page.page.locator(f'[data-figure="{name}"]').get_attribute("data-value"))
 
 
@@ -183,12 +183,12 @@ def loop_of(page, name, around=None):
     ).first
 
 
-def own(item):
+def slider_of(item):
     return item.locator("> .slider > input[type=number]")
 
 
-def executed_in(recorded, number, **wanted):
-    """Orders of executed ops in trips of the loops that count with these variables."""
+def executed_in(recorded, number, **trips_of):
+    """Return the rows of ops executed in given trips of the loops with these variables."""
     rows = {
         name: [row for row in recorded.trace.table(table).to_pylist() if row["call_id"] == number]
         for name, table in (
@@ -198,16 +198,16 @@ def executed_in(recorded, number, **wanted):
         )
     }
     names = {row["op_index"]: row["name"] for row in rows["loops"]}
-    known = {row["iteration"]: row for row in rows["iterations"]}
-    found = []
+    iterations = {row["iteration"]: row for row in rows["iterations"]}
+    executed = []
     for row in rows["executions"]:
         trips, at = {}, row["iteration"]
         while at is not None:
-            trips.setdefault(names[known[at]["op_index"]], known[at]["trip"])
-            at = known[at]["around"]
-        if all(trips.get(name) == trip for name, trip in wanted.items()):
-            found.append(row)
-    return found
+            trips.setdefault(names[iterations[at]["op_index"]], iterations[at]["trip"])
+            at = iterations[at]["around"]
+        if all(trips.get(name) == trip for name, trip in trips_of.items()):
+            executed.append(row)
+    return executed
 
 
 def test_loops_are_nested_as_in_the_program_each_with_a_slider_of_its_trips(page):
@@ -217,9 +217,11 @@ def test_loops_are_nested_as_in_the_program_each_with_a_slider_of_its_trips(page
     def nested(item):
         inner = item.locator("> ul > li").all()
         name = item.locator("> .slider > input[type=number]").get_attribute("data-axis")
-        return {f"{name} {item.get_attribute('data-trips')}": [nested(each) for each in inner]}
+        return {f"{name} {item.get_attribute('data-trips')}": [nested(child) for child in inner]}
 
-    (shown,) = [nested(each) for each in page.page.locator("#loops .loop-sliders > ul > li").all()]
+    (shown,) = [
+        nested(child) for child in page.page.locator("#loops .loop-sliders > ul > li").all()
+    ]
     product = {"j 1": [{"i 2": [{"step 2": []}]}]}
     assert shown == {
         "n 1": [
@@ -233,8 +235,8 @@ def test_loops_are_nested_as_in_the_program_each_with_a_slider_of_its_trips(page
 def test_a_slider_shows_the_ops_tiles_and_memory_of_its_trip(page, recorded, calls):
     page.go("#/onchip/2")
     inner = loop_of(page, "i", around="j")
-    own(inner).fill("1")
-    own(inner).press("Enter")
+    slider_of(inner).fill("1")
+    slider_of(inner).press("Enter")
     page.page.wait_for_selector("#moment")
 
     executed = executed_in(recorded, 2, i=1, j=0, m=0)
@@ -261,16 +263,16 @@ def test_a_slider_shows_the_ops_tiles_and_memory_of_its_trip(page, recorded, cal
 
     # A loop inside it narrows what is shown further; one beside it takes its place.
     step = loop_of(page, "step")
-    own(step).fill("0")
-    own(step).press("Enter")
+    slider_of(step).fill("0")
+    slider_of(step).press("Enter")
     page.page.wait_for_function("() => location.hash.match(/trips=[^&]*%2C/)")
     assert (
         number(page, "ops in these trips") == len(executed_in(recorded, 2, i=1, j=0, step=0)) == 2
     )
     assert accessibility_problems(page) == []
     loading = loop_of(page, "i", around="k")
-    own(loading).fill("1")
-    own(loading).press("Enter")
+    slider_of(loading).fill("1")
+    slider_of(loading).press("Enter")
     page.page.wait_for_selector("#moment-accesses a")
     assert number(page, "ops in these trips") == 2
     page.page.locator("#moment-accesses a").click()
@@ -302,7 +304,7 @@ def test_the_call_s_ops_stand_inside_their_loops(page):
         (int(line.get_attribute("data-depth")), line.inner_text().split(",")[0].strip())
         for line in page.page.locator("#op-table .launch-op").all()
     ]
-    at = next(place for place, (_, text) in enumerate(lines) if "step" in text)
+    at = next(index for index, (_, text) in enumerate(lines) if "step" in text)
     assert lines[at] == (5, "loop step 2 trips")
     assert lines[at + 1] == (6, "nisa.nc_matmul")
     assert [depth for depth, text in lines if text.startswith("loop n ")] == [0]
@@ -323,7 +325,7 @@ def test_the_access_map_has_a_slider_for_each_loop_around_the_op(page, recorded)
     page.go(f"#/call/2?op={op}")
     sliders = page.page.locator("#chosen-op .loop-sliders input[type=number]")
     sliders.first.wait_for()
-    assert [each.get_attribute("data-axis") for each in sliders.all()] == ["n", "k", "i"]
+    assert [slider.get_attribute("data-axis") for slider in sliders.all()] == ["n", "k", "i"]
     whole = page.page.locator("#chosen-op [data-figure=accesses]").first.get_attribute("data-value")
 
     sliders.nth(2).fill("1")
@@ -335,7 +337,7 @@ def test_the_access_map_has_a_slider_for_each_loop_around_the_op(page, recorded)
     assert accessibility_problems(page) == []
 
 
-def test_a_chosen_tile_says_how_its_values_are_recorded(page, calls):
+def test_a_chosen_tile_without_values_says_how_to_record_them(page, calls):
     page.go("#/onchip/1")
     page.page.locator("#onchip-tiles tbody tr").first.click()
     page.page.wait_for_selector("#no-values")
@@ -358,7 +360,7 @@ def test_a_chosen_tile_shows_the_values_that_it_held(report_browser, tmp_path, s
         opened.page.wait_for_selector("#onchip-values")
         first = opened.page.locator("#onchip-values tbody tr").first.inner_text().split("\t")
         assert first[:2] == ["0", "inf"]
-        assert [float(each) for each in first[2:]] == pytest.approx(a[0, 1:], rel=1e-6)
+        assert [float(cell) for cell in first[2:]] == pytest.approx(a[0, 1:], rel=1e-6)
         assert accessibility_problems(opened) == []
 
         opened.go(f"#/onchip/0?tile={left[1]}")
@@ -376,13 +378,13 @@ def test_a_chosen_tile_shows_the_values_that_it_held(report_browser, tmp_path, s
         assert "not among" in opened.text("#no-values")
 
 
-def test_the_view_of_a_call_says_nothing_of_warps_and_sectors(page):
+def test_the_view_of_an_nki_call_omits_warps_and_sectors(page):
     page.go("#/call/1")
     page.page.wait_for_selector("#op-table")
     page.page.locator("#op-table tbody tr", has_text="nl.load").first.click()
     page.page.wait_for_selector("#access-legend")
 
-    told = page.page.locator("main").inner_text().lower()
-    assert "accesses" in told
+    text = page.page.locator("main").inner_text().lower()
+    assert "accesses" in text
     for word in ("warp", "sector", "shared memory"):
-        assert word not in told
+        assert word not in text

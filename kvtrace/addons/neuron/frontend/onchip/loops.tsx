@@ -1,4 +1,4 @@
-// Loops of a call with a slider each, and what on-chip memory holds in the trips that are chosen.
+// Loops of a call, each with a slider, and the on-chip memory in use in the chosen trips.
 
 import { useMemo } from "preact/hooks";
 import { chosenNumber, href, setQuery } from "@report/app/router";
@@ -13,7 +13,7 @@ import { tripsText } from "@report/accesses/trips";
 import { amountText } from "./memory_map";
 import { type Moment, momentOf, mostThen, stretchesOf, tilesThen } from "./moment";
 
-/** What the sliders choose; null: all of the call. */
+/** Returns the ops that the sliders select; null if no slider is set. */
 export function useMoment({ sequence }: CallBlock): Moment | null {
   const trips = useTrips();
   const program = chosenNumber("prog");
@@ -23,7 +23,7 @@ export function useMoment({ sequence }: CallBlock): Moment | null {
   );
 }
 
-/** Links to maps that are shown at once. */
+/** Maximum number of links to maps of accesses. */
 const MOST_LINKS = 12;
 
 export function Loops(props: {
@@ -34,7 +34,7 @@ export function Loops(props: {
 }) {
   const { call, block, programs, moment } = props;
   const { sequence, memory } = block;
-  const left = memory.executed - sequence.op.length;
+  const unlisted = memory.executed - sequence.op.length;
   const program = chosenNumber("prog");
   return (
     <div id="loops">
@@ -57,7 +57,9 @@ export function Loops(props: {
         </Slider>
       ) : null}
       <LoopSliders loops={block.loops} />
-      {left > 0 ? <Note>The last {plural(left, "executed op")} are in no trip here.</Note> : null}
+      {unlisted > 0 ? (
+        <Note>The last {plural(unlisted, "executed op")} are in no trip here.</Note>
+      ) : null}
       {moment ? (
         <MomentFigures call={call} block={block} moment={moment} />
       ) : (
@@ -95,13 +97,13 @@ function MomentFigures(props: { call: number; block: CallBlock; moment: Moment }
           derived("ops in these trips", moment.orders.length, "count", "", parts),
           ...memory.usage.map((usage) => {
             const most = mostThen(usage, moment);
-            const own = memory.tiles.filter(({ space }) => space === usage.space);
+            const tiles = memory.tiles.filter(({ space }) => space === usage.space);
             return {
               name: `${usage.space.toUpperCase()} then`,
               value: most,
               shown: amountText(usage, most),
               how: "The most of one partition in use at one of these ops",
-              detail: `${plural(tilesThen(own, moment).length, "tile")}, derived`,
+              detail: `${plural(tilesThen(tiles, moment).length, "tile")}, derived`,
             };
           }),
         ]}
@@ -131,7 +133,7 @@ function MomentFigures(props: { call: number; block: CallBlock; moment: Moment }
   );
 }
 
-/** A program as the address of its call has it; the first axis varies fastest. */
+/** Returns a program's coordinates for the address of its call; the first axis varies fastest. */
 function programQuery(program: number | null, grid: readonly (number | null)[]): string | null {
   if (program === null) return null;
   const [x, y] = [grid[0] ?? 1, grid[1] ?? 1];

@@ -1,5 +1,5 @@
-// A memory over time: tiles as boxes from first to last use, as high as what they take of a
-// partition; the line is what there is.
+// Map of a memory over time: tiles are boxes from first to last use, whose height is the amount per
+// partition; the line is the memory's limit.
 
 import { useMemo, useState } from "preact/hooks";
 import { setQuery } from "@report/app/router";
@@ -15,13 +15,13 @@ interface MapProps {
   readonly usage: Usage;
   readonly tiles: readonly Tile[];
   readonly executed: number;
-  /** Numbers of the highlighted tiles; null: all are. */
+  /** Numbers of the highlighted tiles; null: all tiles. */
   readonly chosen: ReadonlySet<number> | null;
-  /** Executed ops that are marked. */
+  /** Executed ops to mark. */
   readonly moment: Moment | null;
 }
 
-/** What the memories are called. */
+/** Memory space → name. */
 export const SPACES: Readonly<Record<string, string>> = {
   hbm: "device memory",
   sbuf: "SBUF",
@@ -41,7 +41,7 @@ export function MemoryMap({ usage, tiles, executed, chosen, moment }: MapProps) 
   const name = SPACES[usage.space] ?? usage.space;
   const most = `${amountText(usage, usage.peak)} of ${amountText(usage, usage.limit)} a partition`;
   const amount = (value: number): string => amountText(usage, Math.round(value));
-  /** Arrow keys go through the tiles in the order of their first use. */
+  /** Moves with arrow keys to the next or previous tile, by first use. */
   const onKeyDown = (event: KeyboardEvent): void => {
     const arrow = STEPS[event.key];
     if (event.key === "Escape") setQuery({ tile: null });
@@ -115,14 +115,14 @@ function tileText(usage: Usage, tile: Tile): string {
   return `${tile.name ?? "unnamed tile"}: ${size}, ${amountText(usage, tile.amount)} of each, ${use}`;
 }
 
-/** Tiles of one name have one color. */
+/** Returns name → hue, so that tiles of equal name have the same color. */
 function huesOf(tiles: readonly Tile[]): ReadonlyMap<string | null, number> {
-  const found = new Map<string | null, number>();
-  for (const { name } of tiles) if (!found.has(name)) found.set(name, kernelHue(found.size));
-  return found;
+  const hues = new Map<string | null, number>();
+  for (const { name } of tiles) if (!hues.has(name)) hues.set(name, kernelHue(hues.size));
+  return hues;
 }
 
-/** The picture is as high as what is in use, and the limit stays in it where it is near. */
+/** Returns the map's height: the most in use, and the limit if at most twice that. */
 function heightOf(placed: readonly Placed[], usage: Usage): number {
   const highest = placed.reduce((most, { tile, base }) => Math.max(most, base + tile.amount), 0);
   return usage.limit <= highest * 2 ? Math.max(highest, usage.limit) * 1.05 : highest * 1.2 || 1;

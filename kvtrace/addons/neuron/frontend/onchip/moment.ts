@@ -1,16 +1,16 @@
-// What a call did in chosen trips of its loops: which of the executed ops, and what was in use then.
+// Executed ops of a call in chosen trips of its loops, and the memory in use at these ops.
 
 import type { Trips } from "@report/accesses/trips";
 import type { Sequence, Tile, Usage } from "../model";
 
 export interface Moment {
-  /** Executed ops by their order, ascending. */
+  /** Orders of the executed ops, ascending. */
   readonly orders: readonly number[];
-  /** How often each op was executed, by its index. */
+  /** Op index → number of executions. */
   readonly executions: ReadonlyMap<number, number>;
 }
 
-/** The executed ops that are inside of all chosen loops, in those trips; null program: any. */
+/** Returns the ops executed in the chosen trips of all chosen loops; null: of any program. */
 export function momentOf(sequence: Sequence, trips: Trips, program: number | null): Moment {
   const fits = fittingIterations(sequence, trips);
   const orders = [...sequence.op.keys()].filter(
@@ -26,31 +26,34 @@ export function momentOf(sequence: Sequence, trips: Trips, program: number | nul
   return { orders, executions };
 }
 
-/** An iteration comes after the one around it, so each is visited once. */
+/**
+ * Returns for each iteration whether all chosen loops are in their chosen trip. Iterations follow the
+ * iterations around them, so one pass suffices.
+ */
 function fittingIterations({ loop, trip, around }: Sequence, trips: Trips): boolean[] {
-  const found: number[] = [];
-  return loop.map((index, place) => {
-    const wanted = trips.get(index);
-    const outside = place === 0 ? 0 : (found[around[place] ?? 0] ?? 0);
-    // the number of chosen trips that it is inside of; NaN once it is in another trip of one
-    const own = wanted === undefined ? 0 : wanted === trip[place] ? 1 : NaN;
-    found.push(outside + own);
-    return outside + own === trips.size;
+  // Per iteration: the number of chosen trips that contain it; NaN if it is in a trip not chosen.
+  const counts: number[] = [];
+  return loop.map((index, iteration) => {
+    const chosenTrip = trips.get(index);
+    const outside = iteration === 0 ? 0 : (counts[around[iteration] ?? 0] ?? 0);
+    const inside = chosenTrip === undefined ? 0 : chosenTrip === trip[iteration] ? 1 : NaN;
+    counts.push(outside + inside);
+    return outside + inside === trips.size;
   });
 }
 
-/** Orders that follow one another, as first and last. */
+/** Returns first and last of each sequence of consecutive orders. */
 export function stretchesOf(orders: readonly number[]): (readonly [first: number, last: number])[] {
-  const found: [number, number][] = [];
+  const stretches: [number, number][] = [];
   for (const order of orders) {
-    const last = found.at(-1);
+    const last = stretches.at(-1);
     if (last?.[1] === order - 1) last[1] = order;
-    else found.push([order, order]);
+    else stretches.push([order, order]);
   }
-  return found;
+  return stretches;
 }
 
-/** Tiles in use at some of the orders. */
+/** Returns the tiles in use at some of the orders. */
 export function tilesThen(tiles: readonly Tile[], { orders }: Moment): Tile[] {
   return tiles.filter(({ first, last }) => {
     const next = orders[firstFrom(orders, first)];
@@ -58,7 +61,7 @@ export function tilesThen(tiles: readonly Tile[], { orders }: Moment): Tile[] {
   });
 }
 
-/** The most of a memory in use at one of the orders. */
+/** Returns the largest amount of a memory in use at one of the orders. */
 export function mostThen({ orders: steps, amounts }: Usage, { orders }: Moment): number {
   return orders.reduce(
     (most, order) => Math.max(most, amounts[firstFrom(steps, order + 1) - 1] ?? 0),
@@ -66,7 +69,7 @@ export function mostThen({ orders: steps, amounts }: Usage, { orders }: Moment):
   );
 }
 
-/** The place of the first number that is not below `least`. */
+/** Returns the index of the first number that is at least `least`. */
 function firstFrom(ascending: readonly number[], least: number): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {

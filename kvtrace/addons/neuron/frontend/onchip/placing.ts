@@ -1,11 +1,11 @@
-// Where tiles lie in a picture of a memory over time: each at the lowest place that is free from
-// its first use to its last. A compiler may place them otherwise.
+// Placement of tiles in the map of a memory over time, first fit: each tile gets the lowest base that
+// is free from its first to its last use. A compiler may place tiles otherwise.
 
 import type { Tile } from "../model";
 
 export interface Placed {
   readonly tile: Tile;
-  /** What lies below it, in the memory's unit. */
+  /** Amount below the tile, in the memory's unit. */
   readonly base: number;
 }
 
@@ -14,21 +14,21 @@ export function placedTiles(tiles: readonly Tile[]): Placed[] {
   const placed: Placed[] = [];
   let live: Placed[] = [];
   for (const tile of order) {
-    live = live.filter((each) => each.tile.last >= tile.first);
-    const found = { tile, base: lowestGap(live, tile.amount) };
-    placed.push(found);
-    live.push(found);
+    live = live.filter((lower) => lower.tile.last >= tile.first);
+    const placement = { tile, base: lowestGap(live, tile.amount) };
+    placed.push(placement);
+    live.push(placement);
     live.sort((a, b) => a.base - b.base);
   }
   return placed;
 }
 
-/** The lowest place with room for so much, beside what lies there already. */
+/** Returns the lowest base with room for an amount between the live tiles, sorted by base. */
 function lowestGap(live: readonly Placed[], amount: number): number {
   let base = 0;
-  for (const each of live) {
-    if (each.base - base >= amount) return base;
-    base = Math.max(base, each.base + each.tile.amount);
+  for (const placed of live) {
+    if (placed.base - base >= amount) return base;
+    base = Math.max(base, placed.base + placed.tile.amount);
   }
   return base;
 }

@@ -1,5 +1,5 @@
-// A call under the published limits of one core of its target. Nothing was timed: its kernels ran
-// on NumPy, so the figures are what the limits let it reach.
+// Roofline of a call under the published limits of one core of its target. Kernels ran on NumPy, so
+// all figures are derived: the best that the limits allow.
 
 import { formatBytes, formatFlops, formatRate, shortText } from "@report/data/format";
 import type { TargetRoof } from "../model";
@@ -61,7 +61,7 @@ interface Roof {
   readonly rate: number;
 }
 
-/** Types that an engine takes at the same rate share a row. */
+/** Returns a row per engine and rate; element types of equal rate share a row. */
 function roofsOf({ matrix, vector }: TargetRoof): Roof[] {
   const types = new Map<string, string[]>();
   for (const [engine, rates] of [

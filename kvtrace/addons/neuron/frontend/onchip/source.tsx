@@ -1,4 +1,4 @@
-// The kernel's source with the work of each line, and the lines that break a rule.
+// Source view of a kernel: the work of each line, and the lines that violate a rule.
 
 import { useCallback } from "preact/hooks";
 import { chosen, chosenNumber } from "@report/app/router";
@@ -44,8 +44,8 @@ interface SourceProps {
 }
 
 export function OnChipSource({ ops, findings, ...props }: SourceProps) {
-  const known = MEASURES.filter((each) => each.total(ops) > 0);
-  const measure = known.find(({ name }) => name === chosen("heat")) ?? known[0];
+  const available = MEASURES.filter((candidate) => candidate.total(ops) > 0);
+  const measure = available.find(({ name }) => name === chosen("heat")) ?? available[0];
   const frames = useCallback((op: OpWork) => stackOf(op.stack), []);
   const marks = useCallback(
     (path: string) => marksOf(markedFindings(findings, []), path),
@@ -68,7 +68,7 @@ export function OnChipSource({ ops, findings, ...props }: SourceProps) {
           <AddressChoice
             label="Heat"
             name="heat"
-            options={known.map(({ name, title }) => [name, `${title} (derived)`])}
+            options={available.map(({ name, title }) => [name, `${title} (derived)`])}
           />
         ) : null
       }
@@ -80,7 +80,7 @@ function stackOf(stack: number | null): Stack {
   return page.report.stacks[stack ?? -1] ?? [];
 }
 
-/** Whether an op is on a line of a file. */
+/** Returns whether an op's stack has a line of a file; null stands for any file. */
 export function standsOn(op: OpWork, line: number, file: string | null): boolean {
   return stackOf(op.stack).some(
     (frame) => frame[1] === line && (file === null || frame[0] === file),

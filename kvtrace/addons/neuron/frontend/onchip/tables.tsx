@@ -1,4 +1,5 @@
-// Flows between memories, engines' work, ops with their tiles, and tiles with their lives.
+// Tables of flows between memories, engines, ops with their tiles, tiles with their lifetimes, and
+// findings.
 
 import { setQuery } from "@report/app/router";
 import { formatPlace, shortText } from "@report/data/format";
@@ -52,7 +53,7 @@ export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
 export function OpTable(props: {
   block: CallBlock;
   rows: readonly OpWork[];
-  /** Ops of violations, by what they break. */
+  /** Op index → rules that the op violates. */
   broken: ReadonlyMap<number, string>;
   chosen: OpWork | null;
   moment: Moment | null;
@@ -116,15 +117,15 @@ export function TileTable({ tiles, chosen }: { tiles: readonly Tile[]; chosen: T
   );
 }
 
-/** Findings of a call that are not proofs, and not suppressed. */
+/** Returns the violations in a call that are not suppressed. */
 export function findingsOf(call: number): readonly PlacedFinding[] {
   return page.report.findings.filter(
-    ({ found, call: own, in_calls: calls }) =>
-      !found.suppressed && found.verdict !== "proven" && (own === call || calls.includes(call)),
+    ({ found, call: origin, in_calls: calls }) =>
+      !found.suppressed && found.verdict !== "proven" && (origin === call || calls.includes(call)),
   );
 }
 
-/** Rules that are broken, by op. */
+/** Returns op index → rules that the op violates. */
 export function brokenOps(findings: readonly PlacedFinding[]): ReadonlyMap<number, string> {
   const broken = new Map<number, string>();
   for (const { op, found } of findings) {

@@ -1,4 +1,4 @@
-// What a chosen tile held at the end of the call, as far as that was recorded.
+// Final values of the chosen tile, if they were recorded.
 
 import { formatCount, plural, shortText } from "@report/data/format";
 import { page } from "@report/data/page";
@@ -23,8 +23,8 @@ export function ValuesOfTile({ call, tile }: { call: number; tile: Tile }) {
     );
   }
   if (loaded.state !== "ready") return <p class="muted">…</p>;
-  const found = loaded.value.find((each) => each.tile === tile.number);
-  if (!found) {
+  const sample = loaded.value.find((candidate) => candidate.tile === tile.number);
+  if (!sample) {
     return (
       <p class="muted" id="no-values">
         {name} is not among the {plural(loaded.value.length, "tile")} whose values were kept: the
@@ -32,8 +32,8 @@ export function ValuesOfTile({ call, tile }: { call: number; tile: Tile }) {
       </p>
     );
   }
-  const rows = found.rows.map((values, partition): Row => ({ partition, values }));
-  const along = found.rows[0]?.length ?? 0;
+  const rows = sample.rows.map((values, partition): Row => ({ partition, values }));
+  const along = sample.rows[0]?.length ?? 0;
   const columns: Column<Row>[] = [
     { label: "Partition", number: true, cell: (row) => row.partition, key: (row) => row.partition },
     ...Array.from({ length: along }, (_, at) =>
@@ -43,9 +43,9 @@ export function ValuesOfTile({ call, tile }: { call: number; tile: Tile }) {
   return (
     <>
       <p class="small">
-        {name}, {shortText(found.dtype)}, at the end of the call: {formatCount(rows.length)} of{" "}
-        {plural(found.partitions, "partition")}, {formatCount(along)} of{" "}
-        {plural(found.elements, "element")} of each. Measured; “–” was never written.
+        {name}, {shortText(sample.dtype)}, at the end of the call: {formatCount(rows.length)} of{" "}
+        {plural(sample.partitions, "partition")}, {formatCount(along)} of{" "}
+        {plural(sample.elements, "element")} of each. Measured; “–” was never written.
       </p>
       <Table
         id="onchip-values"

@@ -1,5 +1,5 @@
-// On-chip memory of NKI calls: SBUF and PSUM over the order of ops, flows between memories, engines,
-// ops with their tiles.
+// View of NKI calls: SBUF and PSUM over the order of ops, flows between memories, engines, ops and
+// tiles.
 
 import { useMemo } from "preact/hooks";
 import { NotHere } from "@report/app/boundary";
@@ -73,15 +73,16 @@ function CallTable({ rows }: { rows: readonly CallAtAGlance[] }) {
 
 function peakColumn(space: "sbuf" | "psum"): Column<CallAtAGlance> {
   const usage = (row: CallAtAGlance): Usage | undefined =>
-    row.usage.find((each) => each.space === space);
+    row.usage.find((candidate) => candidate.space === space);
   return {
     label: `${space.toUpperCase()} at most`,
     title: "Of one partition, in use at once",
     source: "derived",
     number: true,
     cell: (row) => {
-      const found = usage(row);
-      return found ? `${amountText(found, found.peak)} of ${amountText(found, found.limit)}` : "–";
+      const memory = usage(row);
+      if (!memory) return "–";
+      return `${amountText(memory, memory.peak)} of ${amountText(memory, memory.limit)}`;
     },
     key: (row) => usage(row)?.peak ?? 0,
   };
@@ -138,7 +139,7 @@ function Shown({ call, block }: ShownProps) {
       new Map(
         memory.usage.map(({ space }) => [
           space,
-          memory.tiles.filter((each) => each.space === space),
+          memory.tiles.filter((candidate) => candidate.space === space),
         ]),
       ),
     [memory],
@@ -220,7 +221,7 @@ function Shown({ call, block }: ShownProps) {
 }
 
 function Peaks({ block: { memory } }: { block: CallBlock }) {
-  const device = memory.engines.reduce((sum, each) => sum + each.device_bytes, 0);
+  const device = memory.engines.reduce((sum, engine) => sum + engine.device_bytes, 0);
   return (
     <Figures
       id="figures"

@@ -1,8 +1,9 @@
-"""Microscaling formats (OCP MX): quantisation, and products of quantised tiles, of NeuronCore-v4.
+"""Microscaling formats (OCP MX): quantization, and products of quantized tiles, of NeuronCore-v4.
 
 A group of 32 values, 8 partitions by 4 elements, shares a scale, a power of two. Four elements of a
-partition are packed into one of an `_x4` type. Scales of each 32 partitions lie in the first four
-of them (reference of `nki.isa.quantize_mx`); the scale is twice that of the OCP's own example.
+partition are packed into one element of an `_x4` type. The scales of 32 partitions are stored in
+the first four partitions (reference of `nki.isa.quantize_mx`). A scale is twice that of the OCP
+specification's example.
 """
 
 from typing import Any, Final
@@ -19,47 +20,47 @@ from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.ops.products import accumulated
 from kvtrace.addons.neuron.tensors import Tensor
 
-#: Partitions of a group, elements of a packed one, and partitions whose scales lie together.
+#: Partitions of a group, elements packed into one, and partitions whose scales are stored together.
 GROUP: Final = 8
 PACKED: Final = 4
 QUADRANT: Final = 32
 
 _BIAS: Final = 127
 #: Exponent of the largest power of two of an element type (OCP MX 1.0, section 5.3).
-_LARGEST: Final = {dtypes.float8_e4m3fn_x4: 8, dtypes.float8_e5m2_x4: 15}
+_LARGEST_EXPONENT: Final = {dtypes.float8_e4m3fn_x4: 8, dtypes.float8_e5m2_x4: 15}
 _ELEMENTS: Final = {
     dtypes.float8_e4m3fn_x4: dtypes.float8_e4m3fn,
     dtypes.float8_e5m2_x4: dtypes.float8_e5m2,
 }
-_NEWEST: Final = 4
+_MX_GENERATION: Final = 4
 
 
-def _needs_newest(issue: Issue) -> None:
-    if issue.run.target.generation < _NEWEST:
-        issue.find(
+def _require_generation(issue: Issue) -> None:
+    if issue.run.target.generation < _MX_GENERATION:
+        issue.report(
             TARGET_SUPPORT,
-            f"{issue.operation.name} is of NeuronCore-v4, {issue.run.target.name} lacks it",
+            f"{issue.operation.name} needs NeuronCore-v4; {issue.run.target.name} is older",
         )
 
 
 @operation("nisa.quantize_mx", engine="vector", kind="elementwise")
 def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
-    """Quantise a tile: packed elements to `dst`, a scale for each group to `dst_scale`."""
-    _needs_newest(issue)
+    """Quantize a tile: packed elements to `dst`, a scale for each group to `dst_scale`."""
+    _require_generation(issue)
     tile = issue.read(src)
     destination = issue.destination
-    if destination is None or destination.dtype not in _LARGEST:
+    if destination is None or destination.dtype not in _LARGEST_EXPONENT:
         raise NkiError("dst of quantize_mx is of type float8_e4m3fn_x4 or float8_e5m2_x4")
     if tile.dtype not in (dtypes.float16, dtypes.bfloat16):
-        issue.find(ENGINE_DTYPE, f"quantize_mx takes float16 or bfloat16, not {tile.dtype}")
+        issue.report(ENGINE_DTYPE, f"quantize_mx takes float16 or bfloat16, not {tile.dtype}")
     partitions, free = tile.values.shape[0], tile.values.size // tile.values.shape[0]
     if partitions % QUADRANT or free % PACKED:
         raise NkiError(
-            f"quantize_mx takes partitions by {QUADRANT} and elements by {PACKED}, not "
+            f"quantize_mx takes a multiple of {QUADRANT} partitions and of {PACKED} elements, not "
             f"{partitions} and {free}"
         )
     grouped = tile.computed().reshape(partitions // GROUP, GROUP, free // PACKED, PACKED)
-    exponents = _exponents(np.abs(grouped).max(axis=(1, 3)), _LARGEST[destination.dtype])
+    exponents = _exponents(np.abs(grouped).max(axis=(1, 3)), _LARGEST_EXPONENT[destination.dtype])
     scaled = grouped * np.exp2(-exponents)[:, None, :, None]
     element = _ELEMENTS[destination.dtype]
     bits = scaled.astype(np.float32).astype(element).reshape(partitions, free).view(np.uint8)
@@ -70,22 +71,22 @@ def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
 
 
 def _exponents(largest: NDArray[Any], of_element: int) -> NDArray[Any]:
-    """Return the exponents of the scales of groups with a largest magnitude each."""
+    """Return the exponents of scales, from the largest magnitude of each group."""
     with np.errstate(divide="ignore"):
         exponents = np.floor(np.log2(largest)) - of_element + 1
     return np.clip(np.where(largest > 0, exponents, -_BIAS), -_BIAS, _BIAS)
 
 
 def _write_scales(issue: Issue, target: Tensor, scales: NDArray[Any]) -> None:
-    """Write the scales of each 32 partitions to the first four of them."""
+    """Write the scales of each 32 partitions to the first four partitions."""
     per_quadrant = QUADRANT // GROUP
     if scales.shape[0] == per_quadrant:
-        issue.also(target, issue.result(scales, dtypes.uint8, states=None))
+        issue.add_result(target, issue.result(scales, dtypes.uint8, states=None))
         return
     for quadrant in range(scales.shape[0] // per_quadrant):
-        place = slice(quadrant * QUADRANT, quadrant * QUADRANT + per_quadrant)
+        rows = slice(quadrant * QUADRANT, quadrant * QUADRANT + per_quadrant)
         part = scales[quadrant * per_quadrant : (quadrant + 1) * per_quadrant]
-        issue.also(target[place], issue.result(part, dtypes.uint8, states=None))
+        issue.add_result(target[rows], issue.result(part, dtypes.uint8, states=None))
 
 
 @operation("nisa.nc_matmul_mx", engine="tensor", kind="dot")
@@ -99,13 +100,15 @@ def nc_matmul_mx(
     tile_size: Any = None,
     accumulate: bool | None = None,
 ) -> Result:
-    """Multiply quantised tiles: partitions and packed elements are contracted."""
+    """Multiply quantized tiles; partitions and packed elements are contracted."""
     del tile_position, tile_size
-    _needs_newest(issue)
+    _require_generation(issue)
     if stationary.shape[0] % QUADRANT:
-        raise NkiError(f"nc_matmul_mx takes partitions by {QUADRANT}, not {stationary.shape[0]}")
-    left = _dequantised(issue, stationary, stationary_scale)
-    right = _dequantised(issue, moving, moving_scale)
+        raise NkiError(
+            f"nc_matmul_mx takes a multiple of {QUADRANT} partitions, not {stationary.shape[0]}"
+        )
+    left = _dequantized(issue, stationary, stationary_scale)
+    right = _dequantized(issue, moving, moving_scale)
     if left.shape[0] != right.shape[0]:
         raise NkiError(f"nc_matmul_mx contracts {left.shape[0]} partitions with {right.shape[0]}")
     rows, columns = left.shape[1], right.shape[1]
@@ -121,11 +124,11 @@ def nc_matmul_mx(
     return issue.result(values, dtypes.float32, space="psum", states=None)
 
 
-def _dequantised(issue: Issue, tensor: Any, scale: Any) -> NDArray[Any]:
-    """Return a tile's values as (partitions, free, 4)."""
+def _dequantized(issue: Issue, tensor: Any, scale: Any) -> NDArray[Any]:
+    """Return a tile's values as (partitions, free elements, 4)."""
     tile = issue.read(tensor)
     if tile.space == "psum":
-        issue.find(MEMORY_SPACE, "nc_matmul_mx reads SBUF, not PSUM")
+        issue.report(MEMORY_SPACE, "nc_matmul_mx reads SBUF, not PSUM")
     partitions, free = tile.values.shape[0], tile.values.size // tile.values.shape[0]
     elements = _unpacked(tile, partitions, free)
     factors = np.exp2(_scales(issue, scale, partitions // GROUP).astype(np.float32) - _BIAS)
@@ -134,7 +137,7 @@ def _dequantised(issue: Issue, tensor: Any, scale: Any) -> NDArray[Any]:
 
 
 def _scales(issue: Issue, scale: Tensor, groups: int) -> NDArray[Any]:
-    """Return the scales of groups, of each 32 partitions from the first four of them."""
+    """Return the scales of groups, stored in the first four of each 32 partitions."""
     if scale.shape[0] == QUADRANT // GROUP:
         return issue.read(scale).values
     starts = range(0, groups // 4 * QUADRANT, QUADRANT)
@@ -143,7 +146,7 @@ def _scales(issue: Issue, scale: Tensor, groups: int) -> NDArray[Any]:
 
 
 def _unpacked(tile: Values, partitions: int, free: int) -> NDArray[Any]:
-    """Return packed elements in float32."""
+    """Return packed elements as float32, of shape (partitions, free elements, 4)."""
     raw = np.ascontiguousarray(tile.values).reshape(partitions, free).view(np.uint8)
     if tile.dtype in _ELEMENTS:
         values = np.asarray(raw.view(_ELEMENTS[tile.dtype]), np.float32)

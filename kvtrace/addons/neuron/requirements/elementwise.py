@@ -1,4 +1,4 @@
-"""Refusals of element-wise instructions, and of those that choose elements."""
+"""Requirements of element-wise instructions, and of instructions that select elements."""
 
 from typing import Final
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE, TARGET_SUPPORT
-from kvtrace.addons.neuron.refusals.refusal import (
+from kvtrace.addons.neuron.requirements.requirement import (
     Call,
-    Refusal,
+    Requirement,
     engine_in,
     generation,
     is_bits,
@@ -20,12 +20,12 @@ from kvtrace.addons.neuron.refusals.refusal import (
     lies_in,
     name_of,
     not_both_in_psum,
-    refuses,
+    requires,
     token,
 )
 from kvtrace.addons.neuron.tensors import Tensor
 
-#: What the scalar engine's `activation` has (table of activation functions of `nki.isa`).
+#: Functions of the scalar engine (table of activation functions of `nki.isa`).
 ACTIVATIONS: Final = frozenset(
     [
         "copy",
@@ -59,10 +59,10 @@ ACTIVATIONS: Final = frozenset(
     ]
 )
 
-#: Pairs of ops of `tensor_scalar` on the scalar engine of trn2.
+#: Pairs of ops that `tensor_scalar` supports on the scalar engine of trn2.
 _ON_SCALAR_ENGINE: Final = {("multiply", "add"), ("multiply", ""), ("add", "")}
 
-#: Pairs of ops of `activate2`.
+#: Pairs of ops that `activate2` supports.
 _BEFORE_ACTIVATION: Final = {
     ("multiply", "add"),
     ("multiply", "subtract"),
@@ -74,46 +74,47 @@ _BEFORE_ACTIVATION: Final = {
 
 
 def _same_partitions(call: Call) -> bool:
-    sizes = {each.shape[0] for each in (call.data1, call.data2) if isinstance(each, Tensor)}
+    tiles = (tile for tile in (call.data1, call.data2) if isinstance(tile, Tensor))
+    sizes = {tile.shape[0] for tile in tiles}
     return len(sizes) < 2
 
 
-refuses(
+requires(
     "nisa.tensor_tensor",
-    Refusal(
+    Requirement(
         "data1 and data2 do not both lie in PSUM",
         "data1 data2",
         lambda call: not_both_in_psum(call.data1, call.data2),
         MEMORY_SPACE,
     ),
-    Refusal("data1 and data2 have equally many partitions", "data1 data2", _same_partitions),
-    Refusal(
-        "operations on bits take and give integers",
+    Requirement("data1 and data2 have equally many partitions", "data1 data2", _same_partitions),
+    Requirement(
+        "bitwise operations take and return integers",
         "op data1 data2 dst",
         lambda call: not is_bits(call.op) or is_integer(call.data1, call.data2, call.dst),
         ENGINE_DTYPE,
     ),
-    Refusal(
+    Requirement(
         "power runs on GpSimd, which does not reach PSUM",
         "op data1 data2 dst",
         lambda call: (
             token(call.op).name != "power"
-            or all(lies_in(each, "sbuf", "hbm") for each in (call.data1, call.data2, call.dst))
+            or all(lies_in(tile, "sbuf", "hbm") for tile in (call.data1, call.data2, call.dst))
         ),
         MEMORY_SPACE,
     ),
-    Refusal(
+    Requirement(
         "the engine is vector or gpsimd", "engine", lambda call: engine_in(call, "vector", "gpsimd")
     ),
 )
 
 
-def _kinds_of_ops(call: Call) -> set[bool]:
-    return {is_bits(op) for op in (call.op0, call.op1) if op is not None and _acts(op)}
+def _bitwise_flags(call: Call) -> set[bool]:
+    return {is_bits(op) for op in (call.op0, call.op1) if op is not None and not _is_bypass(op)}
 
 
-def _acts(operation: object) -> bool:
-    return name_of(operation) != "bypass"
+def _is_bypass(operation: object) -> bool:
+    return name_of(operation) == "bypass"
 
 
 def _names_of_ops(call: Call) -> tuple[str, str]:
@@ -121,17 +122,17 @@ def _names_of_ops(call: Call) -> tuple[str, str]:
 
 
 def _operands_are_float32(call: Call) -> bool:
-    return True in _kinds_of_ops(call) or all(
+    return True in _bitwise_flags(call) or all(
         is_type(operand, dtypes.float32) for operand in (call.operand0, call.operand1)
     )
 
 
 def _bits_run_on_vector(call: Call) -> bool:
-    return True not in _kinds_of_ops(call) or engine_in(call, "vector")
+    return True not in _bitwise_flags(call) or engine_in(call, "vector")
 
 
 def _bits_are_integers(call: Call) -> bool:
-    return True not in _kinds_of_ops(call) or is_integer(call.data, call.dst)
+    return True not in _bitwise_flags(call) or is_integer(call.data, call.dst)
 
 
 def _unary_ops_have_no_operand(call: Call) -> bool:
@@ -143,53 +144,53 @@ def _unary_ops_have_no_operand(call: Call) -> bool:
     )
 
 
-refuses(
+requires(
     "nisa.tensor_scalar",
-    Refusal(
-        "op0 and op1 are both of bits or both arithmetic",
+    Requirement(
+        "op0 and op1 are both bitwise or both arithmetic",
         "op0 op1",
-        lambda call: len(_kinds_of_ops(call)) < 2,
+        lambda call: len(_bitwise_flags(call)) < 2,
     ),
-    Refusal("operations on bits take and give integers", "op0 data dst", _bits_are_integers,
+    Requirement("bitwise operations take and return integers", "op0 data dst", _bits_are_integers,
             ENGINE_DTYPE),
-    Refusal("operations on bits run on the vector engine", "op0 engine", _bits_run_on_vector),
-    Refusal("operands of arithmetic are float32", "operand0 operand1", _operands_are_float32,
+    Requirement("bitwise operations run on the vector engine", "op0 engine", _bits_run_on_vector),
+    Requirement("operands of arithmetic are float32", "operand0 operand1", _operands_are_float32,
             ENGINE_DTYPE),
-    Refusal(
-        "an operation of one operand has none, or 0",
+    Requirement(
+        "the operand of a unary operation is None or 0",
         "op0 operand0 op1 operand1",
         _unary_ops_have_no_operand,
     ),
-    Refusal(
+    Requirement(
         "op1 and operand1 are given together",
         "op1 operand1",
         lambda call: (
             call.operand1 is None if call.op1 is None
-            else call.operand1 is not None or token(call.op1).arity == 1 or not _acts(call.op1)
+            else call.operand1 is not None or token(call.op1).arity == 1 or _is_bypass(call.op1)
         ),
     ),
-    Refusal(
-        "the scalar engine multiplies, adds, or does one after the other",
+    Requirement(
+        "the scalar engine multiplies, adds, or multiplies and then adds",
         "op0 op1 engine",
         lambda call: (
             name_of(call.engine) != "scalar" or _names_of_ops(call) in _ON_SCALAR_ENGINE
         ),
     ),
-    Refusal(
+    Requirement(
         "GpSimd computes rsqrt only",
         "op0 engine",
         lambda call: name_of(call.engine) != "gpsimd" or "rsqrt" in _names_of_ops(call),
     ),
 )  # fmt: skip
 
-refuses(
+requires(
     "nisa.scalar_tensor_tensor",
-    Refusal(
+    Requirement(
         "op0 and op1 are arithmetic",
         "op0 op1",
         lambda call: not is_bits(call.op0) and not is_bits(call.op1),
     ),
-    Refusal(
+    Requirement(
         "data and operand1 do not both lie in PSUM",
         "data operand1",
         lambda call: not_both_in_psum(call.data, call.operand1),
@@ -197,62 +198,62 @@ refuses(
     ),
 )
 
-_ADDS: Final = Refusal(
+_ADDS: Final = Requirement(
     "reduce_op is add",
     "reduce_op",
     lambda call: call.reduce_op is None or token(call.reduce_op).name == "add",
 )
-_IS_ACTIVATION: Final = Refusal(
+_IS_ACTIVATION: Final = Requirement(
     "op is a function of the scalar engine", "op", lambda call: token(call.op).name in ACTIVATIONS
 )
-_SCALE: Final = Refusal(
+_SCALE: Final = Requirement(
     "scale is float32", "scale", lambda call: is_type(call.scale, dtypes.float32), ENGINE_DTYPE
 )
-_BIAS: Final = Refusal(
-    "a bias that is a number is of NeuronCore-v3 and later",
+_BIAS: Final = Requirement(
+    "a bias that is a number needs NeuronCore-v3 or later",
     "bias target",
     lambda call: generation(call) >= 3 or call.bias is None or isinstance(call.bias, Tensor),
     TARGET_SUPPORT,
 )
 
-refuses(
+requires(
     "nisa.activation",
     _IS_ACTIVATION,
     _SCALE,
     _BIAS,
     _ADDS,
-    Refusal(
+    Requirement(
         "reduce_cmd is idle, reset, reduce or reset_reduce",
         "reduce_cmd",
         lambda call: name_of(call.reduce_cmd) != "load_reduce",
     ),
 )
-refuses(
+requires(
     "nisa.activation_reduce",
     _IS_ACTIVATION,
     _SCALE,
     _BIAS,
     _ADDS._replace(
-        says="reduce_op is add on NeuronCore-v2",
+        sentence="reduce_op is add on NeuronCore-v2",
         holds=lambda call: generation(call) > 2 or token(call.reduce_op).name == "add",
     ),
 )
-refuses(
+requires(
     "nisa.activate2",
-    Refusal(
-        "it is of NeuronCore-v4 and later",
+    Requirement(
+        "needs NeuronCore-v4 or later",
         "target",
         lambda call: generation(call) >= 4,
         TARGET_SUPPORT,
     ),
     _IS_ACTIVATION,
-    Refusal(
+    Requirement(
         "op0 and op1 are one of six pairs: multiply with add, subtract or bypass, or add, subtract "
         "or bypass with bypass",
         "op0 op1",
         lambda call: _names_of_ops(call) in _BEFORE_ACTIVATION,
     ),
-    Refusal(
+    Requirement(
         "reduce_op is add, maximum, minimum, abs_max or abs_min",
         "reduce_op",
         lambda call: (
@@ -260,28 +261,28 @@ refuses(
             or token(call.reduce_op).name in ("add", "maximum", "minimum", "abs_max", "abs_min")
         ),
     ),
-    Refusal(
+    Requirement(
         "imm0 and imm1 are of one type",
         "imm0 imm1",
         lambda call: is_of_one_type(call.imm0, call.imm1),
         ENGINE_DTYPE,
     ),
 )
-refuses(
+requires(
     "nisa.exponential",
-    Refusal(
-        "it is of NeuronCore-v4 and later",
+    Requirement(
+        "needs NeuronCore-v4 or later",
         "target",
         lambda call: generation(call) >= 4,
         TARGET_SUPPORT,
     ),
-    Refusal(
+    Requirement(
         "max_value is float32",
         "max_value",
         lambda call: is_type(call.max_value, dtypes.float32),
         ENGINE_DTYPE,
     ),
-    Refusal(
+    Requirement(
         "reduce_init is 0 except for load_reduce",
         "reduce_init reduce_cmd",
         lambda call: (
@@ -291,9 +292,9 @@ refuses(
     ),
 )
 
-refuses(
+requires(
     "nisa.select_reduce",
-    Refusal(
+    Requirement(
         "predicate is int8, uint8, int16 or uint16",
         "predicate",
         lambda call: is_type(
@@ -301,25 +302,25 @@ refuses(
         ),
         ENGINE_DTYPE,
     ),
-    Refusal(
+    Requirement(
         "on_true and predicate do not both lie in PSUM",
         "on_true predicate",
         lambda call: not_both_in_psum(call.on_true, call.predicate),
         MEMORY_SPACE,
     ),
-    Refusal(
+    Requirement(
         "on_true is not int32 or uint32",
         "on_true",
         lambda call: is_not_type(call.on_true, dtypes.int32, dtypes.uint32),
         ENGINE_DTYPE,
     ),
-    Refusal(
+    Requirement(
         "reduce_op is maximum",
         "reduce_op",
         lambda call: call.reduce_op is None or token(call.reduce_op).name == "maximum",
     ),
-    Refusal(
-        "reduce_res is of floats",
+    Requirement(
+        "reduce_res has a float type",
         "reduce_res",
         lambda call: is_float(call.reduce_res),
         ENGINE_DTYPE,
@@ -328,52 +329,52 @@ refuses(
 
 _COMPARISONS: Final = ("equal", "less", "less_equal", "greater", "greater_equal")
 
-refuses(
+requires(
     "nisa.range_select",
-    Refusal(
-        "it is of NeuronCore-v3 and later",
+    Requirement(
+        "needs NeuronCore-v3 or later",
         "target",
         lambda call: generation(call) >= 3,
         TARGET_SUPPORT,
     ),
-    Refusal(
+    Requirement(
         "comp_op0 and comp_op1 are equal, less, less_equal, greater or greater_equal",
         "comp_op0 comp_op1",
         lambda call: {token(call.comp_op0).name, token(call.comp_op1).name} <= {*_COMPARISONS},
     ),
-    Refusal(
-        "on_true_tile is of floats",
+    Requirement(
+        "on_true_tile has a float type",
         "on_true_tile",
         lambda call: is_float(call.on_true_tile),
         ENGINE_DTYPE,
     ),
-    Refusal(
+    Requirement(
         "bounds are float32",
         "bound0 bound1",
         lambda call: is_type(call.bound0, dtypes.float32) and is_type(call.bound1, dtypes.float32),
         ENGINE_DTYPE,
     ),
-    Refusal(
+    Requirement(
         "reduce_op is maximum",
         "reduce_op",
         lambda call: call.reduce_op is None or token(call.reduce_op).name == "maximum",
     ),
-    Refusal(
+    Requirement(
         "on_false_value is the least float32",
         "on_false_value",
         lambda call: np.float32(call.on_false_value) == np.finfo(np.float32).min,
     ),
 )
 
-refuses(
+requires(
     "nisa.tensor_copy_predicated",
-    Refusal(
+    Requirement(
         "src and predicate do not both lie in PSUM",
         "src predicate",
         lambda call: not_both_in_psum(call.src, call.predicate),
         MEMORY_SPACE,
     ),
-    Refusal(
+    Requirement(
         "dst has the type of src",
         "dst src",
         lambda call: is_of_one_type(call.dst, call.src),
@@ -381,16 +382,16 @@ refuses(
     ),
 )
 
-refuses(
+requires(
     "nisa.dropout",
-    Refusal(
+    Requirement(
         "dst has the type of data",
         "dst data",
         lambda call: is_of_one_type(call.dst, call.data),
         ENGINE_DTYPE,
     ),
-    Refusal(
-        "prob is float32 for data of integers, else of floats",
+    Requirement(
+        "prob is float32 for integer data, else any float type",
         "prob data",
         lambda call: (
             is_type(call.prob, dtypes.float32) if is_integer(call.data) else is_float(call.prob)

@@ -1,13 +1,13 @@
-"""Refusals of copies, fills and transfers, and of what cores send each other."""
+"""Requirements of copies, fills, transfers, and exchange between cores."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE, TARGET_SUPPORT, TILE_LIMIT
-from kvtrace.addons.neuron.refusals.refusal import (
+from kvtrace.addons.neuron.requirements.requirement import (
     Call,
-    Refusal,
+    Requirement,
     engine_in,
     free_size,
     generation,
@@ -15,38 +15,38 @@ from kvtrace.addons.neuron.refusals.refusal import (
     is_type,
     lies_in,
     name_of,
-    refuses,
+    requires,
     token,
 )
 from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.addons.neuron.tokens import Token
 
-_HWDGE: Final = Refusal(
-    "dge_mode hwdge is of NeuronCore-v3 and later",
+_HWDGE: Final = Requirement(
+    "dge_mode hwdge needs NeuronCore-v3 or later",
     "dge_mode target",
     lambda call: name_of(call.dge_mode) != "hwdge" or generation(call) >= 3,
     TARGET_SUPPORT,
 )
 _PRIORITY: Final = (
-    Refusal(
+    Requirement(
         "priority is 0 to 3",
         "priority",
         lambda call: call.priority is None or call.priority in range(4),
     ),
-    Refusal(
-        "priority is of NeuronCore-v4 and later",
+    Requirement(
+        "priority needs NeuronCore-v4 or later",
         "priority target",
         lambda call: call.priority is None or generation(call) >= 4,
         TARGET_SUPPORT,
     ),
 )
 
-refuses(
+requires(
     "nisa.dma_copy",
     _HWDGE,
     *_PRIORITY,
-    Refusal(
-        "an engine is named with dge_mode hwdge, and is sync or scalar",
+    Requirement(
+        "an engine is named only with dge_mode hwdge, and is sync or scalar",
         "engine dge_mode",
         lambda call: (
             name_of(call.engine) in ("", "unknown")
@@ -70,22 +70,22 @@ def _hardware_transposes(call: Call) -> bool:
     )
 
 
-refuses(
+requires(
     "nisa.dma_transpose",
     _HWDGE,
     *_PRIORITY,
-    Refusal(
+    Requirement(
         "axes are (1, 0), (2, 1, 0) or (3, 1, 2, 0)",
         "axes",
         lambda call: call.axes is None or tuple(call.axes) in ((1, 0), (2, 1, 0), (3, 1, 2, 0)),
     ),
-    Refusal(
-        "dge_mode hwdge takes 1, 2, 4, 8 or 16 rows of 2-byte elements, up to 128 or a multiple",
+    Requirement(
+        "dge_mode hwdge takes 1, 2, 4, 8 or 16 rows of 2-byte elements: up to 128, or n × 128",
         "src dge_mode",
         _hardware_transposes,
     ),
-    Refusal("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"), MEMORY_SPACE),
-    Refusal(
+    Requirement("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"), MEMORY_SPACE),
+    Requirement(
         "dst has the type of src",
         "dst src",
         lambda call: is_of_one_type(call.dst, call.src),
@@ -97,44 +97,52 @@ _SOURCES: Final = 16
 
 
 def _scales(call: Call) -> Sequence[float]:
-    """Return the scales, which may be in the other's place."""
-    given = (each for each in (call.scales, call.reduce_op) if isinstance(each, list | tuple))
-    return next(given, ())
+    """Return the list of scales, which may be passed as `reduce_op`."""
+    lists = (value for value in (call.scales, call.reduce_op) if isinstance(value, list | tuple))
+    return next(lists, ())
 
 
-def _reduces(call: Call) -> Token:
-    given = (call.scales, call.reduce_op)
-    named = (each for each in given if each is not None and not isinstance(each, list | tuple))
-    return token(next(named, "add"))
+def _reduction(call: Call) -> Token:
+    """Return the token of the reduction, which may be passed as `scales`."""
+    tokens = (
+        value
+        for value in (call.scales, call.reduce_op)
+        if value is not None and not isinstance(value, list | tuple)
+    )
+    return token(next(tokens, "add"))
 
 
-refuses(
+requires(
     "nisa.dma_compute",
-    Refusal("reduce_op is add", "reduce_op scales", lambda call: _reduces(call).name == "add"),
-    Refusal(
+    Requirement(
+        "reduce_op is add", "reduce_op scales", lambda call: _reduction(call).name == "add"
+    ),
+    Requirement(
         "scales are 1.0",
         "scales reduce_op",
         lambda call: all(scale == 1.0 for scale in _scales(call)),
     ),
-    Refusal("srcs are at most 16", "srcs", lambda call: len(call.srcs) <= _SOURCES, TILE_LIMIT),
-    Refusal(
+    Requirement(
+        "there are at most 16 srcs", "srcs", lambda call: len(call.srcs) <= _SOURCES, TILE_LIMIT
+    ),
+    Requirement(
         "srcs and dst lie in device memory or SBUF",
         "srcs dst",
-        lambda call: all(lies_in(each, "hbm", "sbuf") for each in (*call.srcs, call.dst)),
+        lambda call: all(lies_in(tile, "hbm", "sbuf") for tile in (*call.srcs, call.dst)),
         MEMORY_SPACE,
     ),
-    Refusal("unique_indices is true", "unique_indices", lambda call: call.unique_indices),
+    Requirement("unique_indices is true", "unique_indices", lambda call: call.unique_indices),
 )
 
-refuses(
+requires(
     "nisa.tensor_copy",
-    Refusal(
+    Requirement(
         "the engine is vector, scalar or gpsimd",
         "engine",
         lambda call: engine_in(call, "vector", "scalar", "gpsimd"),
     ),
-    Refusal(
-        "the scalar engine copies from NeuronCore-v3 on; before, activation with op=nl.copy does",
+    Requirement(
+        "copies on the scalar engine need NeuronCore-v3 or later; use activation with op=nl.copy",
         "engine target",
         lambda call: name_of(call.engine) != "scalar" or generation(call) >= 3,
         TARGET_SUPPORT,
@@ -143,12 +151,12 @@ refuses(
 
 _PACKED: Final = (dtypes.float8_e4m3fn_x4, dtypes.float8_e5m2_x4, dtypes.float4_e2m1fn_x4)
 
-refuses(
+requires(
     "nisa.memset",
-    Refusal(
+    Requirement(
         "the engine is vector or gpsimd", "engine", lambda call: engine_in(call, "vector", "gpsimd")
     ),
-    Refusal(
+    Requirement(
         "packed types are filled with 0",
         "value dst",
         lambda call: (
@@ -157,13 +165,13 @@ refuses(
     ),
 )
 
-refuses(
-    "nisa.iota", Refusal("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"),
+requires(
+    "nisa.iota", Requirement("dst lies in SBUF", "dst", lambda call: lies_in(call.dst, "sbuf"),
                          MEMORY_SPACE)
 )  # fmt: skip
-refuses(
+requires(
     "nisa.affine_select",
-    Refusal(
+    Requirement(
         "dst and on_true_tile lie in SBUF",
         "dst on_true_tile",
         # What the older interface has in PSUM, its compiler copies first.
@@ -175,10 +183,10 @@ refuses(
     ),
 )
 
-_CORES: Final = Refusal(
-    "it is of NeuronCore-v3 and later", "target", lambda call: generation(call) >= 3, TARGET_SUPPORT
+_CORES: Final = Requirement(
+    "needs NeuronCore-v3 or later", "target", lambda call: generation(call) >= 3, TARGET_SUPPORT
 )
-#: Bytes a partition that GpSimd's own DMA engine sends, by the bytes of an element.
+#: Bytes per partition that GpSimd's own DMA engine sends, by the bytes of an element.
 _SENT_BY_GPSIMD: Final = {4: 1024, 2: 512, 1: 256}
 
 
@@ -189,37 +197,37 @@ def _is_short_enough(call: Call) -> bool:
     return not by_gpsimd or free_size(src) * src.itemsize <= most
 
 
-refuses(
+requires(
     "nisa.sendrecv",
     _CORES,
-    Refusal(
-        "GpSimd sends up to 1,024, 512 or 256 bytes a partition of elements of 4, 2 or 1 byte",
+    Requirement(
+        "GpSimd sends up to 1,024, 512 or 256 bytes per partition of elements of 4, 2 or 1 byte",
         "src dma_engine",
         _is_short_enough,
         TILE_LIMIT,
     ),
 )
-refuses(
+requires(
     "nisa.core_barrier",
     _CORES,
-    Refusal("cores are (0, 1)", "cores", lambda call: tuple(call.cores) == (0, 1)),
-    Refusal(
-        "data is seen by both cores: it lies in shared_hbm",
+    Requirement("cores are (0, 1)", "cores", lambda call: tuple(call.cores) == (0, 1)),
+    Requirement(
+        "data lies in shared_hbm, which both cores access",
         "data",
         lambda call: call.data.memory.shared,
         MEMORY_SPACE,
     ),
 )
 
-refuses(
+requires(
     "nisa.quantize_mx",
-    Refusal(
+    Requirement(
         "src, dst and dst_scale lie in SBUF",
         "src dst dst_scale",
-        lambda call: all(lies_in(each, "sbuf") for each in (call.src, call.dst, call.dst_scale)),
+        lambda call: all(lies_in(tile, "sbuf") for tile in (call.src, call.dst, call.dst_scale)),
         MEMORY_SPACE,
     ),
-    Refusal(
+    Requirement(
         "dst_scale is uint8",
         "dst_scale",
         lambda call: is_type(call.dst_scale, dtypes.uint8),

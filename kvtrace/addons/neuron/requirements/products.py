@@ -1,12 +1,12 @@
-"""Refusals of the tensor engine: products and transposes."""
+"""Requirements of the tensor engine: products and transposes."""
 
 from typing import Final
 
 from kvtrace.addons.neuron import dtypes, targets
 from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MATMUL_LIMIT, MEMORY_SPACE, TARGET_SUPPORT
-from kvtrace.addons.neuron.refusals.refusal import (
+from kvtrace.addons.neuron.requirements.requirement import (
     Call,
-    Refusal,
+    Requirement,
     engine_in,
     free_size,
     generation,
@@ -14,45 +14,45 @@ from kvtrace.addons.neuron.refusals.refusal import (
     is_type,
     lies_in,
     name_of,
-    refuses,
+    requires,
 )
 from kvtrace.addons.neuron.tensors import Tensor
 
-#: Rows and columns that the array of the tensor engine is sliced into; 32 from NeuronCore-v3 on.
+#: Sizes of slices of the tensor engine's array; 32 from NeuronCore-v3 on.
 _SLICES: Final = (32, 64, 128)
 
 
-def _sliced(call: Call) -> bool:
+def _is_sliced(call: Call) -> bool:
     return bool(call.tile_size) and bool(call.tile_position)
 
 
-def _size_is_a_slice(call: Call) -> bool:
+def _is_slice_size(call: Call) -> bool:
     if not call.tile_size:
         return True
     least = 32 if generation(call) >= 3 else 64
     return all(size in _SLICES and size >= least for size in call.tile_size)
 
 
-def _position_is_of_a_slice(call: Call) -> bool:
-    if not _sliced(call) or not _size_is_a_slice(call):
+def _is_slice_position(call: Call) -> bool:
+    if not _is_sliced(call) or not _is_slice_size(call):
         return True
     pairs = zip(call.tile_position, call.tile_size, strict=True)
     return all(start % size == 0 and 0 <= start < targets.PARTITIONS for start, size in pairs)
 
 
-def _fits_its_slice(call: Call) -> bool:
-    if not _sliced(call) or _doubled(call):
+def _fits_slice(call: Call) -> bool:
+    if not _is_sliced(call) or _is_double_row(call):
         return True
     rows, columns = call.tile_size
     return bool(call.stationary.shape[0] <= rows and free_size(call.stationary) <= columns)
 
 
-def _doubled(call: Call) -> bool:
+def _is_double_row(call: Call) -> bool:
     return name_of(call.perf_mode).startswith("double_row")
 
 
-def _doubled_floats(call: Call) -> bool:
-    return not _doubled(call) or all(
+def _double_row_types(call: Call) -> bool:
+    return not _is_double_row(call) or all(
         is_type(operand, *dtypes.FLOAT8) for operand in (call.stationary, call.moving)
     )
 
@@ -62,53 +62,53 @@ def _types_of(call: Call) -> set[object]:
     return {operand.dtype for operand in operands if isinstance(operand, Tensor)}
 
 
-refuses(
+requires(
     "nisa.nc_matmul",
-    Refusal(
+    Requirement(
         "tile_position and tile_size are given together",
         "tile_position tile_size",
         lambda call: bool(call.tile_position) == bool(call.tile_size),
     ),
-    Refusal(
-        "tile_size is of rows and columns of 32 (from NeuronCore-v3), 64 or 128",
+    Requirement(
+        "tile_size has rows and columns of 32 (from NeuronCore-v3 on), 64 or 128",
         "tile_size",
-        _size_is_a_slice,
+        _is_slice_size,
     ),
-    Refusal(
+    Requirement(
         "tile_position is a multiple of tile_size, below 128",
         "tile_position tile_size",
-        _position_is_of_a_slice,
+        _is_slice_position,
     ),
-    Refusal(
+    Requirement(
         "the stationary tile fits the rows and columns of tile_size",
         "stationary tile_size",
-        _fits_its_slice,
+        _fits_slice,
         MATMUL_LIMIT,
     ),
-    Refusal(
-        "perf_mode double_row is of NeuronCore-v3 and later",
+    Requirement(
+        "perf_mode double_row needs NeuronCore-v3 or later",
         "perf_mode target",
-        lambda call: not _doubled(call) or generation(call) >= 3,
+        lambda call: not _is_double_row(call) or generation(call) >= 3,
         TARGET_SUPPORT,
     ),
-    Refusal(
+    Requirement(
         "perf_mode double_row multiplies 8-bit floats",
         "stationary moving perf_mode",
-        _doubled_floats,
+        _double_row_types,
         ENGINE_DTYPE,
     ),
-    Refusal(
-        "perf_mode double_row goes with all columns of the array",
+    Requirement(
+        "with perf_mode double_row, tile_size has all 128 columns",
         "perf_mode tile_size",
-        lambda call: not _doubled(call) or not call.tile_size or call.tile_size[1] == 128,
+        lambda call: not _is_double_row(call) or not call.tile_size or call.tile_size[1] == 128,
     ),
-    Refusal(
-        "float8_e4m3fn is multiplied by NeuronCore-v4 and later",
+    Requirement(
+        "multiplication of float8_e4m3fn needs NeuronCore-v4 or later",
         "stationary moving target",
         lambda call: generation(call) >= 4 or dtypes.float8_e4m3fn not in _types_of(call),
         TARGET_SUPPORT,
     ),
-    Refusal(
+    Requirement(
         "float8_e4m3 and float8_e4m3fn are not multiplied with each other",
         "stationary moving",
         lambda call: not {dtypes.float8_e4m3, dtypes.float8_e4m3fn} <= _types_of(call),
@@ -116,25 +116,25 @@ refuses(
     ),
 )
 
-refuses(
+requires(
     "nisa.nc_matmul_mx",
-    Refusal(
+    Requirement(
         "tile_position and tile_size are given together",
         "tile_position tile_size",
         lambda call: bool(call.tile_position) == bool(call.tile_size),
     ),
-    Refusal(
-        "tile_size is of all 128 columns, and tile_position begins at column 0",
+    Requirement(
+        "tile_size has all 128 columns, and tile_position begins at column 0",
         "tile_position tile_size",
-        lambda call: not _sliced(call) or (call.tile_size[1], call.tile_position[1]) == (128, 0),
+        lambda call: not _is_sliced(call) or (call.tile_size[1], call.tile_position[1]) == (128, 0),
     ),
-    Refusal(
+    Requirement(
         "the stationary tile's free size is even",
         "stationary",
         lambda call: free_size(call.stationary) % 2 == 0,
         MATMUL_LIMIT,
     ),
-    Refusal(
+    Requirement(
         "scales are uint8",
         "stationary_scale moving_scale",
         lambda call: (
@@ -143,7 +143,7 @@ refuses(
         ),
         ENGINE_DTYPE,
     ),
-    Refusal(
+    Requirement(
         "scales lie in SBUF",
         "stationary_scale moving_scale",
         lambda call: lies_in(call.stationary_scale, "sbuf") and lies_in(call.moving_scale, "sbuf"),
@@ -156,24 +156,24 @@ def _by_tensor_engine(call: Call) -> bool:
     return name_of(call.engine) == "tensor"
 
 
-refuses(
+requires(
     "nisa.nc_transpose",
-    Refusal(
+    Requirement(
         "the engine is tensor or vector", "engine", lambda call: engine_in(call, "tensor", "vector")
     ),
-    Refusal(
+    Requirement(
         "dst has the type of data",
         "dst data",
         lambda call: is_of_one_type(call.dst, call.data),
         ENGINE_DTYPE,
     ),
-    Refusal(
+    Requirement(
         "the tensor engine reads SBUF",
         "data engine",
         lambda call: not _by_tensor_engine(call) or lies_in(call.data, "sbuf"),
         MEMORY_SPACE,
     ),
-    Refusal(
+    Requirement(
         "the tensor engine writes to PSUM",
         "dst engine",
         lambda call: not _by_tensor_engine(call) or lies_in(call.dst, "psum"),
