@@ -50,7 +50,7 @@ class Call:
     cotangents: int = 0
 
 
-class Answering:
+class CallAnswerer:
     """Reads calls, and answers them."""
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ from kvtrace.addons.judge.fresh import (
     other_values,
 )
 from kvtrace.addons.judge.inputs import Case, Input, TensorInput, read_cases, write_cases
-from kvtrace.addons.judge.reference import Expected, Reference, begin, seeded
+from kvtrace.addons.judge.reference import Expected, Reference, seed_torch, start_evaluator
 from kvtrace.addons.judge.request import Place
 
 #: Elements of a case that is drawn with awkward values, too.
@@ -54,7 +54,7 @@ _AWKWARD_SECONDS: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
+class FreshCase:
     """A case with values that the candidate never had, and what the reference says of it.
 
     `whole`: integers and booleans differ, too, where the case has any. `awkward`: how its floats
@@ -75,7 +75,7 @@ class Answer:
     """
 
     expected: Expected
-    fresh: tuple[Fresh, ...]
+    fresh: tuple[FreshCase, ...]
     untried: tuple[str, ...] = ()
 
 
@@ -93,8 +93,8 @@ def answer(
         seed: What the other values are drawn from.
 
     """
-    begin(folder)
-    seeded(prepared)
+    start_evaluator(folder)
+    seed_torch(prepared)
     reference = Reference(place, folder)
     random = np.random.default_rng(seed)
     told, drawn = [], []
@@ -124,7 +124,7 @@ def answer(
 def _fresh(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
     number: int,
-) -> Iterator[Fresh]:  # fmt: skip
+) -> Iterator[FreshCase]:  # fmt: skip
     """Give cases with other values that the reference takes: all of them other, then floats alone.
 
     Weights differ in the first case alone: what a model makes of them once may be kept by it.
@@ -142,14 +142,14 @@ def _fresh(
                 expected = reference.results(drawn, folder, folder, f"{number}-{whole:d}")
             except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
                 continue
-            yield Fresh(drawn, expected, whole or not integers)
+            yield FreshCase(drawn, expected, whole or not integers)
             break
 
 
 def _awkward(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
     constants: Sequence[float], untried: list[str], *, huge: bool,
-) -> Iterator[Fresh]:  # fmt: skip
+) -> Iterator[FreshCase]:  # fmt: skip
     """Yield the case with each kind of awkward floats that the reference takes.
 
     `huge`: whether those are tried whose squares overflow.
@@ -176,7 +176,7 @@ def _awkward(
             continue
         if kind == HUGE and _overflows(expected, folder):
             continue
-        yield Fresh(drawn, expected, False, kind)
+        yield FreshCase(drawn, expected, False, kind)
 
 
 def _overflows(expected: Expected, folder: Path) -> bool:
@@ -199,7 +199,7 @@ def _overflows(expected: Expected, folder: Path) -> bool:
 
 def _of_all_sizes(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
-) -> Iterator[Fresh]:
+) -> Iterator[FreshCase]:
     """Give a case with integers of all sizes.
 
     The reference refuses them where they are positions.
@@ -212,7 +212,7 @@ def _of_all_sizes(
     )
     with suppress(Exception):  # they mean nothing to it, and prove nothing
         expected = reference.results(drawn, folder, folder, "wide")
-        yield Fresh(drawn, expected, False, WIDE)
+        yield FreshCase(drawn, expected, False, WIDE)
 
 
 def _other_values(
@@ -276,7 +276,7 @@ def read_answers(folder: Path) -> list[Answer]:
         Answer(
             _expected(each["expected"]),
             tuple(
-                Fresh(next(drawn), _expected(e), bool(whole), str(awkward))
+                FreshCase(next(drawn), _expected(e), bool(whole), str(awkward))
                 for e, whole, awkward in each["fresh"]
             ),
             tuple(map(str, each["untried"])),

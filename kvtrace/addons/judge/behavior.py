@@ -13,7 +13,7 @@ _WORDS: Final = {
 _MOST_TOLD: Final = 3
 
 
-def told(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def behavior_sentences(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Give each kind of what its log tells, and a sentence on it."""
     seen: dict[str, dict[str, None]] = {}
     for event in events:

@@ -31,10 +31,10 @@ _PROGRAM: Final = (
     "from kvtrace.addons.judge.beside import serve; serve(int(sys.argv[2]))"
 )
 #: Processes that have answered, and wait.
-_idle: list[Beside] = []
+_idle: list[HelperProcess] = []
 
 
-class Beside:
+class HelperProcess:
     """A process of kvtrace's own code. It is not a wall: it may do what this one may."""
 
     def __init__(self) -> None:
@@ -90,9 +90,9 @@ class Beside:
 
 
 @contextmanager
-def beside() -> Iterator[Beside]:
+def helper_process() -> Iterator[HelperProcess]:
     """Give a process for exclusive use; it is ended if it still owes an answer."""
-    found = next((each for each in iter(_taken, None) if each.is_idle()), None) or Beside()
+    found = next((each for each in iter(_taken, None) if each.is_idle()), None) or HelperProcess()
     try:
         yield found
     finally:
@@ -102,7 +102,7 @@ def beside() -> Iterator[Beside]:
             found.end()
 
 
-def _taken() -> Beside | None:
+def _taken() -> HelperProcess | None:
     return _idle.pop() if _idle else None
 
 

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.judge.comparing import EPSILON, numpy_dtype, unlike
+from kvtrace.addons.judge.comparing import EPSILON, count_differences, numpy_dtype
 from kvtrace.addons.judge.inputs import DTYPES, FEW, Input, TensorInput, read_cases
 from kvtrace.addons.judge.messages import Malformed, receive, send
 from kvtrace.addons.judge.reference import INITIAL
@@ -64,7 +64,7 @@ class Result:
 
 
 @dataclass
-class Answered:
+class CallResults:
     """What became of all calls.
 
     Attributes:
@@ -83,7 +83,7 @@ class Answered:
     order: list[int] = field(default_factory=list)
     results: dict[int, list[Result]] = field(default_factory=dict)
     odd: list[str] = field(default_factory=list)
-    unlike: list[tuple[str, str]] = field(default_factory=list)
+    count_differences: list[tuple[str, str]] = field(default_factory=list)
     drew: list[str] = field(default_factory=list)
     whole: bool = False
     malformed: str = ""
@@ -129,7 +129,7 @@ def _drawing(seed: Path) -> random.Random:
     return random.Random(seed.read_bytes())  # noqa: S311 - its seed is secret, and draws no secrets
 
 
-def forked(parent: int, work: Any) -> int:
+def fork_worker(parent: int, work: Any) -> int:
     """Run a function in a fork of this process, which ends with it; return its number."""
     number = os.fork()
     if number == 0:
@@ -146,7 +146,7 @@ def forked(parent: int, work: Any) -> int:
     return number
 
 
-def read_answered(folder: Path) -> Answered:
+def read_answered(folder: Path) -> CallResults:
     """Read what `hand_over` has left.
 
     Raises:
@@ -162,7 +162,7 @@ def read_answered(folder: Path) -> Answered:
         for number, e in told["results"].items()
     }
     unlike = [(str(rule), str(text)) for rule, text in told["unlike"]]
-    return Answered(**{**told, "results": results, "unlike": unlike})
+    return CallResults(**{**told, "results": results, "unlike": unlike})
 
 
 class _Caller:
@@ -170,7 +170,7 @@ class _Caller:
         self, inputs: Path, folder: Path, drawing: random.Random, telling: int, hearing: int,
         most: int,
     ) -> None:  # fmt: skip
-        self.answered = Answered()
+        self.answered = CallResults()
         self._inputs = inputs
         self._folder = folder
         self._random = drawing
@@ -308,7 +308,7 @@ class _Caller:
             elif first[at] != parts[at]:
                 kind = numpy_dtype(new.dtype)
                 one, two = (np.frombuffer(each, kind) for each in (first[at], parts[at]))
-                count = unlike(one, two)
+                count = count_differences(one, two)
                 if count:
                     text = f"{count:,} of {one.size:,} elements of result {at} differ"
                     self._unlike(rule, f"{text}, {when}, {label}")

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 import kvtrace
 from kvtrace import forks
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.answering import Answering, Call
+from kvtrace.addons.judge.answering import Call, CallAnswerer
 from kvtrace.addons.judge.confining import CALLS, EVENTS
 from kvtrace.addons.judge.gradients import results_of_call
 from kvtrace.addons.judge.inputs import TensorInput
@@ -74,7 +74,7 @@ def run_candidate(request: Request, folder: Path) -> None:
     import torch
     import triton
 
-    from kvtrace.addons.judge.replaced import Replaced
+    from kvtrace.addons.judge.replaced import ReplacementFinder
     from kvtrace.backends.triton.autotune_free import take_turns
     from kvtrace.capture.api import start, stop
 
@@ -93,13 +93,13 @@ def run_candidate(request: Request, folder: Path) -> None:
     log = _Log(folder, telling, request.entry.file)
     around_launch.append(log.around)
     before_left_out.append(_refuse)
-    answering = Answering()
+    answering = CallAnswerer()
     first = receive(CALLS, _MOST_BYTES)
-    replaced = Replaced()
+    replaced = ReplacementFinder()
     with telling.behavior(folder):
         try:
             os.chdir(request.entry.file.parent)
-            module = tensors.imported(request.entry.file, request.entry.file.stem)
+            module = tensors.import_file(request.entry.file, request.entry.file.stem)
             entry: Any = getattr(module, request.entry.name)
             if inspect.isclass(entry):
                 torch.manual_seed(0)
@@ -255,7 +255,7 @@ class _Log:
         """Call the candidate; return its results, or None where it raised an error."""
         import torch
 
-        from kvtrace.addons.judge.moves import Moves
+        from kvtrace.addons.judge.moves import MoveReporter
 
         self._call = call.number
         self._ids, self._known, self._alive = {}, {}, []
@@ -268,7 +268,7 @@ class _Log:
             if tensor is not None:
                 self._input(at, tensor, each)
         try:
-            with torch.set_grad_enabled(call.gradients), Moves(self):
+            with torch.set_grad_enabled(call.gradients), MoveReporter(self):
                 results = results_of_call(
                     entry,
                     call.arguments,

@@ -30,7 +30,7 @@ _ORDER: Final = 32.0
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedResult:
     """One result of a case beside the reference's.
 
     `error`, `allowed` and `share`, their quotient (beyond 1: wrong), are those of the element where
@@ -78,7 +78,7 @@ def strided(
 def compared(
     at: int, got: NDArray[Any], exact: NDArray[Any], own: NDArray[Any], dtype: str, *, tf32: bool,
     planes: NDArray[Any] | str, granted: NDArray[np.float64] | None = None,
-) -> Compared:  # fmt: skip
+) -> ComparedResult:  # fmt: skip
     """Compare a result with the exact one.
 
     Allowed is what a right device may be off, by the result's planes. Where there are none, but a
@@ -143,7 +143,7 @@ def compared(
     return replace(told, tolerance="derived", other_meaning=other_meaning)
 
 
-def unlike(one: NDArray[Any], other: NDArray[Any]) -> int:
+def count_differences(one: NDArray[Any], other: NDArray[Any]) -> int:
     """Return how many elements of two results of the same launches are not the same.
 
     Floats may differ by roundings: sums of a library follow how many threads it takes.
@@ -160,9 +160,9 @@ def unlike(one: NDArray[Any], other: NDArray[Any]) -> int:
 def _told(
     at: int, got: NDArray[Any], expected: NDArray[Any], wrong: NDArray[np.bool_],
     difference: NDArray[np.float64], allowed: NDArray[np.float64],
-) -> Compared:  # fmt: skip
+) -> ComparedResult:  # fmt: skip
     if not got.size:
-        return Compared(at, 0.0, 0.0, 0.0, 0, 0)
+        return ComparedResult(at, 0.0, 0.0, 0.0, 0, 0)
     with np.errstate(all="ignore"):
         shares = np.where(difference == 0, 0.0, difference / allowed)
     shares = np.where(np.isnan(shares), np.inf, shares)
@@ -171,7 +171,7 @@ def _told(
     first: tuple[int, ...] = ()
     if count:
         first = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-    return Compared(
+    return ComparedResult(
         at,
         _plain(difference.reshape(-1)[worst]),
         _plain(allowed.reshape(-1)[worst]),

@@ -72,7 +72,7 @@ class CannotConfine(CannotJudge):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessResult:
     """How a confined process ended.
 
     Attributes:
@@ -123,7 +123,7 @@ def run_confined(
     work: Callable[[], object], folder: Path, *, seconds: float, memory_mb: int,
     reads: Sequence[Path] = (), code: Sequence[Path] = (), unconfined: bool = False,
     calls: Sequence[int] = (),
-) -> Ended:  # fmt: skip
+) -> ProcessResult:  # fmt: skip
     """Run a function in a confined process, wait for it, and take over the files that it leaves.
 
     Args:
@@ -162,7 +162,7 @@ class _Run:
     code: tuple[Path, ...]
     calls: tuple[int, ...]
 
-    def ended(self, *, apart: bool) -> Ended:
+    def ended(self, *, apart: bool) -> ProcessResult:
         """Fork the supervisor, and wait for what it tells."""
         begun = time.monotonic()
         reading, writing = os.pipe()
@@ -181,7 +181,9 @@ class _Run:
         os.waitpid(supervisor, 0)
         taken = time.monotonic() - begun
         if not content:
-            return Ended("broken", taken, apart, "", "its supervisor ended, or did not answer")
+            return ProcessResult(
+                "broken", taken, apart, "", "its supervisor ended, or did not answer"
+            )
         told: dict[str, Any] = json.loads(content)
         if "refused" in told:
             raise CannotConfine(
@@ -190,7 +192,7 @@ class _Run:
                 "--unconfined runs the file with your rights"
             )
         how, said, reason = told["how"], told["said"], told["reason"]
-        return Ended(how, taken, apart, said, reason, tuple(told["left_out"]))
+        return ProcessResult(how, taken, apart, said, reason, tuple(told["left_out"]))
 
 
 def _supervise(run: _Run, telling: int, *, apart: bool) -> None:
@@ -334,7 +336,7 @@ class _Supervisor:
             self._target = os.open(folder, _FOLDER)
         try:
             leftovers.take_over(self._source, self._target, self._run.memory, (*_OWN, EVENTS_FILE))
-        except (leftovers.TooMuch, OSError) as problem:
+        except (leftovers.TooManyFiles, OSError) as problem:
             return f"what it left cannot be taken over: {problem}"
         finally:
             os.rename(self._events, EVENTS_FILE, src_dir_fd=self._beside, dst_dir_fd=self._target)

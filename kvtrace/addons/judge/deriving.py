@@ -36,7 +36,7 @@ _FORMS: Final = {name: FLOATS[name] for name in EPSILON}
 
 
 @dataclass
-class Derived:
+class DerivedBounds:
     """Planes of storages, by number, and of which storages none are known, and why.
 
     `launches` is how many the case has: each takes its part of the chance.

@@ -16,10 +16,10 @@ from kvtrace.addons.judge.calling import read_answered
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.inputs import BEYOND, read_cases
 from kvtrace.addons.judge.kernel_check import Figures, figures_of
-from kvtrace.addons.judge.launches import heard_in, launches_in
-from kvtrace.addons.judge.problems import Examined, Problem, beyond_given, examined_in
+from kvtrace.addons.judge.launches import launch_entries, read_log
+from kvtrace.addons.judge.problems import ExaminerResult, Problem, beyond_given, collected_result
 from kvtrace.addons.judge.request import CannotJudge, Folders, Request
-from kvtrace.addons.judge.shared_memory import too_large
+from kvtrace.addons.judge.shared_memory import kernels_over_limit
 from kvtrace.analysis.conditions import kernel_conditions, sizes_of
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
@@ -42,22 +42,22 @@ def examine(
         tuned: Whether kernels may be autotuned.
 
     """
-    with examined_in(folder) as found:
+    with collected_result(folder) as found:
         _examine(request, largest, folders, folder / "trace", found, tuned=tuned)
 
 
 def _examine(
-    request: Request, largest: str | None, folders: Folders, recorded: Path, found: Examined, *,
+    request: Request, largest: str | None, folders: Folders, recorded: Path, found: ExaminerResult, *,
     tuned: bool,
 ) -> None:  # fmt: skip
-    log, events = heard_in(folders.child / EVENTS_FILE)
+    log, events = read_log(folders.child / EVENTS_FILE)
     found.problems += _behaviour(log, events)
     entries = list(log.values())
-    if not any(map(list, map(launches_in, entries))):
+    if not any(map(list, map(launch_entries, entries))):
         return
     trace = open_trace(recorded)
     _check_kernels(trace, entries, folders.child)
-    for kernel, text in too_large(trace, tuned=tuned):
+    for kernel, text in kernels_over_limit(trace, tuned=tuned):
         hint = "take smaller blocks, or fewer stages"
         found.problems.append(Problem("shared-memory", "error", text, hint, kernel=kernel))
     _rules(trace, log, folders, found)
@@ -69,7 +69,7 @@ def _behaviour(
     log: Mapping[int, Sequence[Mapping[str, Any]]], events: Sequence[Mapping[str, Any]]
 ) -> Iterator[Problem]:
     """Tell what the candidate did besides computing, as far as it was seen."""
-    for kind, text in behavior.told(events):
+    for kind, text in behavior.behavior_sentences(events):
         yield Problem(kind, "error", text, behavior.HINT)
     patched = [str(e["patched"]) for entries in log.values() for e in entries if "patched" in e]
     if patched:
@@ -93,7 +93,7 @@ def _check_kernels(
         for stage in row["stages"] or ()
         if stage["stage"] == "ttir" and (content := artifact(stage["artifact"]))
     }
-    launched = {str(e["ttir"]) for each in entries for e in launches_in(each)}
+    launched = {str(e["ttir"]) for each in entries for e in launch_entries(each)}
     for digest in launched:
         path = child / f"ttir-{digest}"
         if not digest.isalnum() or not path.is_file() or path.read_bytes() not in recorded:
@@ -118,7 +118,7 @@ def _findings_beyond_given(
     cases, order = read_cases(folders.inputs), read_answered(folders.answered).order
     case_of_call = {call: cases[number] for call, number in enumerate(order)}
     case_of_launch = [
-        case_of_call.get(call) for call, entries in log.items() for _ in launches_in(entries)
+        case_of_call.get(call) for call, entries in log.items() for _ in launch_entries(entries)
     ]
     selection = trace.selection
     calls = selection.trace.table("calls", selection.runs).to_pylist()
@@ -142,7 +142,7 @@ def _findings_beyond_given(
 
 def _rules(
     trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders,
-    found: Examined,
+    found: ExaminerResult,
 ) -> None:  # fmt: skip
     """Judge all accesses by the default rules."""
     told = trace.sanitize("default").data
@@ -165,7 +165,7 @@ def _rules(
         found.problems.append(problem)
 
 
-def _all_sizes(trace: OpenedTrace, at: str | None, found: Examined) -> None:
+def _all_sizes(trace: OpenedTrace, at: str | None, found: ExaminerResult) -> None:
     """Say for which sizes accesses stay inside, and judge at the sizes that are asked for."""
     kernels, _ = kernel_conditions(trace.selection, sizes_of(at), envelope=False)
     for kernel in kernels:
@@ -190,7 +190,7 @@ def _all_sizes(trace: OpenedTrace, at: str | None, found: Examined) -> None:
             )  # fmt: skip
 
 
-def _figures(trace: OpenedTrace, device: str | None, found: Examined) -> None:
+def _figures(trace: OpenedTrace, device: str | None, found: ExaminerResult) -> None:
     """Add what the first launch of each kernel moves and computes."""
     trace.replay("profiler")
     profile = trace.profile(calls=True, device=device).data

@@ -49,7 +49,7 @@ class HostData:
     places: bool = False
 
 
-def differing(
+def host_differences(
     steps: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
 ) -> Iterator[HostData]:
     """Give what the host made otherwise in another run."""
@@ -90,7 +90,7 @@ def _contents(step: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
     return {role: (int(n), str(contents[n]["file"])) for n, role in roles.items() if n in contents}
 
 
-def made_of(
+def host_made_storages(
     host: Sequence[HostData], steps: Sequence[Mapping[str, Any]], modules: Mapping[str, Module],
     floats: Collection[int],
 ) -> set[int]:  # fmt: skip

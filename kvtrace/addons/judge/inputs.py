@@ -448,7 +448,7 @@ def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
     return tuple(result)
 
 
-def drawn(
+def draw_values(
     tensor: TensorInput, random: np.random.Generator, scalars: Mapping[str, int]
 ) -> NDArray[Any]:
     """Draw values for a storage, as float64 or int64: normal floats, small whole numbers.

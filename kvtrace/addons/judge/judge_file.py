@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.judge import behavior
-from kvtrace.addons.judge.beside import Beside, beside
-from kvtrace.addons.judge.confining import EVENTS_FILE, Ended, run_confined
+from kvtrace.addons.judge.beside import HelperProcess, helper_process
+from kvtrace.addons.judge.confining import EVENTS_FILE, ProcessResult, run_confined
 from kvtrace.addons.judge.request import (
     EXAMINED,
     MISSING,
@@ -38,7 +38,7 @@ from kvtrace.addons.judge.request import (
     check,
     read_file,
 )
-from kvtrace.addons.judge.running import Examination, Ran, compare_results, import_all, run_file
+from kvtrace.addons.judge.running import Examination, FileRun, compare_results, import_all, run_file
 from kvtrace.addons.judge.walls import leftovers
 from kvtrace.text import amount, duration, plural, size
 
@@ -124,7 +124,7 @@ class _Run:
     def __init__(self, request: Request, text: FileText, scratch: Path, seed: int | None) -> None:
         self.request = request
         self.seed: dict[str, Any] | None = None
-        self.walls: Ended | None = None
+        self.walls: ProcessResult | None = None
         self.times: dict[str, float] = {}
         self._text = text
         self._scratch = scratch
@@ -145,13 +145,13 @@ class _Run:
             from kvtrace.addons.judge.recorded_inputs import keep_recorded
 
             keep_recorded(self.request.trace, self._text, entry, self._scratch / RECORDED)
-        with beside() as running:
+        with helper_process() as running:
             running.ask(run_file, self.request, self._text, names, self._scratch)
             try:
                 import_all(_EXAMINER)  # on another core, while the file runs
             except ImportError as error:
                 raise CannotJudge(MISSING.format(error)) from error
-            ran: Ran = running.answer()
+            ran: FileRun = running.answer()
             self.times |= ran.seconds
             if ran.candidate is None:
                 what = f"the reference's process {ran.reference.in_words}"
@@ -168,7 +168,7 @@ class _Run:
             return self._examined(running, problems)
 
     def _examined(
-        self, running: Beside, problems: list[dict[str, Any]]
+        self, running: HelperProcess, problems: list[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Have results compared by another process, and judge rules at the same time."""
         scratch, request = self._scratch, self.request
@@ -224,7 +224,7 @@ def _failed(events: Path) -> Iterator[dict[str, Any]]:
                     seen.append(entry)
     if not failed:
         return
-    for kind, text in behavior.told(seen):
+    for kind, text in behavior.behavior_sentences(seen):
         yield _problem(kind, text, behavior.HINT)
     yield _problem("raises", str(failed[0]["failed"])) | {
         "file": failed[0].get("file"), "line": failed[0].get("line"),
@@ -238,7 +238,7 @@ def _problem(rule: str, message: str, hint: str = "", severity: str = "error") -
     }  # fmt: skip
 
 
-def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
+def _ended_badly(ran: ProcessResult, seconds: float) -> Iterator[dict[str, Any]]:
     if ran.how == "late":
         what = f"the candidate did not end within {seconds:g} s, and was killed"
         hint = "look for a loop that does not end, or judge smaller inputs"
@@ -247,7 +247,7 @@ def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
         yield _unjudged("dies", f"the candidate's process {ran.in_words}", ran)
 
 
-def _left_out(ran: Ran) -> Iterator[dict[str, Any]]:
+def _left_out(ran: FileRun) -> Iterator[dict[str, Any]]:
     """Note what lies beside the files and was not there for the processes that ran them."""
     processes = [each for each in (ran.reference, ran.candidate) if each is not None]
     names = sorted({name for each in processes for name in each.left_out})
@@ -290,7 +290,7 @@ def _examine(request: Request, text: FileText, folders: Folders, folder: Path) -
 
 
 def _unjudged(
-    rule: str, message: str, ended: Ended, severity: str = "unjudged", hint: str = ""
+    rule: str, message: str, ended: ProcessResult, severity: str = "unjudged", hint: str = ""
 ) -> dict[str, Any]:
     own = f"{CannotJudge.__module__}.{CannotJudge.__name__}: "
     last = ended.last_line

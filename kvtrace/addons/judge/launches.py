@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.judge.comparing import numpy_dtype, strided
-from kvtrace.addons.judge.deriving import Derived
+from kvtrace.addons.judge.deriving import DerivedBounds
 from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.backends.triton.modules import module_from
@@ -56,7 +56,7 @@ class Memory:
     #: Storages whose unexplained contents are changed: results must not follow from them.
     disturbed: frozenset[int] = frozenset()
     #: How far results may be off; None: it is not asked for.
-    derived: Derived | None = None
+    derived: DerivedBounds | None = None
 
     def view(self, entry: Mapping[str, Any]) -> NDArray[Any]:
         """Return a tensor's elements, as a view of its storage.
@@ -86,7 +86,7 @@ class _Stores(Observer):
             self.ops[access.argument] = access.op
 
 
-def heard_in(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:
+def read_log(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:
     """Return the log's entries by case, in order, and what else the candidate was seen to do.
 
     Raises:
@@ -128,7 +128,7 @@ def run_launches(
     """
     memory = Memory(target=target, disturbed=disturbed)
     if derived:
-        memory.derived = Derived(sum("launch" in entry for entry in entries))
+        memory.derived = DerivedBounds(sum("launch" in entry for entry in entries))
     for number, tensor in enumerate(case.tensors):
         content = (inputs / tensor.file).read_bytes()
         memory.held[number] = np.frombuffer(content, np.uint8).copy()
@@ -274,12 +274,12 @@ def numpy_dtype_of(short: str) -> np.dtype[Any]:
     return np.dtype("uint8")
 
 
-def launches_in(entries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def launch_entries(entries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """Give the entries that are launches."""
     return (entry for entry in entries if "launch" in entry)
 
 
-def steps_in(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def memory_steps(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the entries that change memory, in order: launches, and what PyTorch moved."""
     return [entry for entry in entries if "launch" in entry or "moved" in entry]
 

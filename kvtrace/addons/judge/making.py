@@ -28,7 +28,7 @@ from kvtrace.addons.judge.inputs import (
     ScalarInput,
     TensorInput,
     as_views,
-    drawn,
+    draw_values,
     exchanged_numbers,
     extreme_sizes,
     other_fractions,
@@ -50,7 +50,7 @@ REFUSABLE: Final = (OTHER_INTEGERS, OTHER_SCALARS)
 _SHARE: Final = 1 / 4
 
 
-class Maker:
+class CaseMaker:
     """Makes the cases of a judgment, and writes the contents of their tensors.
 
     Args:
@@ -254,7 +254,7 @@ class Maker:
             if isinstance(each, TensorInput)
             for axis, size in enumerate(each.shape)
         }
-        values = torch.from_numpy(drawn(tensor, self._random, sizes))
+        values = torch.from_numpy(draw_values(tensor, self._random, sizes))
         return tensors.bytes_of(values.to(getattr(torch, tensor.dtype)))
 
     def _keep(self, tensor: TensorInput, content: bytes) -> TensorInput:

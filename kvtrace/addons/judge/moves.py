@@ -28,7 +28,7 @@ _COPYING: Final = {"aten::_to_copy", "aten::clone", "aten::copy_"}
 _FILLING: Final = {"aten::fill_": 1, "aten::constant_pad_nd": 2}
 
 
-class Hears(Protocol):
+class MoveListener(Protocol):
     """Events for tensors that operators make and move."""
 
     def explained(self, tensor: Any) -> bool:
@@ -61,10 +61,10 @@ class _Watching(TorchDispatchMode):  # type: ignore[misc]
         return False
 
 
-class Moves(_Watching):
+class MoveReporter(_Watching):
     """Tells `heard` what PyTorch moves while it is active."""
 
-    def __init__(self, heard: Hears) -> None:
+    def __init__(self, heard: MoveListener) -> None:
         super().__init__()
         self._heard = heard
 
@@ -99,7 +99,7 @@ class Moves(_Watching):
         return result
 
 
-class Narrowing(_Watching):
+class NarrowingDetector(_Watching):
     """Sees whether an operator makes floats narrower than float64 of floats while it is active."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Narrowing(_Watching):
         return result
 
 
-class Ignored(_Watching):
+class IgnoredIndices(_Watching):
     """Collects the `ignore_index` of operators that run while it is active, as of losses."""
 
     def __init__(self) -> None:

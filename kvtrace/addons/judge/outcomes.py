@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.comparing import EPSILON, Compared, compared, numpy_dtype
+from kvtrace.addons.judge.comparing import EPSILON, ComparedResult, compared, numpy_dtype
 from kvtrace.addons.judge.inputs import Case, TensorInput
 from kvtrace.addons.judge.launches import Memory, content_of, poisoned
 from kvtrace.addons.judge.reference import Expected
@@ -20,7 +20,7 @@ from kvtrace.ir import Op
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class Defect:
     """Something that is wrong with results.
 
     `op` is what wrote them, as far as that is known, and `share` that of the elements.
@@ -45,8 +45,8 @@ class Outcome:
     results: list[NDArray[Any]] = field(default_factory=list)
     #: Planes of each, or why there are none.
     planes: list[NDArray[Any] | str] = field(default_factory=list)
-    told: list[Compared] = field(default_factory=list)
-    wrong: list[Wrong] = field(default_factory=list)
+    told: list[ComparedResult] = field(default_factory=list)
+    wrong: list[Defect] = field(default_factory=list)
 
     @property
     def right(self) -> bool:
@@ -99,7 +99,7 @@ def outcome_of(
         found.wrong += _shared(returned, values.case, want.changed)
     if want is not None and found.results and len(found.results) != len(want.own):
         found.wrong.append(
-            Wrong(
+            Defect(
                 "result-count", "error",
                 f"{len(found.results)} results are returned, and {len(want.own)} by the reference",
                 "return what the reference returns, in its order",
@@ -141,14 +141,14 @@ def _from_inputs(found: Outcome, ops: list[Op | None], values: Values) -> None:
             ops.append(memory.written_by.get(number))
     if not found.results and (want is None or want.own):
         found.wrong.append(
-            Wrong(
+            Defect(
                 "returns-nothing", "error", "nothing is returned, and no input written to",
                 "return the results",
             )
         )  # fmt: skip
 
 
-def _modified(memory: Memory, values: Values, entries: Sequence[Mapping[str, Any]]) -> list[Wrong]:
+def _modified(memory: Memory, values: Values, entries: Sequence[Mapping[str, Any]]) -> list[Defect]:
     want = values.want
     meant = set() if want is None else set(want.changed)
     by_host = {str(n) for e in entries for n in e.get("changed", ())}
@@ -166,7 +166,7 @@ def _modified(memory: Memory, values: Values, entries: Sequence[Mapping[str, Any
         if changed:
             between = " between the elements of its view" if tensor.name in meant else ""
             found.append(
-                Wrong(
+                Defect(
                     "input-modified", "error",
                     f"the input {tensor.name} is written to{between}, and the reference leaves it "
                     "alone",
@@ -178,7 +178,7 @@ def _modified(memory: Memory, values: Values, entries: Sequence[Mapping[str, Any
 
 def _shared(
     returned: Sequence[Mapping[str, Any]], case: Case, changed: Sequence[str]
-) -> list[Wrong]:
+) -> list[Defect]:
     """Find results that are an input, or one tensor: writing to it changes the other, too."""
     found, known = [], dict[tuple[Any, ...], int]()
     for at, each in enumerate(returned):
@@ -192,7 +192,7 @@ def _shared(
         what = what or (f"result {other}" if other != at else "")
         if what:
             text = f"result {at} is the memory of {what}: writing to one changes the other"
-            found.append(Wrong("result-kind", "error", text, "return a new tensor"))
+            found.append(Defect("result-kind", "error", text, "return a new tensor"))
     return found
 
 
@@ -217,7 +217,7 @@ def _compare(
     dtype = str(got.dtype)
     if got.shape != own.shape:
         found.wrong.append(
-            Wrong(
+            Defect(
                 "result-shape", "error",
                 f"result {at} has the shape {list(got.shape)}, not {list(own.shape)}",
                 "return the shape that the reference returns",
@@ -226,7 +226,7 @@ def _compare(
         return
     if dtype != (meant := str(want.own[at]["dtype"])):
         found.wrong.append(
-            Wrong(
+            Defect(
                 "result-type", "error",
                 f"result {at} is {dtype}, and {meant} by the reference",
                 "return the reference's type",
@@ -243,9 +243,9 @@ def _compare(
         found.wrong.append(_off(each, op, view=values.case.kind == "view", narrow=narrow))
 
 
-def _blank(at: int, blank: NDArray[np.bool_], op: Op | None) -> Wrong:
+def _blank(at: int, blank: NDArray[np.bool_], op: Op | None) -> Defect:
     first = tuple(int(i) for i in np.unravel_index(int(np.argmax(blank)), blank.shape))
-    return Wrong(
+    return Defect(
         "never-written", "error",
         f"{int(blank.sum()):,} of {blank.size:,} elements of result {at} are never written, "
         f"the first at {list(first)}",
@@ -253,14 +253,14 @@ def _blank(at: int, blank: NDArray[np.bool_], op: Op | None) -> Wrong:
     )  # fmt: skip
 
 
-def _off(each: Compared, op: Op | None, *, view: bool, narrow: bool) -> Wrong:
+def _off(each: ComparedResult, op: Op | None, *, view: bool, narrow: bool) -> Defect:
     where = f", {each.axis}" if each.axis else ""
     hint = "compare the kernel's masks with the sizes" if each.axis else "see the case's inputs"
     if narrow and not each.axis:
         hint = "accumulate in float32: a sum is kept in 16 bits"
     elif view:
         hint = "use the strides of the input, call .contiguous(), or refuse such inputs"
-    return Wrong(
+    return Defect(
         "wrong-result", "error",
         f"{each.wrong:,} of {each.elements:,} elements of result {each.result} are wrong"
         f"{where}: at {list(each.first)} {_number(each.got)} in place of "
@@ -270,7 +270,7 @@ def _off(each: Compared, op: Op | None, *, view: bool, narrow: bool) -> Wrong:
     )  # fmt: skip
 
 
-def _source(each: Compared) -> str:
+def _source(each: ComparedResult) -> str:
     if each.tolerance == "granted":
         return f" (granted by the problem: no bound was derived, because {each.because})"
     if each.tolerance == "fixed":
@@ -278,8 +278,8 @@ def _source(each: Compared) -> str:
     return " (derived)" if each.tolerance == "derived" else ""
 
 
-def _other_meaning(each: Compared, op: Op | None) -> Wrong:
-    return Wrong(
+def _other_meaning(each: ComparedResult, op: Op | None) -> Defect:
+    return Defect(
         "other-meaning", "error",
         f"{each.other_meaning:,} of {each.elements:,} elements of result {each.result} are not "
         "the reference's in exact arithmetic, though roundings hide it here",
@@ -293,7 +293,7 @@ def _planes(memory: Memory, view: Mapping[str, Any], got: NDArray[Any]) -> NDArr
     return memory.derived.planes_of(view, got.dtype.itemsize)
 
 
-def solved_by(contents: NDArray[Any], values: Values) -> bool:
+def is_reference_result(contents: NDArray[Any], values: Values) -> bool:
     """Whether contents are a result of the reference already, of more than one element."""
     want = values.want
     for own, exact in zip(want.own, want.exact, strict=True) if want else ():
@@ -306,7 +306,7 @@ def solved_by(contents: NDArray[Any], values: Values) -> bool:
     return False
 
 
-def other_index(values: Values, outcome: Outcome) -> bool:
+def picks_tied_elements(values: Values, outcome: Outcome) -> bool:
     """Whether indices that are not the reference's may be as right, among equal elements.
 
     False where the reference's indices are those of an input's largest or smallest elements, and

@@ -16,31 +16,37 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.answers import Answer, Fresh, read_answers
-from kvtrace.addons.judge.calling import Answered, Result, array_of, read_answered
-from kvtrace.addons.judge.comparing import EPSILON, unlike
+from kvtrace.addons.judge.answers import Answer, FreshCase, read_answers
+from kvtrace.addons.judge.calling import CallResults, Result, array_of, read_answered
+from kvtrace.addons.judge.comparing import EPSILON, count_differences
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.fresh import SPECIAL, TYING, WIDE
-from kvtrace.addons.judge.host_data import differing, made_of, places_are_loaded
+from kvtrace.addons.judge.host_data import host_differences, host_made_storages, places_are_loaded
 from kvtrace.addons.judge.inputs import BEYOND, Case, read_cases
-from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
+from kvtrace.addons.judge.launches import (
+    Memory,
+    launch_entries,
+    memory_steps,
+    read_log,
+    run_launches,
+)
 from kvtrace.addons.judge.making import OTHER_INTEGERS, OTHER_VALUES, REFUSABLE
 from kvtrace.addons.judge.outcomes import (
+    Defect,
     Outcome,
     Values,
-    Wrong,
     input_values,
-    other_index,
+    is_reference_result,
     outcome_of,
+    picks_tied_elements,
     result_of,
-    solved_by,
 )
 from kvtrace.addons.judge.problems import (
     BEYOND_GIVEN,
-    Examined,
+    ExaminerResult,
     Problem,
     beyond_given,
-    examined_in,
+    collected_result,
 )
 from kvtrace.addons.judge.request import Folders, Request
 from kvtrace.addons.judge.state import depends_on_state
@@ -65,9 +71,9 @@ _MOST: Final = GRID_LIMITS[-1]
 
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:
     """Compare what launches give with the reference's results; what is found is in `folder`."""
-    with examined_in(folder) as found:
+    with collected_result(folder) as found:
         cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
-        log, _ = heard_in(folders.child / EVENTS_FILE)
+        log, _ = read_log(folders.child / EVENTS_FILE)
         answered = read_answered(folders.answered)
         entries = [_told(number, log, answered) for number in range(len(cases))]
         logs = {case.label: each for case, each in zip(cases, entries, strict=True)}
@@ -93,7 +99,7 @@ class Outputs:
     """
 
     def __init__(
-        self, request: Request, folders: Folders, logs: Mapping[str, Log], found: Examined
+        self, request: Request, folders: Folders, logs: Mapping[str, Log], found: ExaminerResult
     ) -> None:
         self._request = request
         self._folders = folders
@@ -109,7 +115,7 @@ class Outputs:
         self._tf32 = False
 
     def calls(
-        self, log: Mapping[int, Log], answered: Answered, cases: Sequence[Case]
+        self, log: Mapping[int, Log], answered: CallResults, cases: Sequence[Case]
     ) -> None:  # fmt: skip
         """Report calls that are unlike others of the same inputs, and what they returned."""
         if answered.malformed:
@@ -144,8 +150,8 @@ class Outputs:
             self._add("nondeterministic", "unjudged", text, "draw none, or hand over a seed")
         first = {number: answered.order.index(number) for number in set(answered.order)}
         for call, number in enumerate(answered.order):
-            known = {each["ttir"] for each in launches_in(log.get(first[number], ()))}
-            found = [each["ttir"] for each in launches_in(log.get(call, ()))]
+            known = {each["ttir"] for each in launch_entries(log.get(first[number], ()))}
+            found = [each["ttir"] for each in launch_entries(log.get(call, ()))]
             if known and (not found or not known.issuperset(found)):
                 what = "another kernel" if found else "no kernel"
                 self._add(
@@ -154,7 +160,7 @@ class Outputs:
                     "launch the same kernels for the same inputs",
                 )  # fmt: skip
 
-    def state(self, case: Case, log: Mapping[int, Log], answered: Answered) -> None:
+    def state(self, case: Case, log: Mapping[int, Log], answered: CallResults) -> None:
         """Report results of the first case that depend on memory left by earlier calls."""
         calls = [call for call, number in enumerate(answered.order) if number == 0]
         ends = [log.get(call, ()) for call in (calls[0], calls[-1])] if calls else []
@@ -175,7 +181,7 @@ class Outputs:
         if told is None:
             return
         memory = run_launches(
-            case, steps_in(entries), self._folders.inputs, self._folders.child,
+            case, memory_steps(entries), self._folders.inputs, self._folders.child,
             self._request.target,
         )  # fmt: skip
         if memory.reason is not None:
@@ -190,7 +196,7 @@ class Outputs:
         for at, (one, two) in enumerate(zip(got, bytes_, strict=False)):
             text = f"result {at} is not what the recorded launches leave"
             if one.shape == two.shape and one.dtype == two.dtype:
-                count = unlike(one, two)
+                count = count_differences(one, two)
                 if not count:
                     continue
                 text += f": {count:,} of {one.size:,} elements differ"
@@ -220,7 +226,7 @@ class Outputs:
     def _case(self, case: Case, entries: Log, answer: Answer | None) -> None:
         record: dict[str, Any] = {"case": case.label, "kind": case.kind, "launches": 0}
         self._found.cases.append(record)
-        launches = list(launches_in(entries))
+        launches = list(launch_entries(entries))
         record["launches"] = len(launches)
         raised = next((str(e["raised"]) for e in entries if "raised" in e), None)
         if raised is not None:
@@ -252,7 +258,7 @@ class Outputs:
         want = None if answer is None else answer.expected
         given = Values(case, self._folders.inputs, want, self._folders.answers)
         fresh = None if self._failed or not launches else answer
-        wrong: list[Wrong] = []
+        wrong: list[Defect] = []
         if fresh is not None and self._right_on_others(given, entries, fresh, record, wrong):
             return
         outcome = self._outcome(given, entries)
@@ -313,7 +319,7 @@ class Outputs:
 
     def _outcome(self, values: Values, entries: Log) -> Outcome:
         memory = run_launches(
-            values.case, steps_in(entries), values.inputs, self._folders.child,
+            values.case, memory_steps(entries), values.inputs, self._folders.child,
             self._request.target, derived=values.want is not None,
         )  # fmt: skip
         self._modules |= memory.modules
@@ -329,7 +335,7 @@ class Outputs:
 
     def _right_on_others(
         self, given: Values, entries: Log, answer: Answer, record: dict[str, Any],
-        wrong: list[Wrong],
+        wrong: list[Defect],
     ) -> bool:  # fmt: skip
         """Whether the launches give the right results on values that the candidate never had.
 
@@ -355,7 +361,7 @@ class Outputs:
             return True
         return False
 
-    def _values(self, fresh: Fresh) -> Values:
+    def _values(self, fresh: FreshCase) -> Values:
         folder = self._folders.answers
         return Values(fresh.case, folder, fresh.expected, folder)
 
@@ -384,7 +390,9 @@ class Outputs:
             if outcome.memory.reason is not None:
                 self._add("cannot-judge", "unjudged", outcome.memory.reason, case=given.case.label)
             elif fresh.awkward == SPECIAL or (
-                integers and fresh.awkward in TYING and other_index(self._values(fresh), outcome)
+                integers
+                and fresh.awkward in TYING
+                and picks_tied_elements(self._values(fresh), outcome)
             ):
                 text = f"for {fresh.awkward} inputs the results are not the reference's"
                 self._add("awkward-values", "note", text, case=given.case.label)
@@ -398,7 +406,7 @@ class Outputs:
             text = f"not tried, as inputs are large: {', '.join(dict.fromkeys(untried))} values"
             self._add("not-tried", "note", text, "judge smaller inputs", case=given.case.label)
 
-    def _are_places(self, fresh: Fresh, placed: bool) -> bool:
+    def _are_places(self, fresh: FreshCase, placed: bool) -> bool:
         """Whether integers beside floats may say where kernels go: lengths, offsets, labels.
 
         Beside integers alone, the reference has refused those that are positions.
@@ -418,13 +426,13 @@ class Outputs:
             return False
         if any("raised" in each for each in other):
             return False
-        steps = steps_in(self._first)
-        host = list(differing(steps, steps_in(other))) if other else []
+        steps = memory_steps(self._first)
+        host = list(host_differences(steps, memory_steps(other))) if other else []
         returned, told = _returned(self._first), _returned(other)
         if other and [each.get("content") for each in returned] != [e.get("content") for e in told]:
             return False
         floats = {number for number, each in enumerate(case.tensors) if each.dtype in EPSILON}
-        tainted = made_of(host, steps, self._modules, floats)
+        tainted = host_made_storages(host, steps, self._modules, floats)
         numbers = {int(each["storage"]) for each in returned if "storage" in each}
         if tainted & numbers or (tainted and not returned):
             return False
@@ -446,7 +454,7 @@ class Outputs:
         for moved, written in memory.moved:
             if written is not None and not _is_one_of(written, inputs):
                 continue  # a kernel made it
-            if not _is_one_of(moved, inputs) and solved_by(moved, values):
+            if not _is_one_of(moved, inputs) and is_reference_result(moved, values):
                 self._add(
                     "computed-on-host", "error",
                     "PyTorch moves the elements of inputs to where they are in the result",
@@ -454,7 +462,7 @@ class Outputs:
                 )  # fmt: skip
 
     def _made_for_values(
-        self, given: Values, memory: Memory, answer: Answer, wrong: Sequence[Wrong]
+        self, given: Values, memory: Memory, answer: Answer, wrong: Sequence[Defect]
     ) -> None:
         """Report results that are right for nothing but the values that the candidate had."""
         label = given.case.label
@@ -464,7 +472,7 @@ class Outputs:
                 self._add("cannot-judge", "unjudged", text, case=label)
             return
         for (_, name), contents in memory.made.items():
-            if solved_by(contents, given):
+            if is_reference_result(contents, given):
                 self._add(
                     "computed-on-host", "error",
                     f"the argument {name} holds the result before a kernel is launched",
@@ -484,7 +492,7 @@ class Outputs:
             log = self._logs.get(name)
             if log is None or any("raised" in entry for entry in log):
                 continue
-            found = next(differing(steps_in(self._first), steps_in(log)), None)
+            found = next(host_differences(memory_steps(self._first), memory_steps(log)), None)
             made = made or ("" if found is None else found.told)
             for at, (one, other) in enumerate(
                 zip(_returned(self._first), _returned(log), strict=False)
@@ -538,7 +546,7 @@ class Outputs:
         ):
             self._host_computed(first[0].case.label)
 
-    def _add_wrong(self, each: Wrong, case: Case, kind: str = "") -> None:
+    def _add_wrong(self, each: Defect, case: Case, kind: str = "") -> None:
         self._failed |= each.severity == "error"
         rank = _PLAIN.index(kind or case.kind), -each.share
         self._add(
@@ -571,7 +579,7 @@ class Outputs:
             problems.append(problem)
 
 
-def _told(number: int, log: Mapping[int, Log], answered: Answered) -> Log:
+def _told(number: int, log: Mapping[int, Log], answered: CallResults) -> Log:
     """Return what was logged of a case: of its last call, which the candidate cannot know to be it.
 
     Of the first case it is the first call: a model may prepare its weights there, once.

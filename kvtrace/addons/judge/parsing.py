@@ -103,8 +103,8 @@ def read_file(path: Path) -> FileText:
     """
     path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are named
     try:
-        content = neighbors.content(path)
-    except neighbors.NotTaken as problem:
+        content = neighbors.read_regular(path)
+    except neighbors.UnsuitableFile as problem:
         raise CannotJudge(
             f"{path} cannot be read: it is {problem}; give a regular file of at most 1 MiB, by its "
             "own path"

@@ -35,7 +35,7 @@ class Problem:
 
 
 @dataclass
-class Examined:
+class ExaminerResult:
     """All that the examiner found."""
 
     problems: list[Problem] = field(default_factory=list)
@@ -60,9 +60,9 @@ def beyond_given(problem: Problem, case: str) -> Problem:
 
 
 @contextmanager
-def examined_in(folder: Path) -> Iterator[Examined]:
-    """Yield an empty `Examined` to fill, then write it into a folder as JSON."""
-    found = Examined()
+def collected_result(folder: Path) -> Iterator[ExaminerResult]:
+    """Yield an empty `ExaminerResult` to fill, then write it into a folder as JSON."""
+    found = ExaminerResult()
     try:
         yield found
     except KvtraceError as error:

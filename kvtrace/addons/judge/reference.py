@@ -28,7 +28,7 @@ from kvtrace.addons.judge.inputs import (
     read_cases,
     write_cases,
 )
-from kvtrace.addons.judge.making import REFUSABLE, Maker, label_of
+from kvtrace.addons.judge.making import REFUSABLE, CaseMaker, label_of
 from kvtrace.addons.judge.request import INPUTS, NO_INPUTS, CannotJudge, Place, Request
 from kvtrace.evaluate.condition import FLOATS, Draw
 from kvtrace.evaluate.shadows.deviation.roundings import unit_of
@@ -47,12 +47,12 @@ class Expected:
     factors to tf32. `length`: of how many inputs an element is made, as measured; 0: not known.
     """
 
-    exact: tuple[tensors.Kept, ...]
-    own: tuple[tensors.Kept, ...]
+    exact: tuple[tensors.StoredResult, ...]
+    own: tuple[tensors.StoredResult, ...]
     changed: tuple[str, ...]
     in_float64: bool
-    granted: tuple[tensors.Kept, ...] = ()
-    granted_tf32: tuple[tensors.Kept, ...] = ()
+    granted: tuple[tensors.StoredResult, ...] = ()
+    granted_tf32: tuple[tensors.StoredResult, ...] = ()
     length: int = 0
 
 
@@ -60,8 +60,8 @@ def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
     """Import a file and keep the inputs that a function of it makes."""
     import torch
 
-    begin(folder)
-    module = tensors.imported(file, "kvtrace_candidate")
+    start_evaluator(folder)
+    module = tensors.import_file(file, "kvtrace_candidate")
     torch.manual_seed(0)  # inputs that the candidate's file makes are known to it
     write_cases(folder, [_made(getattr(module, function), folder)])
 
@@ -82,22 +82,22 @@ def prepare(
         seed: The file of what values are drawn from.
 
     """
-    from kvtrace.addons.judge.moves import Ignored
+    from kvtrace.addons.judge.moves import IgnoredIndices
 
-    begin(folder)
-    drawn_from = seeded(seed)
+    start_evaluator(folder)
+    drawn_from = seed_torch(seed)
     reference = None if request.reference is None else Reference(request.reference, folder)
     given = _given(request, reference, folder, asked, names)
     weights = () if reference is None else reference.weights(folder)
     named = _named_extents(request, reference, asked)
-    maker = Maker(folder, weights, drawn_from, named_extents=named)
+    maker = CaseMaker(folder, weights, drawn_from, named_extents=named)
     cases = [maker.filled(*each) for each in given]
     further = len(given) == 1 or request.trace is not None
     if further:
         cases += maker.further(cases[0], request.views, blocks, numbers)
     kept: list[Case] = []
     shapes: list[Any] = []
-    ignored = Ignored()
+    ignored = IgnoredIndices()
     for number, case in enumerate(cases):
         try:
             if reference is not None:
@@ -136,7 +136,7 @@ def _broadcasts(case: Case, given: Case) -> bool:
     )
 
 
-def seeded(seed: Path) -> int:
+def seed_torch(seed: Path) -> int:
     """Seed torch with a file's number, and return it."""
     import torch
 
@@ -145,7 +145,7 @@ def seeded(seed: Path) -> int:
     return number
 
 
-def begin(folder: Path) -> None:
+def start_evaluator(folder: Path) -> None:
     """Have kernels run here, and tensors for a GPU made on the CPU."""
     import torch
 
@@ -159,7 +159,7 @@ class Reference:
     """A function or a model that gives the right results."""
 
     def __init__(self, place: Place, folder: Path) -> None:
-        module = tensors.imported(place.file, "kvtrace_reference")
+        module = tensors.import_file(place.file, "kvtrace_reference")
         self.module = module
         self.callable: Any = getattr(module, place.name)
         self.is_model = inspect.isclass(self.callable)
@@ -222,18 +222,20 @@ class Reference:
         files = [f"granted{name}-{at}" for at in range(len(grants))]
         kept = [
             tuple(
-                tensors.kept(torch.from_numpy(each[kind]), file, folder, f"{file}-{kind}.bin")
+                tensors.store_result(
+                    torch.from_numpy(each[kind]), file, folder, f"{file}-{kind}.bin"
+                )
                 for file, each in zip(files, grants, strict=True)
             )
             for kind in range(2)
         ]
         return Expected(
             tuple(
-                tensors.kept(_tensor(each), str(at), folder, f"exact{name}-{at}.bin")
+                tensors.store_result(_tensor(each), str(at), folder, f"exact{name}-{at}.bin")
                 for at, each in enumerate(exact)
             ),
             tuple(
-                tensors.kept(_tensor(each), str(at), folder, f"own{name}-{at}.bin")
+                tensors.store_result(_tensor(each), str(at), folder, f"own{name}-{at}.bin")
                 for at, each in enumerate(own)
             ),
             changed,
@@ -277,7 +279,7 @@ class Reference:
 
         import torch
 
-        from kvtrace.addons.judge.moves import Narrowing
+        from kvtrace.addons.judge.moves import NarrowingDetector
 
         wide = [_moved(each, _wide(each), draw) for each in inputs]
         before = self.callable
@@ -288,7 +290,7 @@ class Reference:
                 for name, narrow in before.state_dict().items():
                     each = wider[name]
                     each.copy_(_moved(narrow, each, draw))
-            with Narrowing() as narrowing:
+            with NarrowingDetector() as narrowing:
                 found = self._call(case, wide)
             if not found:
                 found = [a for e, a in zip(case.inputs, wide, strict=True) if e.name in changed]

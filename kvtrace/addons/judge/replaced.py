@@ -21,7 +21,7 @@ _PATCHABLE: Final = ("torch", "torch.testing", "numpy", "triton", "triton.runtim
 _OPERATORS: Final = ("aten/", "prims/")
 
 
-class Replaced:
+class ReplacementFinder:
     """Finds what is replaced from its construction on."""
 
     def __init__(self) -> None:

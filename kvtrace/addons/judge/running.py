@@ -19,7 +19,7 @@ from pkgutil import walk_packages
 from typing import Final
 
 from kvtrace import registry
-from kvtrace.addons.judge.confining import Ended, run_confined
+from kvtrace.addons.judge.confining import ProcessResult, run_confined
 from kvtrace.addons.judge.request import (
     INPUTS,
     MISSING,
@@ -48,14 +48,14 @@ _LIBRARIES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class FileRun:
     """How the processes ended that ran the user's code, and the seconds that they took.
 
     `candidate` is None where the reference's process did not come to its end.
     """
 
-    reference: Ended
-    candidate: Ended | None
+    reference: ProcessResult
+    candidate: ProcessResult | None
     seconds: Mapping[str, float]
 
 
@@ -69,7 +69,7 @@ class _Timed:
     def __call__(
         self, name: str, folder: Path, work: Callable[[], None], reads: Sequence[Path],
         code: Sequence[Path] = (), calls: Sequence[int] = (),
-    ) -> Ended:  # fmt: skip
+    ) -> ProcessResult:  # fmt: skip
         request = self._request
         told = run_confined(
             work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
@@ -79,7 +79,7 @@ class _Timed:
         return told
 
 
-def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> Ran:
+def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> FileRun:
     """Make inputs, and run the candidate on them; all is left in `scratch`.
 
     The file `SEED_FILE` of it says what inputs, their order and number are drawn from. No process
@@ -97,7 +97,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     """
     begun = time.monotonic()
     import_libraries(request.target)
-    from kvtrace.addons.judge.calling import forked
+    from kvtrace.addons.judge.calling import fork_worker
     from kvtrace.addons.judge.child import run_candidate
     from kvtrace.addons.judge.reference import ask_for_inputs, prepare
 
@@ -121,10 +121,10 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     reads = [seed] if asked is None else [asked, seed]
     reference = ended("reference", inputs, work, reads, theirs)
     if reference.how != "whole":
-        return Ran(reference, None, ended.seconds)
+        return FileRun(reference, None, ended.seconds)
     told, telling = os.pipe()
     hearing, answering = os.pipe()
-    caller = forked(
+    caller = fork_worker(
         os.getpid(),
         partial(_hand_over, request, scratch, telling, hearing, closing=(told, answering)),
     )
@@ -137,7 +137,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
         for each in (told, answering):
             os.close(each)
         os.waitpid(caller, 0)  # it sees the end of both pipes
-    return Ran(reference, candidate, ended.seconds)
+    return FileRun(reference, candidate, ended.seconds)
 
 
 def _hand_over(
@@ -157,8 +157,8 @@ def _hand_over(
 class Examination:
     """How the processes ended that made right results, and compared; and their seconds."""
 
-    answers: Ended | None
-    results: Ended | None
+    answers: ProcessResult | None
+    results: ProcessResult | None
     seconds: Mapping[str, float]
 
 

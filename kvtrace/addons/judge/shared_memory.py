@@ -28,7 +28,7 @@ _PTX: Final = 86
 _CONVERTED: Final = 2
 
 
-def too_large(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str, str]]:
+def kernels_over_limit(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str, str]]:
     """Give the kernels that take more shared memory than the target has, with a sentence of each.
 
     Args:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kvtrace.addons.judge.comparing import unlike
+from kvtrace.addons.judge.comparing import count_differences
 from kvtrace.addons.judge.inputs import Case
-from kvtrace.addons.judge.launches import Memory, run_launches, steps_in
+from kvtrace.addons.judge.launches import Memory, memory_steps, run_launches
 from kvtrace.addons.judge.outcomes import result_of
 from kvtrace.addons.judge.request import CannotJudge
 
@@ -36,7 +36,7 @@ def depends_on_state(
         CannotJudge: the log says what cannot be.
 
     """
-    first, last = (steps_in(each) for each in calls)
+    first, last = (memory_steps(each) for each in calls)
     try:
         kept = _kept(first, last)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -63,4 +63,4 @@ def _kept(first: Log, last: Log) -> frozenset[int]:
 
 def _differs(each: Mapping[str, Any], plain: Memory, other: Memory, child: Path) -> bool:
     one, two = result_of(each, plain, child), result_of(each, other, child)
-    return unlike(one, two) > 0
+    return count_differences(one, two) > 0

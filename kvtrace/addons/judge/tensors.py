@@ -16,10 +16,10 @@ from kvtrace.addons.judge.comparing import numpy_dtype
 from kvtrace.addons.judge.inputs import Case, Input, ScalarInput, TensorInput
 
 #: How results that a file keeps are named; a tensor is `name`, `dtype`, `shape`, `file`.
-Kept = dict[str, Any]
+StoredResult = dict[str, Any]
 
 
-def imported(path: Path, name: str) -> ModuleType:
+def import_file(path: Path, name: str) -> ModuleType:
     """Import a file under a name, or one that is like it; files beside it can be imported by it."""
     sys.path.insert(0, str(path.parent))
     while name in sys.modules:
@@ -78,7 +78,7 @@ def storage_bytes(tensor: Any) -> bytes:
     return bytes(whole.set_(tensor.detach().untyped_storage()).cpu().numpy().tobytes())
 
 
-def kept(tensor: Any, name: str, folder: Path, file: str) -> Kept:
+def store_result(tensor: Any, name: str, folder: Path, file: str) -> StoredResult:
     """Write a result's elements into a file, and return what describes it."""
     (folder / file).write_bytes(bytes_of(tensor))
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -86,7 +86,7 @@ def kept(tensor: Any, name: str, folder: Path, file: str) -> Kept:
 
 
 def array(folder: Path, entry: Mapping[str, Any]) -> NDArray[Any]:
-    """Return a result that `kept` has written."""
+    """Return a result that `store_result` has written."""
     content = (folder / str(entry["file"])).read_bytes()
     return np.frombuffer(content, numpy_dtype(str(entry["dtype"]))).reshape(entry["shape"])
 

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from kvtrace.addons.judge.beside import beside  # noqa: E402
+from kvtrace.addons.judge.beside import helper_process  # noqa: E402
 from kvtrace.addons.judge.confining import CannotConfine, run_confined  # noqa: E402
 from kvtrace.addons.judge.walls import filters, leftovers, mounts, system_calls  # noqa: E402
 
@@ -50,7 +50,7 @@ def refuse_namespaces_of_users() -> None:
         system_calls.prctl(38, 1)  # no new privileges
     filters.install(
         [
-            filters.Refused(call, errno.EPERM, argument=0, mask=NEW_USER, equal=NEW_USER)
+            filters.RefusedCall(call, errno.EPERM, argument=0, mask=NEW_USER, equal=NEW_USER)
             for call in ("unshare", "clone")
         ]
     )
@@ -66,7 +66,7 @@ def ended(name: str, scratch: Path, host: Path, *, unconfined: bool) -> dict[str
         run_confined, partial(runpy.run_path, str(program)), folder, seconds=SECONDS,
         memory_mb=MEMORY_MB, code=[program], unconfined=unconfined,
     )  # fmt: skip
-    with beside() as other:
+    with helper_process() as other:
         other.ask(work)
         try:
             told = asdict(other.answer())
@@ -87,7 +87,7 @@ def main() -> None:
         refuse_namespaces_of_users()
     if namespaces == "no-landlock":
         system_calls.prctl(38, 1)  # no new privileges
-        filters.install([filters.Refused("landlock_create_ruleset", errno.ENOSYS)])
+        filters.install([filters.RefusedCall("landlock_create_ruleset", errno.ENOSYS)])
     scratch = Path(tempfile.mkdtemp())
     told = {
         name: ended(name, scratch, Path(host), unconfined=unconfined)

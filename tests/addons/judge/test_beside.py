@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.judge.beside import Beside, beside
+from kvtrace.addons.judge.beside import HelperProcess, helper_process
 from kvtrace.addons.judge.request import CannotJudge, read_file
 
 
 def answer(function, *arguments):
-    with beside() as other:
+    with helper_process() as other:
         other.ask(function, *arguments)
         return other.answer()
 
@@ -27,14 +27,14 @@ def test_it_runs_elsewhere_and_is_kept():
 
 @pytest.mark.process
 def test_two_at_a_time_are_two():
-    with beside() as one, beside() as other:
+    with helper_process() as one, helper_process() as other:
         assert one.pid != other.pid
 
 
 @pytest.mark.process
 def test_it_has_no_secret_of_the_environment(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "the-secret")
-    other = Beside()
+    other = HelperProcess()
     try:
         other.ask(os.getenv, "HF_TOKEN")
         assert other.answer() is None
@@ -62,7 +62,7 @@ def test_a_process_that_dies_is_said_and_not_asked_again():
 
 
 def test_one_that_owes_an_answer_ends_with_the_block():
-    with beside() as other:
+    with helper_process() as other:
         other.ask(time.sleep, 60)
 
     with pytest.raises(ProcessLookupError):

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from kvtrace.addons.judge.calling import array_of, forked, hand_over, read_answered
-from kvtrace.addons.judge.comparing import unlike
+from kvtrace.addons.judge.calling import array_of, fork_worker, hand_over, read_answered
+from kvtrace.addons.judge.comparing import count_differences
 from kvtrace.addons.judge.inputs import Case, TensorInput, write_cases
 from kvtrace.addons.judge.messages import receive, send
 
@@ -37,7 +37,7 @@ def calling(folder, cases=3):
             inputs, folder / "seed", folder / "answered", telling, hearing, seconds=60, most=1 << 20
         )
 
-    caller = forked(os.getpid(), work)
+    caller = fork_worker(os.getpid(), work)
     os.close(telling)
     os.close(hearing)
     try:
@@ -152,6 +152,6 @@ def test_floats_of_two_orders_of_a_sum_are_alike_and_zeros_are_not():
     one = np.asarray([1.0, -2.0, 1e-4, np.nan, np.inf], np.float16)
     other = one.copy()
     other[0] += np.float16(2.0**-10)
-    assert unlike(one, other) == 0
-    assert unlike(one, np.zeros_like(one)) == 4
-    assert unlike(np.arange(3), np.asarray([0, 1, 3])) == 1
+    assert count_differences(one, other) == 0
+    assert count_differences(one, np.zeros_like(one)) == 4
+    assert count_differences(np.arange(3), np.asarray([0, 1, 3])) == 1

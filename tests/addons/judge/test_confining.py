@@ -258,7 +258,7 @@ def test_the_command_refuses_what_it_cannot_confine(tmp_path):
         "import sys\n"
         "from kvtrace.addons.judge.walls import filters, system_calls\n"
         "system_calls.prctl(38, 1)\n"
-        "filters.install([filters.Refused('unshare')])\n"
+        "filters.install([filters.RefusedCall('unshare')])\n"
         "from kvtrace.cli import main\n"
         "sys.exit(main())\n"
     )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kvtrace.addons.judge.comparing import compared
-from kvtrace.addons.judge.deriving import Derived
+from kvtrace.addons.judge.deriving import DerivedBounds
 from kvtrace.addons.judge.judge_file import judge_file, judgement_text, schema
 from kvtrace.addons.judge.request import Place, Request
 from kvtrace.evaluate.shadows.deviation.planes import PLANES
@@ -173,7 +173,7 @@ def test_a_launch_whose_order_decides_is_evaluated_without(tmp_path):
 
 
 def test_contents_of_python_have_no_bounds_unless_they_are_short():
-    derived = Derived(1)
+    derived = DerivedBounds(1)
     view = {"storage": 0, "offset": 0, "shape": [2], "strides": [1]}
     derived.taken(0, "scale", np.array([0.5, 3.0], np.float32))
     assert not np.any(derived.planes_of(view, 4)["worst"])
@@ -182,7 +182,7 @@ def test_contents_of_python_have_no_bounds_unless_they_are_short():
 
 
 def test_rounding_by_pytorch_ends_bounds_and_widening_does_not():
-    derived = Derived(1)
+    derived = DerivedBounds(1)
     view = {"storage": 1, "offset": 0, "shape": [1], "strides": [1]}
     half, single = np.array([0.1], np.float16), np.array([0.1], np.float32)
     derived.moved(1, [0], half.astype(np.float32), [half])

@@ -4,7 +4,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from kvtrace.addons.judge.host_data import HostData, made_of, places_are_loaded
+from kvtrace.addons.judge.host_data import HostData, host_made_storages, places_are_loaded
 from kvtrace.ir.parser import parse
 from tests.support.compile_ttir import compile_generic
 
@@ -95,7 +95,7 @@ LAUNCH = {
 def made(kernel, host):
     pointers = {"x": "*fp32", "at": "*i32", "table": "*fp32", "out": "*fp32"}
     modules = {"module": parse(compile_generic(kernel, pointers))}
-    return made_of(host, [LAUNCH], modules, {FLOATS})
+    return host_made_storages(host, [LAUNCH], modules, {FLOATS})
 
 
 OF_THE_HOST = [HostData(0, "the contents of at", storage=INTEGERS)]
@@ -128,8 +128,10 @@ def test_how_many_programs_add_a_constant_is_a_value():
 def test_a_move_that_looks_constants_up_is_a_value():
     picked = [HostData(0, "which elements PyTorch moves", places=True)]
     step = {"moved": {"storage": RESULT}, "sources": [{"storage": TABLE}], "contents": {"1001": {}}}
-    assert RESULT in made_of(picked, [step], {}, {FLOATS})
-    assert RESULT not in made_of(picked, [{**step, "sources": [{"storage": FLOATS}]}], {}, {FLOATS})
+    assert RESULT in host_made_storages(picked, [step], {}, {FLOATS})
+    assert RESULT not in host_made_storages(
+        picked, [{**step, "sources": [{"storage": FLOATS}]}], {}, {FLOATS}
+    )
 
 
 @pytest.mark.parametrize(

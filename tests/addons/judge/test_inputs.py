@@ -5,7 +5,7 @@ import numpy as np
 from kvtrace.addons.judge.inputs import (
     Case,
     as_views,
-    drawn,
+    draw_values,
     exchanged_numbers,
     other_fractions,
     other_sizes,
@@ -99,7 +99,7 @@ def test_an_extent_that_the_reference_only_repeats_is_not_asked_for():
 
 def test_bytes_have_all_values():
     tensor = whole_tensor("x", "int8", (2000,))
-    values = drawn(tensor, np.random.default_rng(0), {"x.0": 5})
+    values = draw_values(tensor, np.random.default_rng(0), {"x.0": 5})
     assert (values.min(), values.max()) == (-128, 127)
 
 

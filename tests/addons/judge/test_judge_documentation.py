@@ -27,7 +27,7 @@ def test_it_names_every_finding_of_judging():
     told = {
         rule
         for text in texts
-        for rule in re.findall(r'(?:self\._add|Problem|Wrong|_unjudged)\(\s*"([\w-]+)"', text)
+        for rule in re.findall(r'(?:self\._add|Problem|Defect|_unjudged)\(\s*"([\w-]+)"', text)
     }
     assert len(told) > 10
     assert sorted(rule for rule in told if f"`{rule}`" not in PAGE) == []

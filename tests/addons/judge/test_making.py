@@ -8,12 +8,12 @@ import torch
 
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.inputs import BEYOND, Case, parsed_shapes, read_cases, write_cases
-from kvtrace.addons.judge.making import Maker
+from kvtrace.addons.judge.making import CaseMaker
 
 
 @pytest.fixture
 def maker(tmp_path):
-    return Maker(tmp_path, (), 3, named_extents=False)
+    return CaseMaker(tmp_path, (), 3, named_extents=False)
 
 
 def given(maker, text):
@@ -52,7 +52,7 @@ def test_weights_differ_in_a_later_case(tmp_path):
     (tmp_path / "w.bin").write_bytes(np.ones(4, np.float32).tobytes())
     (weight,) = parsed_shapes("w=f32[4]", [])
     case = Case("given", "given", parsed_shapes("x=f32[8]", []))
-    first = Maker(tmp_path, (replace(weight, file="w.bin"),), 3, named_extents=False)
+    first = CaseMaker(tmp_path, (replace(weight, file="w.bin"),), 3, named_extents=False)
     found = first.further(first.filled(case, None), False, [], [])
     later = next(each for each in found if each.label == "weights loaded after calls")
     assert not (tensors.tensor_from(later.weights[0], tmp_path) == 1).any()

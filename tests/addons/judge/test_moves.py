@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kvtrace.addons.judge.moves import Ignored, Moves
+from kvtrace.addons.judge.moves import IgnoredIndices, MoveReporter
 
 
 class Heard:
@@ -27,7 +27,7 @@ class Heard:
 
 def moved(function, given):
     heard = Heard()
-    with Moves(heard):
+    with MoveReporter(heard):
         function(given)
     return heard.targets
 
@@ -46,7 +46,7 @@ def test_other_casts_move():
 
 @pytest.mark.parametrize(("asked", "ignored"), [({}, -100), ({"ignore_index": -1}, -1)])
 def test_a_loss_ignores_some_labels(asked, ignored):
-    with Ignored() as mode:
+    with IgnoredIndices() as mode:
         torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([1, 2]), **asked)
         torch.ones(3).sum()
     assert mode.values == [ignored]

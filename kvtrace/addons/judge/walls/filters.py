@@ -72,7 +72,7 @@ _BY_ARGUMENT: Final = frozenset(("clone", "fcntl", "ioctl", "mmap", "prctl"))
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedCall:
     """A system call that is refused: always, or where some bits of an argument have a value.
 
     Attributes:
@@ -93,23 +93,23 @@ class Refused:
 
 CONFINED: Final = (
     *(
-        Refused(name, errno.ENOSYS if name in _UNKNOWN else errno.EPERM)
+        RefusedCall(name, errno.ENOSYS if name in _UNKNOWN else errno.EPERM)
         for name in _NUMBERS
         if name not in _BY_ARGUMENT
     ),
-    Refused("clone", argument=0, mask=_THREAD, equal=0),  # threads alone may be started
+    RefusedCall("clone", argument=0, mask=_THREAD, equal=0),  # threads alone may be started
     # Pages that stay when they are mapped nowhere, and count for nobody.
-    Refused("mmap", argument=3, mask=_KIND | _ANONYMOUS, equal=_SHARED | _ANONYMOUS),
-    *(Refused("fcntl", errno.ENOLCK, argument=1, equal=each) for each in _LOCKS),
-    *(Refused("fcntl", argument=1, equal=each) for each in (_LEASE, _NOTIFY, _PIPE_SIZE)),
-    Refused("ioctl", argument=1, equal=_PUSH_INPUT),
-    Refused("ioctl", argument=1, equal=_COPY_SCREEN),
-    Refused("prctl", argument=0, equal=_DEATH_SIGNAL),  # it ends with its supervisor
-    Refused("prctl", argument=0, equal=_FILTERS),
+    RefusedCall("mmap", argument=3, mask=_KIND | _ANONYMOUS, equal=_SHARED | _ANONYMOUS),
+    *(RefusedCall("fcntl", errno.ENOLCK, argument=1, equal=each) for each in _LOCKS),
+    *(RefusedCall("fcntl", argument=1, equal=each) for each in (_LEASE, _NOTIFY, _PIPE_SIZE)),
+    RefusedCall("ioctl", argument=1, equal=_PUSH_INPUT),
+    RefusedCall("ioctl", argument=1, equal=_COPY_SCREEN),
+    RefusedCall("prctl", argument=0, equal=_DEATH_SIGNAL),  # it ends with its supervisor
+    RefusedCall("prctl", argument=0, equal=_FILTERS),
 )
 
 
-def install(refused: Iterable[Refused] = CONFINED) -> None:
+def install(refused: Iterable[RefusedCall] = CONFINED) -> None:
     """Refuse system calls from now on, to this process and all that it starts.
 
     Raises:
@@ -124,7 +124,7 @@ def install(refused: Iterable[Refused] = CONFINED) -> None:
     system_calls.prctl(_SET_SECCOMP, _FILTER, program)
 
 
-def _program(refused: Iterable[Refused]) -> Iterator[tuple[int, int, int, int]]:
+def _program(refused: Iterable[RefusedCall]) -> Iterator[tuple[int, int, int, int]]:
     """Give the filter's instructions: code, jump if true, jump if false, constant."""
     machine = system_calls.MACHINE
     assert machine is not None

@@ -23,7 +23,7 @@ _MAKING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLO
 _AT_ONCE: Final = 1 << 24
 
 
-class TooMuch(Exception):
+class TooManyFiles(Exception):
     """More was left than is taken over."""
 
 
@@ -37,7 +37,7 @@ def take_over(source: int, target: int, most_bytes: int, without: Collection[str
         without: Names at the top that are not copied.
 
     Raises:
-        TooMuch: there are more entries, or more bytes.
+        TooManyFiles: there are more entries, or more bytes.
 
     """
     pending = [(os.dup(source), os.dup(target), 0)]
@@ -51,7 +51,7 @@ def take_over(source: int, target: int, most_bytes: int, without: Collection[str
                         continue
                     entries += 1
                     if entries > _MOST_ENTRIES:
-                        raise TooMuch(f"it left more than {_MOST_ENTRIES:,} files")
+                        raise TooManyFiles(f"it left more than {_MOST_ENTRIES:,} files")
                     if entry.is_file(follow_symlinks=False):
                         most_bytes -= _copied(entry.name, left, made, most_bytes)
                     elif entry.is_dir(follow_symlinks=False) and level < _MOST_LEVELS:
@@ -72,7 +72,7 @@ def _copied(name: str, left: int, made: int, most: int) -> int:
         if not stat.S_ISREG(facts.st_mode):
             return 0
         if facts.st_size > most:
-            raise TooMuch("it left larger files than it may take memory")
+            raise TooManyFiles("it left larger files than it may take memory")
         return copy_content(source, name, made, facts.st_size, 0o600)
 
 

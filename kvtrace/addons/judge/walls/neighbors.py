@@ -29,15 +29,15 @@ _KINDS: Final = {
 }  # fmt: skip
 
 
-class NotTaken(Exception):
+class UnsuitableFile(Exception):
     """Why a file is not read; as text, what it is."""
 
 
-def opened(name: str, folder: int | None = None) -> int:
+def open_regular(name: str, folder: int | None = None) -> int:
     """Open a regular file of bounded size for reading, without following a link or waiting.
 
     Raises:
-        NotTaken: it is none.
+        UnsuitableFile: it is none.
         OSError: it cannot be opened.
 
     """
@@ -45,24 +45,24 @@ def opened(name: str, folder: int | None = None) -> int:
     descriptor = os.open(name, _READING, dir_fd=folder)
     try:
         _check(os.fstat(descriptor))
-    except NotTaken:
+    except UnsuitableFile:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def content(file: Path) -> bytes:
+def read_regular(file: Path) -> bytes:
     """Return what is in a regular file of bounded size.
 
     Raises:
-        NotTaken: it is none.
+        UnsuitableFile: it is none.
         OSError: it cannot be read.
 
     """
-    with os.fdopen(opened(str(file)), "rb") as opened_file:
+    with os.fdopen(open_regular(str(file)), "rb") as opened_file:
         read = opened_file.read(MOST_BYTES_OF_FILE + 1)
     if len(read) > MOST_BYTES_OF_FILE:
-        raise NotTaken("larger than 1 MiB")  # it has grown
+        raise UnsuitableFile("larger than 1 MiB")  # it has grown
     return read
 
 
@@ -133,8 +133,8 @@ class _Copy:
             self._leave_out("others", f"there are more than {_MOST_FILES:,} files")
             return
         try:
-            descriptor = opened(name, source)
-        except (NotTaken, OSError) as problem:
+            descriptor = open_regular(name, source)
+        except (UnsuitableFile, OSError) as problem:
             self._leave_out(path, getattr(problem, "strerror", None) or str(problem))
             return
         with closing(descriptor):
@@ -152,9 +152,9 @@ class _Copy:
 
 def _check(facts: os.stat_result) -> None:
     if not stat.S_ISREG(facts.st_mode):
-        raise NotTaken(_KINDS.get(stat.S_IFMT(facts.st_mode), "no regular file"))
+        raise UnsuitableFile(_KINDS.get(stat.S_IFMT(facts.st_mode), "no regular file"))
     if facts.st_size > MOST_BYTES_OF_FILE:
-        raise NotTaken(f"larger than {MOST_BYTES_OF_FILE >> 20} MiB")
+        raise UnsuitableFile(f"larger than {MOST_BYTES_OF_FILE >> 20} MiB")
 
 
 def _listed(folder: int) -> Iterator[tuple[str, int]]:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from kvtrace.addons.judge.walls.leftovers import TooMuch, remove, take_over
+from kvtrace.addons.judge.walls.leftovers import TooManyFiles, remove, take_over
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
@@ -39,7 +39,7 @@ def test_more_than_is_allowed_is_an_error(tmp_path):
     (tmp_path / "source").mkdir()
     with (tmp_path / "source" / "sparse").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(TooMuch):
+    with pytest.raises(TooManyFiles):
         taken(tmp_path / "source", tmp_path / "target")
 
 
@@ -48,7 +48,7 @@ def test_more_entries_than_are_allowed_are_an_error(tmp_path, monkeypatch):
     (tmp_path / "source").mkdir()
     for number in range(4):
         (tmp_path / "source" / str(number)).touch()
-    with pytest.raises(TooMuch):
+    with pytest.raises(TooManyFiles):
         taken(tmp_path / "source", tmp_path / "target")
 
 

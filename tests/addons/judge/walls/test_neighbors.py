@@ -9,7 +9,7 @@ import pytest
 
 from kvtrace.addons.judge.confining import run_confined
 from kvtrace.addons.judge.walls import neighbors
-from kvtrace.addons.judge.walls.neighbors import NotTaken, content, copy
+from kvtrace.addons.judge.walls.neighbors import UnsuitableFile, copy, read_regular
 
 SECRET = "a-line-of-the-host"
 
@@ -170,8 +170,8 @@ def test_at_most_20_are_told(repository, copied):
 def test_a_judged_file_is_a_regular_one(tmp_path, make, reason):
     path = tmp_path / "judged.py"
     make(path)
-    with pytest.raises(NotTaken, match=reason):
-        content(path)
+    with pytest.raises(UnsuitableFile, match=reason):
+        read_regular(path)
 
 
 @pytest.mark.process
