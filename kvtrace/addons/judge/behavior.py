@@ -1,4 +1,4 @@
-"""What a candidate was seen to do besides computing, as text."""
+"""Sentences about a candidate's observed actions besides computing."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -10,15 +10,15 @@ _WORDS: Final = {
     "network": "uses the network",
     "reaches": "reaches for objects of the process that calls it",
 }
-_MOST_TOLD: Final = 3
+_MOST_EXAMPLES: Final = 3
 
 
 def behavior_sentences(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Give each kind of what its log tells, and a sentence on it."""
-    seen: dict[str, dict[str, None]] = {}
+    """Yield each kind of observed action, with a sentence that gives examples."""
+    examples_by_kind: dict[str, dict[str, None]] = {}
     for event in events:
-        what = seen.setdefault(str(event["kind"]), {})
-        if len(what) < _MOST_TOLD:
-            what[str(event.get("what"))] = None
-    for kind, what in seen.items():
-        yield kind, f"the candidate {_WORDS.get(kind, kind)}, or tries to: {', '.join(what)}"
+        examples = examples_by_kind.setdefault(str(event["kind"]), {})
+        if len(examples) < _MOST_EXAMPLES:
+            examples[str(event.get("what"))] = None
+    for kind, examples in examples_by_kind.items():
+        yield kind, f"the candidate {_WORDS.get(kind, kind)}, or tries to: {', '.join(examples)}"

@@ -179,7 +179,7 @@ def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> 
     stores = _Stores()
     x, y, z = (int(extent) for extent in entry["grid"])
     kernel = str(entry["launch"])
-    if memory.derived is None or not memory.derived.evaluated(
+    if memory.derived is None or not memory.derived.evaluate(
         module, arguments, (x, y, z), storages, stores, kernel
     ):
         evaluate(
@@ -227,7 +227,7 @@ def _move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> No
                 raise ValueError("an element of none of the sources")
             into[...] = table[picked].reshape(into.shape)
     if memory.derived is not None:
-        memory.derived.moved(number, taken, into, values)
+        memory.derived.note_move(number, taken, into, values)
     op = next((memory.written_by[each] for each in taken if each in memory.written_by), None)
     if taken:
         kind = values[0].dtype
@@ -257,7 +257,7 @@ def _take(
     else:
         memory.made[what] = values.copy()
     if memory.derived is not None:
-        memory.derived.taken(number, what[1], memory.made.get(what))
+        memory.derived.note_contents(number, what[1], memory.made.get(what))
     memory.held[number] = held
     memory.written_by.pop(number, None)
 

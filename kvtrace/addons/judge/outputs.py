@@ -126,7 +126,7 @@ class Outputs:
             self._add("cannot-judge", "unjudged", text)
         for text in answered.odd:
             self._add("result-kind", "error", text, "return torch.Tensor, as kernels write it")
-        for rule, text in answered.unlike:
+        for rule, text in answered.differences:
             if rule == "call":
                 self._add(
                     "nondeterministic", "error",
@@ -439,7 +439,7 @@ class Outputs:
         if host:
             self._add(
                 "host-indices", "warning",
-                f"{host[0].told}: made by Python or PyTorch of integers in the inputs: where "
+                f"{host[0].description}: made by Python or PyTorch of integers in the inputs: where "
                 "kernels read and write, or how far they go, depends on it",
                 "read the integers in a kernel", case=case.label,
             )  # fmt: skip
@@ -493,7 +493,7 @@ class Outputs:
             if log is None or any("raised" in entry for entry in log):
                 continue
             found = next(host_differences(memory_steps(self._first), memory_steps(log)), None)
-            made = made or ("" if found is None else found.told)
+            made = made or ("" if found is None else found.description)
             for at, (one, other) in enumerate(
                 zip(_returned(self._first), _returned(log), strict=False)
             ):

@@ -297,7 +297,7 @@ class Reference:
         except (RuntimeError, TypeError, ValueError, NotImplementedError):
             return [torch.as_tensor(each) for each in own], False  # it insists on inputs' types
         else:
-            return found, not narrowing.seen
+            return found, not narrowing.has_narrowed
         finally:
             self.callable = before
 

@@ -149,7 +149,7 @@ def _hand_over(
         os.close(each)
     hand_over(
         scratch / "inputs", scratch / SEED_FILE, scratch / "answered", telling, hearing,
-        seconds=request.seconds, most=request.memory_mb << 20,
+        seconds=request.seconds, most_bytes=request.memory_mb << 20,
     )  # fmt: skip
 
 

@@ -34,7 +34,13 @@ def calling(folder, cases=3):
         os.close(told)
         os.close(answering)
         hand_over(
-            inputs, folder / "seed", folder / "answered", telling, hearing, seconds=60, most=1 << 20
+            inputs,
+            folder / "seed",
+            folder / "answered",
+            telling,
+            hearing,
+            seconds=60,
+            most_bytes=1 << 20,
         )
 
     caller = fork_worker(os.getpid(), work)
@@ -74,7 +80,7 @@ def test_each_case_is_called_and_some_again_in_an_order_of_the_seed(tmp_path):
     answered, headers = answer_all(tmp_path)
 
     assert answered.whole
-    assert (answered.unlike, answered.malformed) == ([], "")
+    assert (answered.differences, answered.malformed) == ([], "")
     assert answered.order[0] == 0
     assert set(answered.order) == {0, 1, 2}
     assert len(answered.order) > 65
@@ -105,8 +111,8 @@ def test_a_call_that_is_unlike_the_first_of_its_case_is_noted(tmp_path):
         return bytes(len(content)) if header.get("call", 0) > 60 else content
 
     answered, _ = answer_all(tmp_path, changed)
-    assert answered.unlike[0][0] == "call"
-    assert f"{SIZE} of {SIZE} elements of result 0 differ, call 62" in answered.unlike[0][1]
+    assert answered.differences[0][0] == "call"
+    assert f"{SIZE} of {SIZE} elements of result 0 differ, call 62" in answered.differences[0][1]
 
 
 def test_a_result_that_changes_later_is_noted(tmp_path):
@@ -114,7 +120,7 @@ def test_a_result_that_changes_later_is_noted(tmp_path):
         return bytes(len(content)) if "again" in header else content
 
     answered, _ = answer_all(tmp_path, changed)
-    assert {rule for rule, _ in answered.unlike} == {"later"}
+    assert {rule for rule, _ in answered.differences} == {"later"}
 
 
 def test_what_is_odd_and_draws_is_noted_in_short(tmp_path):

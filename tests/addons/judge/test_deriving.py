@@ -175,9 +175,9 @@ def test_a_launch_whose_order_decides_is_evaluated_without(tmp_path):
 def test_contents_of_python_have_no_bounds_unless_they_are_short():
     derived = DerivedBounds(1)
     view = {"storage": 0, "offset": 0, "shape": [2], "strides": [1]}
-    derived.taken(0, "scale", np.array([0.5, 3.0], np.float32))
+    derived.note_contents(0, "scale", np.array([0.5, 3.0], np.float32))
     assert not np.any(derived.planes_of(view, 4)["worst"])
-    derived.taken(0, "scale", np.array([0.1, 3.0], np.float32))
+    derived.note_contents(0, "scale", np.array([0.1, 3.0], np.float32))
     assert derived.planes_of(view, 4) == "Python or PyTorch computed what scale holds"
 
 
@@ -185,9 +185,9 @@ def test_rounding_by_pytorch_ends_bounds_and_widening_does_not():
     derived = DerivedBounds(1)
     view = {"storage": 1, "offset": 0, "shape": [1], "strides": [1]}
     half, single = np.array([0.1], np.float16), np.array([0.1], np.float32)
-    derived.moved(1, [0], half.astype(np.float32), [half])
+    derived.note_move(1, [0], half.astype(np.float32), [half])
     assert not isinstance(derived.planes_of(view, 4), str)
-    derived.moved(1, [0], half, [single])
+    derived.note_move(1, [0], half, [single])
     assert derived.planes_of(view, 2) == "PyTorch rounds to float16"
 
 
