@@ -92,13 +92,10 @@ class MoveReporter(_Mode):
             if result.numel():
                 self._listener.moved(result, sources, picked, fill)
         elif not targets:
-            argument_addresses = {
-                tensor.untyped_storage().data_ptr() for tensor in _tensors((args, kwargs))
-            }
-            for tensor in _tensors(result):
-                if _is_plain(tensor):
-                    if tensor.untyped_storage().data_ptr() not in argument_addresses:
-                        self._listener.made(tensor)
+            addresses = {each.untyped_storage().data_ptr() for each in _tensors((args, kwargs))}
+            for tensor in filter(_is_plain, _tensors(result)):
+                if tensor.untyped_storage().data_ptr() not in addresses:
+                    self._listener.made(tensor)
         return result
 
 

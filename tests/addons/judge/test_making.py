@@ -17,11 +17,11 @@ def maker(tmp_path):
 
 
 def given(maker, text):
-    return maker.filled(Case("given", "given", parsed_shapes(text, [])), None)
+    return maker.fill(Case("given", "given", parsed_shapes(text, [])), None)
 
 
 def further(maker, text):
-    found = maker.further(given(maker, text), False, [], [])
+    found = maker.derived_cases(given(maker, text), False, [], [])
     return {case.label: case for case in found}
 
 
@@ -53,13 +53,13 @@ def test_weights_differ_in_a_later_case(tmp_path):
     (weight,) = parsed_shapes("w=f32[4]", [])
     case = Case("given", "given", parsed_shapes("x=f32[8]", []))
     first = CaseMaker(tmp_path, (replace(weight, file="w.bin"),), 3, named_extents=False)
-    found = first.further(first.filled(case, None), False, [], [])
+    found = first.derived_cases(first.fill(case, None), False, [], [])
     later = next(each for each in found if each.label == "weights loaded after calls")
     assert not (tensors.tensor_from(later.weights[0], tmp_path) == 1).any()
 
 
 def test_labels_become_what_the_reference_ignores(maker, tmp_path):
-    (case,) = maker.ignoring(given(maker, "x=f32[64, 9], labels=i64[64]"), [-100])
+    (case,) = maker.cases_of_ignored_values(given(maker, "x=f32[64, 9], labels=i64[64]"), [-100])
     _, labels = tensors.arguments_from(case, tmp_path)
     assert 0 < int((labels == -100).sum()) < 64
 
@@ -67,9 +67,9 @@ def test_labels_become_what_the_reference_ignores(maker, tmp_path):
 def test_a_case_has_a_cotangent_for_each_result_of_floats(maker, tmp_path):
     base = given(maker, "x=f32[8], factor=2.0")
     results = [torch.zeros(8), torch.zeros(3, dtype=torch.int64), torch.zeros(2)]
-    write_cases(tmp_path, [*maker.tracked(base, results)])
+    write_cases(tmp_path, [*maker.gradient_cases(base, results)])
     plain, gradients = read_cases(tmp_path)
     assert (plain.tracked, plain.cotangents) == (True, 0)
     assert (gradients.tracked, gradients.cotangents) == (True, 2)
     assert [each.shape for each in gradients.tensors] == [(8,), (8,), (2,)]
-    assert not [*maker.tracked(given(maker, "x=i64[8]"), results)]
+    assert not [*maker.gradient_cases(given(maker, "x=i64[8]"), results)]

@@ -1,4 +1,4 @@
-"""`kvtrace judge`: is a file's kernel right? Run without a GPU, in a process with limits."""
+"""`kvtrace judge`: the command that judges a file's kernel without a GPU."""
 
 import json
 import sys
@@ -117,9 +117,9 @@ def command(
     if schema:
         print(json.dumps(written_schema(), indent=2))
         return 0
-    read = read_file(kernel)
+    file = read_file(kernel)
     request = Request(
-        entry_of(read, None if entry is None else entry.rpartition(":")[2]),
+        entry_of(file, None if entry is None else entry.rpartition(":")[2]),
         None if reference is None else place_of(reference, ("reference", *reversed(MODELS))),
         tuple(shapes or ()), target, device, at, views, trust_host, seconds, memory,
         unconfined, trace,
