@@ -3,7 +3,7 @@
 import numpy as np
 
 from kvtrace.addons.judge.inputs import Case, TensorInput, whole_tensor
-from kvtrace.addons.judge.outcomes import _outside, _shared
+from kvtrace.addons.judge.outcomes import _outside, _shared_results
 
 CASE = Case("a case", "given", (whole_tensor("x", "float32", (4,)),))
 
@@ -13,13 +13,13 @@ def view(storage, offset=0):
 
 
 def test_a_result_that_is_an_input_or_another_result_is_told():
-    told = [each.message for each in _shared([view(0), view(1000), view(1000)], CASE, [])]
+    told = [each.message for each in _shared_results([view(0), view(1000), view(1000)], CASE, [])]
     assert [text.partition(":")[0] for text in told] == [
         "result 0 is the memory of the input x",
         "result 2 is the memory of result 1",
     ]
-    assert _shared([view(0)], CASE, ["x"]) == []  # the reference writes to it, too
-    assert _shared([view(1000), view(1000, 2), {"value": 3}], CASE, []) == []
+    assert _shared_results([view(0)], CASE, ["x"]) == []  # the reference writes to it, too
+    assert _shared_results([view(1000), view(1000, 2), {"value": 3}], CASE, []) == []
 
 
 def test_bytes_between_the_elements_of_a_view():
