@@ -104,7 +104,7 @@ def test_commits_that_cannot_be_run_leave_candidates(repository, capsys, run_ben
     said = capsys.readouterr().out
     assert "the first bad commit is one of these" in said
     assert all(commit in said for commit in commits)
-    assert "the program ends with 1, see" in said
+    assert "the program ended with exit code 1, see" in said
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
@@ -131,7 +131,7 @@ def test_a_command_runs_in_the_folder_where_the_user_is(repository, monkeypatch,
     assert main(["bisect", "HEAD~1", "HEAD", *run_bench, *RULES]) == 1
     assert f"first bad commit: {culprit} drop its mask" in capsys.readouterr().out
     assert main(["bisect", "HEAD~2", "HEAD", *run_bench, *RULES]) == 2
-    assert "it has no folder kernels" in capsys.readouterr().err
+    assert "the commit has no folder kernels" in capsys.readouterr().err
 
 
 @pytest.mark.process
@@ -146,10 +146,10 @@ def test_a_rule_on_compiling_has_every_commit_compile_anew(repository, run_bench
     ("words", "told"),
     [
         (["HEAD~7", "nowhere", *RUN, *RULES], "there is no commit 'nowhere'"),
-        (["HEAD~4", "HEAD", *RUN, *RULES], "cannot be judged: the program ends with 1"),
+        (["HEAD~4", "HEAD", *RUN, *RULES], "cannot be judged: the program ended with exit code 1"),
         (["HEAD~7", "HEAD", *RUN, "--fail-on", "registers>3"], "breaks a rule itself"),
         (["HEAD~7", "HEAD", *RUN, "--fail-on", "time>+5%"], "cannot be judged: time>+5%"),
-        (["HEAD~7", "HEAD", *RULES], "say what to run"),
+        (["HEAD~7", "HEAD", *RULES], "give the command to run"),
         (["HEAD~7", *RUN, *RULES], "give either two commits"),
         (["HEAD~7", "HEAD", *RUN, "--triton", "3.6.0"], "give either two commits"),
     ],

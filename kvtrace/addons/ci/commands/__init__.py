@@ -1,4 +1,4 @@
-"""Commands of this add-on, as `kvtrace --help` lists them; each has a module of its name."""
+"""Commands of this add-on as `kvtrace --help` lists them, one module each."""
 
 from typing import Final
 

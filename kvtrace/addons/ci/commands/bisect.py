@@ -1,4 +1,4 @@
-"""`kvtrace bisect`: the commit, or the version of Triton, that broke a rule."""
+"""`kvtrace bisect`: the command that finds the commit or Triton version that broke a rule."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def command(
     rules = fail_on if fail_on is not None else project_rules()
     read_rules(rules)
     if not run:
-        raise BadSetting('say what to run: --run "python bench.py".')
+        raise BadSetting('give the command to run: --run "python bench.py".')
     if (triton is None) == (good is None) or (good is None) != (bad is None):
         raise BadSetting("give either two commits, GOOD and BAD, or --triton VERSIONS.")
     if output is None:
@@ -106,7 +106,7 @@ def _commits(good: str, bad: str, run: str, rules: list[str], out: Path) -> int:
 
 
 def _interrupt(_number: int, _frame: object) -> NoReturn:
-    """Have SIGTERM end the command as Ctrl-C does, so that the checkout goes."""
+    """Let SIGTERM end the command as Ctrl-C does, so that the checkout is deleted."""
     raise KeyboardInterrupt
 
 
@@ -115,7 +115,7 @@ def _report(culprit: Culprit) -> int:
     from kvtrace.text import terminal_width
 
     if culprit.commit is None:
-        say("the first bad commit is one of these, which cannot all be run or judged:")
+        say("the first bad commit is one of these, some of which cannot be run or judged:")
         for commit in culprit.candidates:
             say(f"  {commit}")
         return 2
@@ -149,7 +149,7 @@ def _versions(triton: str, run: str, rules: list[str], out: Path, *, everything:
     from kvtrace.text import terminal_width
 
     signal.signal(signal.SIGTERM, _interrupt)
-    versions = [each.strip() for each in triton.split(",") if each.strip()]
+    versions = [version.strip() for version in triton.split(",") if version.strip()]
     outcomes = run_versions(versions, run, rules, out, analyses(), complain)
     print_lines(versions_table(outcomes, everything=everything, width=terminal_width()))
     if any(outcome.change is not None and outcome.change.broken for outcome in outcomes):
