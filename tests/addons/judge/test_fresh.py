@@ -42,7 +42,7 @@ def test_zeros_and_infinities_stay_where_they_are():
     assert np.array_equal(np.isinf(after), np.isinf(before))
 
 
-def test_a_factor_keeps_what_is_symmetric():
+def test_common_factor_keeps_a_matrix_symmetric():
     half = RANDOM.standard_normal((5, 5))
     after = draw_values(half + half.T, "float64", scaled=True)
     assert np.allclose(after, after.T)
@@ -57,7 +57,7 @@ def test_zeros_among_signed_numbers_have_both_signs():
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32"])
-def test_what_is_in_order_stays_in_order(dtype):
+def test_sorted_values_stay_sorted(dtype):
     after = draw_values(np.sort(RANDOM.integers(0, 1000, 50)), dtype)
     assert (after[1:] >= after[:-1]).all()
 
@@ -67,14 +67,14 @@ def test_offsets_of_parts_begin_and_end_where_they_did():
     assert (after[0], after[-1]) == (0, 20)
 
 
-def test_a_permutation_stays_one_and_other_integers_stay_in_their_range():
+def test_permutations_stay_permutations_and_integers_stay_in_range():
     assert sorted(draw_values(RANDOM.permutation(40), "int64")) == list(range(40))
     after = draw_values(RANDOM.integers(5, 9, 300), "int64")
     assert set(after) == {5, 6, 7, 8}
     assert set(draw_values([True, False] * 50, "bool")) == {True, False}
 
 
-def test_only_what_a_view_reaches_changes():
+def test_only_elements_of_the_view_change():
     before = RANDOM.standard_normal(21).astype(np.float32)
     tensor = TensorInput("x", "float32", (10,), (2,), 1, 21)
     after = np.frombuffer(other_values(before.tobytes(), tensor, RANDOM), np.float32)
@@ -83,35 +83,42 @@ def test_only_what_a_view_reaches_changes():
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -2.0])
-def test_what_is_the_same_everywhere_is_drawn_anew(value):
+def test_equal_values_are_drawn_from_scratch(value):
     after = draw_values(np.full(300, value), "float32")
     assert np.unique(after).size > 250
     assert np.abs(after).max() <= max(1.5 * abs(value), 1)
     assert (after * value >= 0).all()
 
 
-def test_awkward_values_are_what_they_are_called():
+def test_awkward_values_have_the_named_property():
     before = RANDOM.standard_normal((20, 30)).astype(np.float32)
-    found = {kind: draw_values(before, "float32", awkward=kind) for kind in (*AWKWARD, SPECIAL)}
-    assert np.abs(found["large"]).max() > 60
-    assert np.abs(found["tiny"]).max() < 1e-5
-    assert (found["negative"] < 0).all()
-    assert np.isfinite(found["huge"]).all()
+    drawn_values = {
+        kind: draw_values(before, "float32", awkward=kind) for kind in (*AWKWARD, SPECIAL)
+    }
+    assert np.abs(drawn_values["large"]).max() > 60
+    assert np.abs(drawn_values["tiny"]).max() < 1e-5
+    assert (drawn_values["negative"] < 0).all()
+    assert np.isfinite(drawn_values["huge"]).all()
     with np.errstate(over="ignore"):
-        assert np.isinf(found["huge"] ** 2).any()
-    assert (found["zero"][:10] == 0).all()
-    assert np.unique(found["equal"]).size <= 3
-    assert np.ptp(found["nearly equal"]) < 0.02 * found["nearly equal"].max()
-    assert np.unique(found["all equal"]).size == 1
-    assert found["all equal"][0, 0] == draw_values(before[:5], "float32", awkward="all equal")[0, 0]
-    assert (np.diff(found["sorted"].ravel()) >= 0).all()
-    assert np.abs(found["cancelling"].sum()) < 1e-3 * np.abs(found["cancelling"]).sum()
-    assert 0 < np.abs(found["denormal"]).max() < 2.0**-126
-    assert np.isnan(found[SPECIAL]).any()
-    assert np.isinf(found[SPECIAL]).any()
+        assert np.isinf(drawn_values["huge"] ** 2).any()
+    assert (drawn_values["zero"][:10] == 0).all()
+    assert np.unique(drawn_values["equal"]).size <= 3
+    assert np.ptp(drawn_values["nearly equal"]) < 0.02 * drawn_values["nearly equal"].max()
+    assert np.unique(drawn_values["all equal"]).size == 1
+    assert (
+        drawn_values["all equal"][0, 0]
+        == draw_values(before[:5], "float32", awkward="all equal")[0, 0]
+    )
+    assert (np.diff(drawn_values["sorted"].ravel()) >= 0).all()
+    assert (
+        np.abs(drawn_values["cancelling"].sum()) < 1e-3 * np.abs(drawn_values["cancelling"]).sum()
+    )
+    assert 0 < np.abs(drawn_values["denormal"]).max() < 2.0**-126
+    assert np.isnan(drawn_values[SPECIAL]).any()
+    assert np.isinf(drawn_values[SPECIAL]).any()
 
 
-def test_awkward_values_keep_signs_and_shares():
+def test_awkward_values_for_shares_stay_between_zero_and_one():
     before = RANDOM.random(100).astype(np.float32)
     for kind in AWKWARD:
         after = draw_values(before, "float32", awkward=kind)
@@ -128,7 +135,7 @@ def test_thresholds_are_drawn_with_numbers_between_and_beyond_them():
     assert 0 <= shares.min() <= shares.max() <= 1
 
 
-def test_constants_are_drawn_together_with_those_of_about_their_size():
+def test_constants_are_grouped_by_magnitude():
     groups = groups_of([7.0, 0.5, 1e-20, 3e-20, 1e-30, -1e9, 1e6, 1e38, 0.001])
     usual = [7.0, 0.5, 1e-20, 3e-20, 0.001]
     assert groups == [
@@ -136,7 +143,7 @@ def test_constants_are_drawn_together_with_those_of_about_their_size():
     ]  # fmt: skip
 
 
-def test_constants_of_other_sizes_are_drawn_alone():
+def test_tiny_and_huge_constants_are_drawn_alone():
     before = RANDOM.standard_normal(1000).astype(np.float32)
     tiny = draw_values(before, "float32", awkward=CONSTANTS, constants=[1e-20])
     assert 0 < np.abs(tiny).min() <= np.abs(tiny).max() < 5e-20
@@ -148,7 +155,7 @@ def test_constants_of_other_sizes_are_drawn_alone():
     assert shares.max() <= 1
 
 
-def test_what_is_nan_everywhere_is_drawn_anew():
+def test_values_that_are_all_nan_are_drawn_from_scratch():
     after = draw_values(np.full(300, np.nan), "float32")
     assert np.isfinite(after).all()
     assert np.unique(after).size > 250

@@ -70,8 +70,8 @@ def _refuse_others(statement: exp.Expr, known: Collection[str]) -> None:
         )
         if not is_plain_name or table.name.lower() not in {*known, *aliases}:
             raise BadQuery(
-                f"{table.sql(dialect='duckdb')} is not a table of the trace, and no other tables can "
-                "be read."
+                f"{table.sql(dialect='duckdb')} is not a table of the trace, and others cannot be "
+                "read."
             )
     for function in statement.find_all(exp.Anonymous):
         if function.name.upper() not in _FUNCTIONS:
