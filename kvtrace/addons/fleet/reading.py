@@ -241,8 +241,8 @@ def _kernels(
         table = database.sql(_KERNELS).to_arrow_table()
     jobs_of, ns_of = (table.column(name) for name in ("jobs", "ns"))
     return [
-        _kernel(kind, row, _medians(jobs_of[place].values, ns_of[place].values), newest)
-        for place, row in enumerate(table.drop_columns(["jobs", "ns"]).to_pylist())
+        _kernel(kind, row, _medians(jobs_of[index].values, ns_of[index].values), newest)
+        for index, row in enumerate(table.drop_columns(["jobs", "ns"]).to_pylist())
     ]
 
 

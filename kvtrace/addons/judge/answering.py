@@ -70,7 +70,7 @@ class CallAnswerer:
             run: Runs the candidate, and returns its results; None if it raised an error.
 
         """
-        read, write, pack, put = self._read, os.write, SIZES.pack, _put
+        read_results, write, pack, put_answer = self._read, os.write, SIZES.pack, _put
         collect = gc.collect
         message = first
         while message is not None:
@@ -84,13 +84,13 @@ class CallAnswerer:
                 ]
                 if results is not None and not results:
                     results = [value for value in call.arguments if tensors.is_tensor(value)]
-                descriptions, odd, parts = read(results or [])
+                descriptions, odd, parts = read_results(results or [])
                 if header["keep"] and parts:
                     self._results[call.number] = [*(results or [])]
-                put(write, pack, descriptions, odd, used_generators, parts)
+                put_answer(write, pack, descriptions, odd, used_generators, parts)
             elif "again" in header:
-                descriptions, odd, parts = read(self._results[header["again"]])
-                put(write, pack, descriptions, odd, [], parts)
+                descriptions, odd, parts = read_results(self._results[header["again"]])
+                put_answer(write, pack, descriptions, odd, [], parts)
             else:
                 collect()  # a callback that waits for a collection changes results now
                 is_active = (
@@ -98,7 +98,7 @@ class CallAnswerer:
                     or any(signal.getitimer(timer)[0] for timer in _TIMERS)
                     or self._keeps_results()
                 )
-                put(write, pack, "", [], [], [], is_active)
+                put_answer(write, pack, "", [], [], [], is_active)
             message = receive(CALLS, _MOST_BYTES)
 
     def _keeps_results(self) -> bool:

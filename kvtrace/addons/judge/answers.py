@@ -133,14 +133,17 @@ def _fresh_cases(
     Weights differ in the first case alone, since a model may convert its weights once and keep the
     result.
     """
-    has_floats = any(is_floats(each) for each in (*case.inputs, *(() if number else case.weights)))
-    has_integers = any(is_integers(each) for each in case.inputs)
+    has_floats = any(
+        is_floats(entry) for entry in (*case.inputs, *(() if number else case.weights))
+    )
+    has_integers = any(is_integers(entry) for entry in case.inputs)
     for with_integers in [True] * has_integers + [False] * has_floats:
         for scaled in (False, True):
             redrawn = _other_values(
                 case, inputs, folder, random, f"fresh{number}-{with_integers:d}{scaled:d}",
-                [each for each in case.inputs if with_integers or is_floats(each)],
-                [] if number else [each for each in case.weights if is_float(each)], scaled=scaled,
+                [entry for entry in case.inputs if with_integers or is_floats(entry)],
+                [] if number else [entry for entry in case.weights if is_float(entry)],
+                scaled=scaled,
             )  # fmt: skip
             try:
                 expected = reference.results(redrawn, folder, folder, f"{number}-{with_integers:d}")
@@ -158,14 +161,14 @@ def _awkward_cases(
 
     `huge`: values whose squares overflow are tried, too.
     """
-    floats = [each for each in case.inputs if is_floats(each)]
-    groups = [(CONSTANTS, each) for each in groups_of(constants)]
+    floats = [entry for entry in case.inputs if is_floats(entry)]
+    groups = [(CONSTANTS, entry) for entry in groups_of(constants)]
     usual: list[tuple[str, list[float]]] = [(kind, []) for kind in AWKWARD if kind != HUGE or huge]
     kinds = [*usual, *groups, (SPECIAL, [])]
     if not floats:
         return
     begun = time.process_time()
-    is_large = sum(each.storage for each in case.tensors) > _MOST_ELEMENTS
+    is_large = sum(entry.storage for entry in case.tensors) > _MOST_ELEMENTS
     for at, (kind, group) in enumerate(kinds):
         if is_large or time.process_time() > begun + _AWKWARD_SECONDS:
             untried += dict.fromkeys(name for name, _ in kinds[at:])
@@ -189,13 +192,15 @@ def _overflows(expected: Expected, folder: Path) -> bool:
     That is so where the reference's results are far off, or are large themselves: a mean may add
     before it divides.
     """
-    for one, other in zip(expected.exact, expected.own, strict=True):
+    for one, other in zip(expected.exact, expected.native, strict=True):
         if other["dtype"] not in EPSILON:
             continue
-        exact, own = (tensors.array(folder, stored).astype(np.float64) for stored in (one, other))
+        exact, native = (
+            tensors.array(folder, stored).astype(np.float64) for stored in (one, other)
+        )
         finite = np.isfinite(exact)
         with np.errstate(all="ignore"):
-            is_close = np.abs(own - exact) <= _LOST_SHARE * np.abs(exact)
+            is_close = np.abs(native - exact) <= _LOST_SHARE * np.abs(exact)
         limit = float(ml_dtypes.finfo(numpy_dtype(str(other["dtype"]))).max) ** _FAR_BELOW
         if not is_close[finite].all() or np.abs(exact[finite]).max(initial=0.0) > limit:
             return True
@@ -206,7 +211,7 @@ def _wide_integer_cases(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
 ) -> Iterator[FreshCase]:
     """Yield the case with integers of all sizes, unless the reference refuses them as positions."""
-    integers = [each for each in case.inputs if is_integers(each)]
+    integers = [entry for entry in case.inputs if is_integers(entry)]
     if not integers:
         return
     redrawn = _other_values(
@@ -225,28 +230,29 @@ def _other_values(
     """Return a case with other values in some tensors, and write the contents into `folder`."""
     new_files: dict[str, str] = {}
 
-    def other(each: TensorInput, at: str, *, changes: bool) -> TensorInput:
-        if each.file in new_files:  # one tensor is several inputs
-            return replace(each, file=new_files[each.file])
-        new_files[each.file] = f"{name}-{at}.bin"
-        content = (inputs / each.file).read_bytes()
+    def other(entry: TensorInput, at: str, *, changes: bool) -> TensorInput:
+        if entry.file in new_files:  # one tensor is several inputs
+            return replace(entry, file=new_files[entry.file])
+        new_files[entry.file] = f"{name}-{at}.bin"
+        content = (inputs / entry.file).read_bytes()
         if changes:
             content = other_values(
-                content, each, random, scaled=scaled, awkward=awkward, constants=constants
+                content, entry, random, scaled=scaled, awkward=awkward, constants=constants
             )
         (folder / f"{name}-{at}.bin").write_bytes(content)
-        return replace(each, file=f"{name}-{at}.bin")
+        return replace(entry, file=f"{name}-{at}.bin")
 
     return replace(
         case,
         inputs=tuple(
-            other(each, str(at), changes=each in changing)
-            if isinstance(each, TensorInput)
-            else each
-            for at, each in enumerate(case.inputs)
+            other(entry, str(at), changes=entry in changing)
+            if isinstance(entry, TensorInput)
+            else entry
+            for at, entry in enumerate(case.inputs)
         ),
         weights=tuple(
-            other(each, f"w{at}", changes=each in weights) for at, each in enumerate(case.weights)
+            other(entry, f"w{at}", changes=entry in weights)
+            for at, entry in enumerate(case.weights)
         ),
     )
 
@@ -290,7 +296,7 @@ def read_answers(folder: Path) -> list[Answer]:
 def _expected(entry: Mapping[str, Any]) -> Expected:
     return Expected(
         tuple(entry["exact"]),
-        tuple(entry["own"]),
+        tuple(entry["native"]),
         tuple(entry["changed"]),
         bool(entry["in_float64"]),
         tuple(entry["granted"]),

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-HINT: Final = "a kernel's file has no need to; leave it out"
+HINT: Final = "a file of kernels does not need this; remove it"
 _WORDS: Final = {
     "writes": "changes files outside of its folder",
     "processes": "starts or signals processes",
     "network": "uses the network",
-    "reaches": "reaches for objects of the process that calls it",
+    "reaches": "searches for objects of the process that calls it",
 }
 _MOST_EXAMPLES: Final = 3
 

@@ -417,8 +417,8 @@ class _Log:
         """Store a storage's contents if no earlier entry explains them; return their digest."""
         if storage.data is None:
             return None
-        known = self._known.get((storage.address or 0, storage.nbytes))
-        if known is not None and np.array_equal(known, storage.data):
+        explained = self._known.get((storage.address or 0, storage.nbytes))
+        if explained is not None and np.array_equal(explained, storage.data):
             return None
         return self._store(storage.data.tobytes())
 
@@ -431,8 +431,8 @@ class _Log:
         return digest
 
     def _is_changed(self, tensor: Any) -> bool:
-        known = self._known.get(_key(tensor))
-        return known is not None and bytes(known) != tensors.storage_bytes(tensor)
+        explained = self._known.get(_key(tensor))
+        return explained is not None and bytes(explained) != tensors.storage_bytes(tensor)
 
     def _result(self, value: Any) -> dict[str, Any]:
         if not tensors.is_tensor(value):

@@ -76,8 +76,8 @@ def strided(
 
 
 def compared(
-    at: int, got: NDArray[Any], exact: NDArray[Any], own: NDArray[Any], dtype: str, *, tf32: bool,
-    planes: NDArray[Any] | str, granted: NDArray[np.float64] | None = None,
+    at: int, got: NDArray[Any], exact: NDArray[Any], native: NDArray[Any], dtype: str, *,
+    tf32: bool, planes: NDArray[Any] | str, granted: NDArray[np.float64] | None = None,
 ) -> ComparedResult:  # fmt: skip
     """Compare a result with the exact result.
 
@@ -93,7 +93,7 @@ def compared(
         at: The result's number.
         got: The result of the launches.
         exact: The reference's result in float64.
-        own: The reference's result in the inputs' types.
+        native: The reference's result in the inputs' types.
         dtype: The result's type.
         tf32: Dots may have rounded their factors to tf32.
         planes: The planes of the result, or the reason why there are none.
@@ -101,23 +101,25 @@ def compared(
 
     """
     if dtype not in EPSILON:
-        wrong = got != own
-        difference = np.abs(got.astype(np.float64) - own.astype(np.float64))
-        return _result(at, got, own, wrong, difference, np.zeros(got.shape))
-    value, truth, mine = (np.asarray(array, np.float64) for array in (got, exact, own))
+        wrong = got != native
+        difference = np.abs(got.astype(np.float64) - native.astype(np.float64))
+        return _result(at, got, native, wrong, difference, np.zeros(got.shape))
+    value, truth, rounded = (np.asarray(array, np.float64) for array in (got, exact, native))
     with np.errstate(all="ignore"):
         finite = np.isfinite(truth)
         typical = float(np.sqrt(np.mean(truth[finite] ** 2))) if finite.any() else 0.0
-        both = finite & np.isfinite(mine)
+        both = finite & np.isfinite(rounded)
         around = np.abs(truth) + typical
-        own_error = float(np.max((np.abs(mine - truth) / around)[both & (around > 0)], initial=0.0))
+        native_error = float(
+            np.max((np.abs(rounded - truth) / around)[both & (around > 0)], initial=0.0)
+        )
         step = EPSILON[dtype] * (_ORDER if dtype in ("float32", "float64") else 1)
-        allowed = (step + _FACTOR * own_error + (_CUT * TF32 if tf32 else 0)) * around
+        allowed = (step + _FACTOR * native_error + (_CUT * TF32 if tf32 else 0)) * around
         allowed = np.where(finite, allowed, 0.0)
-        same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == mine)
-        same |= np.isnan(value) & np.isnan(mine)
-        # the reference overflows in its own types: infinity and NaN are equally right
-        same |= finite & ~np.isfinite(mine) & ~np.isfinite(value)
+        same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == rounded)
+        same |= np.isnan(value) & np.isnan(rounded)
+        # the reference overflows in the inputs' types: infinity and NaN are equally right
+        same |= finite & ~np.isfinite(rounded) & ~np.isfinite(value)
         difference = np.where(same, 0.0, np.abs(value - truth))
         other_meaning = 0
         if not isinstance(planes, str):
@@ -128,7 +130,7 @@ def compared(
                 radius = np.minimum(radius, granted + exact_error)
             unknown = int((~same & ~np.isfinite(radius)).sum())
             if unknown:
-                planes = f"no bound is known of {plural(unknown, 'element')}"
+                planes = f"no bound is known for {plural(unknown, 'element')}"
             else:
                 allowed = radius
                 granted = None

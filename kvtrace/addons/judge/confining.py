@@ -81,7 +81,7 @@ class ProcessResult:
             ended the process, or it was killed for a bound that `reason` names).
         seconds: Duration.
         confined: All walls were up; otherwise the caller allowed their absence.
-        said: The end of its standard output and error.
+        output: The end of its standard output and error.
         reason: The bound that it was killed for; empty if it was not, or at its time limit.
         left_out: Files beside its code that were not copied for it, with reasons.
 
@@ -90,7 +90,7 @@ class ProcessResult:
     how: str
     seconds: float
     confined: bool
-    said: str
+    output: str
     reason: str = ""
     left_out: tuple[str, ...] = ()
 
@@ -104,7 +104,7 @@ class ProcessResult:
     @property
     def last_line(self) -> str:
         """The last printed line, cut to a sentence's length."""
-        lines = [line.strip() for line in self.said.splitlines() if line.strip()]
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
         return lines[-1][:500] if lines else ""
 
 
@@ -196,8 +196,8 @@ class _Run:
                 "takes Linux 5.12, and namespaces of users or root's rights: see docs/agents.md. "
                 "--unconfined runs the file with your rights"
             )
-        how, said, reason = result["how"], result["said"], result["reason"]
-        return ProcessResult(how, seconds, apart, said, reason, tuple(result["left_out"]))
+        how, output, reason = result["how"], result["output"], result["reason"]
+        return ProcessResult(how, seconds, apart, output, reason, tuple(result["left_out"]))
 
 
 def _supervise(run: _Run, result_pipe: int, *, apart: bool) -> None:
@@ -283,7 +283,7 @@ class _Supervisor:
         is_complete = os.waitstatus_to_exitcode(status) == _COMPLETED and not reason
         how = "late" if is_late else "whole" if is_complete else "broken"
         output = self._output.decode("utf-8", "replace")
-        return {"how": how, "said": output, "reason": reason, "left_out": self._left_out}
+        return {"how": how, "output": output, "reason": reason, "left_out": self._left_out}
 
     def _wait(self, child: int) -> tuple[int, bool, str]:
         """Wait for the process; return its status, whether it was late, and an exceeded bound."""

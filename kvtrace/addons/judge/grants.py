@@ -46,7 +46,7 @@ Grant = tuple[Numbers, Numbers, int]
 def grants_of(
     results: Callable[[Draw], Sequence[Numbers]],
     exact: Sequence[Numbers],
-    own: Sequence[tuple[Numbers, str]],
+    native: Sequence[tuple[Numbers, str]],
     inputs: Sequence[tuple[Numbers, str]],
 ) -> list[Grant] | None:
     """Return the grant of each result; None if the reference is too slow or not deterministic.
@@ -54,13 +54,13 @@ def grants_of(
     Args:
         results: returns the reference's results in float64 for inputs moved by a draw.
         exact: the results in float64 for the inputs as they are.
-        own: the results in the inputs' types, and the types' names.
+        native: the results in the inputs' types, and the types' names.
         inputs: the inputs of floats, and the types' names.
 
     """
     exact_by_name = {str(at): values for at, values in enumerate(exact)}
     names = [FLOATS[name] for _, name in inputs]
-    types = [FLOATS.get(name, name) for _, name in own]
+    types = [FLOATS.get(name, name) for _, name in native]
     moving_inputs = inputs_of([values for values, _ in inputs], names, results=types)
 
     def moved(draw: Draw) -> Mapping[str, Numbers]:
@@ -82,11 +82,13 @@ def grants_of(
     )
     grants = []
     for at, values in exact_by_name.items():
-        own_values, result_type = own[int(at)][0], types[int(at)]
+        native_values, result_type = native[int(at)][0], types[int(at)]
         with np.errstate(all="ignore"):
-            square = (own_values.reshape(values.shape) - values) ** 2
-        own_error = np.sqrt(np.mean(square, where=np.isfinite(square))) if square.size else 0.0
-        condition = replace(measured[at], own=float(own_error) if np.isfinite(own_error) else 0.0)
+            square = (native_values.reshape(values.shape) - values) ** 2
+        native_error = np.sqrt(np.mean(square, where=np.isfinite(square))) if square.size else 0.0
+        condition = replace(
+            measured[at], own=float(native_error) if np.isfinite(native_error) else 0.0
+        )
         tf32_condition = Condition(
             condition.stored + condition.working * (TF32_STEP / moving_inputs.working),
             condition.working,

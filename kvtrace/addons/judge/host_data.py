@@ -176,11 +176,11 @@ def _is_host_made(
 ) -> bool:  # fmt: skip
     def is_tainted(arguments: Arguments) -> bool:
         return arguments is None or any(
-            place in scalars or numbers[place] in tainted for place in arguments
+            position in scalars or numbers[position] in tainted for position in arguments
         )
 
     def is_varying(arguments: Arguments) -> bool:
-        return arguments is not None and any(numbers[place] in varying for place in arguments)
+        return arguments is not None and any(numbers[position] in varying for position in arguments)
 
     return is_tainted(store.of) or any(
         is_tainted(by) and not is_varying(options) for by, options in store.chosen
@@ -188,7 +188,7 @@ def _is_host_made(
 
 
 def _numbers(arguments: Iterable[int], numbers: Sequence[int | None]) -> set[int]:
-    return {number for place in arguments if (number := numbers[place]) is not None}
+    return {number for position in arguments if (number := numbers[position]) is not None}
 
 
 def _places_of(op: Op) -> list[Value]:

@@ -205,9 +205,9 @@ def other_sizes(
     extents = list(
         dict.fromkeys(
             size
-            for each in inputs
-            if isinstance(each, TensorInput)
-            for size in each.shape
+            for entry in inputs
+            if isinstance(entry, TensorInput)
+            for size in entry.shape
             if size > 1 and size not in fixed
         )
     )
@@ -257,7 +257,7 @@ def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int
     if not extents:
         return
     first = extents[0]
-    shapes = [each.shape for each in inputs if isinstance(each, TensorInput)]
+    shapes = [entry.shape for entry in inputs if isinstance(entry, TensorInput)]
     axes = {axis for shape in shapes for axis, size in enumerate(shape) if size == first}
     is_square = len(axes) > 1
     elements = _MANY_OF_SQUARES if is_square else _MANY
@@ -285,9 +285,9 @@ def _named(
 
 def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
     """Return the change that makes rows of bytes wide; empty if no input has such rows."""
-    for each in inputs:
-        if isinstance(each, TensorInput) and each.dtype in BYTES and each.shape:
-            old = each.shape[-1]
+    for entry in inputs:
+        if isinstance(entry, TensorInput) and entry.dtype in BYTES and entry.shape:
+            old = entry.shape[-1]
             change = {old: _WIDE}
             if 1 < old < _WIDE and old not in fixed and _largest(inputs, change) <= _MOST_ELEMENTS:
                 return change
@@ -298,7 +298,7 @@ def extreme_sizes(
     inputs: Sequence[Input], fixed: Sequence[int]
 ) -> Iterator[tuple[str, str, dict[int, int]]]:  # fmt: skip
     """Yield label, kind and change: no elements, and more rows than a grid's second axis takes."""
-    shapes = [each.shape for each in inputs if isinstance(each, TensorInput)]
+    shapes = [entry.shape for entry in inputs if isinstance(entry, TensorInput)]
     extents = dict.fromkeys(n for shape in shapes for n in shape if n > 1 and n not in fixed)
     if not extents:
         return
@@ -311,7 +311,7 @@ def extreme_sizes(
 
 def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:
     """Yield inputs in which some of several equal extents become smaller."""
-    shapes = [each.shape if isinstance(each, TensorInput) else () for each in inputs]
+    shapes = [entry.shape if isinstance(entry, TensorInput) else () for entry in inputs]
     places = [(at, axis) for at, shape in enumerate(shapes) for axis in range(len(shape))]
     sizes = {shapes[at][axis] for at, axis in places} - {1, *fixed}
     for size in sorted(sizes):
@@ -322,8 +322,8 @@ def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[t
         for chosen in [outer, *([one] for one in equal_places)][:_MOST_UNEQUAL]:
             if 0 < len(chosen) < len(equal_places):
                 yield tuple(
-                    _with_extents(each, [axis for at, axis in chosen if at == number], size)
-                    for number, each in enumerate(inputs)
+                    _with_extents(entry, [axis for at, axis in chosen if at == number], size)
+                    for number, entry in enumerate(inputs)
                 )
 
 
@@ -338,31 +338,31 @@ def _with_extents(entry: Input, axes: Sequence[int], size: int) -> Input:
 
 def other_whole_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
     """Yield inputs with another integer or boolean scalar; extents stay."""
-    extents = {n for each in inputs if isinstance(each, TensorInput) for n in each.shape}
-    for number, each in enumerate(inputs):
-        if not isinstance(each, ScalarInput) or not isinstance(each.value, int):
+    extents = {n for entry in inputs if isinstance(entry, TensorInput) for n in entry.shape}
+    for number, entry in enumerate(inputs):
+        if not isinstance(entry, ScalarInput) or not isinstance(entry.value, int):
             continue
-        if isinstance(each.value, bool):
-            others: tuple[int, ...] = (not each.value,)
+        if isinstance(entry.value, bool):
+            others: tuple[int, ...] = (not entry.value,)
         else:
-            others = () if each.value in extents else (each.value + 1, each.value // 2)
+            others = () if entry.value in extents else (entry.value + 1, entry.value // 2)
         for value in others:
-            changed = (*inputs[:number], replace(each, value=value), *inputs[number + 1 :])
-            yield f"{each.name}={value}", changed
+            changed = (*inputs[:number], replace(entry, value=value), *inputs[number + 1 :])
+            yield f"{entry.name}={value}", changed
 
 
 def views_of(inputs: Sequence[Input]) -> tuple[str, ...]:
     """Return the kinds of views that differ for some tensor; see `as_views`."""
-    axes = max((len(each.shape) for each in inputs if isinstance(each, TensorInput)), default=0)
+    axes = max((len(entry.shape) for entry in inputs if isinstance(entry, TensorInput)), default=0)
     return ("strided", "offset", *(kind for kind, least in _LEAST_AXES.items() if axes >= least))
 
 
 def other_fractions(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
     """Yield inputs with a number beyond 1 in place of a fraction, such as a slope or a rate."""
-    for number, each in enumerate(inputs):
-        if isinstance(each, ScalarInput) and type(each.value) is float and 0 < each.value < 1:
-            changed = replace(each, value=1.0 + each.value)
-            label = f"{each.name}={changed.value:g}"
+    for number, entry in enumerate(inputs):
+        if isinstance(entry, ScalarInput) and type(entry.value) is float and 0 < entry.value < 1:
+            changed = replace(entry, value=1.0 + entry.value)
+            label = f"{entry.name}={changed.value:g}"
             yield label, (*inputs[:number], changed, *inputs[number + 1 :])
 
 
@@ -370,8 +370,8 @@ def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Inpu
     """Yield inputs with two neighboring float scalars swapped, such as the limits of a clamp."""
     floats = [
         number
-        for number, each in enumerate(inputs)
-        if isinstance(each, ScalarInput) and type(each.value) is float
+        for number, entry in enumerate(inputs)
+        if isinstance(entry, ScalarInput) and type(entry.value) is float
     ]
     for one, other in pairwise(floats):
         first, second = inputs[one], inputs[other]
@@ -387,9 +387,9 @@ def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Inpu
 def _largest(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
     return max(
         (
-            int(np.prod([change.get(size, size) for size in each.shape], dtype=np.int64))
-            for each in inputs
-            if isinstance(each, TensorInput)
+            int(np.prod([change.get(size, size) for size in entry.shape], dtype=np.int64))
+            for entry in inputs
+            if isinstance(entry, TensorInput)
         ),
         default=0,
     )
@@ -398,14 +398,14 @@ def _largest(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
 def resized(inputs: Sequence[Input], change: Mapping[int, int]) -> tuple[Input, ...]:
     """Return inputs with other extents; integers that equal a changed extent follow the change."""
     result: list[Input] = []
-    for each in inputs:
-        if isinstance(each, TensorInput):
-            shape = [change.get(size, size) for size in each.shape]
-            result.append(whole_tensor(each.name, each.dtype, shape))
-        elif type(each.value) is int and each.value in change:
-            result.append(replace(each, value=change[each.value]))
+    for entry in inputs:
+        if isinstance(entry, TensorInput):
+            shape = [change.get(size, size) for size in entry.shape]
+            result.append(whole_tensor(entry.name, entry.dtype, shape))
+        elif type(entry.value) is int and entry.value in change:
+            result.append(replace(entry, value=change[entry.value]))
         else:
-            result.append(each)
+            result.append(entry)
     return tuple(result)
 
 
@@ -417,29 +417,29 @@ def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
     along the first axis.
     """
     result: list[Input] = []
-    for each in inputs:
-        if not isinstance(each, TensorInput) or len(each.shape) < _LEAST_AXES.get(kind, 1):
-            result.append(each)
+    for entry in inputs:
+        if not isinstance(entry, TensorInput) or len(entry.shape) < _LEAST_AXES.get(kind, 1):
+            result.append(entry)
         elif kind == "reversed":
-            strides = contiguous_strides(each.shape[::-1])
-            result.append(replace(each, strides=strides[::-1]))
+            strides = contiguous_strides(entry.shape[::-1])
+            result.append(replace(entry, strides=strides[::-1]))
         elif kind == "padded":
-            wider = contiguous_strides((*each.shape[:-1], each.shape[-1] + _PADDING))
-            count = math.prod(each.shape[:-1]) * (each.shape[-1] + _PADDING)
-            result.append(replace(each, strides=wider, storage=count))
+            wider = contiguous_strides((*entry.shape[:-1], entry.shape[-1] + _PADDING))
+            count = math.prod(entry.shape[:-1]) * (entry.shape[-1] + _PADDING)
+            result.append(replace(entry, strides=wider, storage=count))
         elif kind == "expanded":
-            floats = each.dtype.startswith(("float", "bfloat"))
-            strides, count = (0, *each.strides[1:]), math.prod(each.shape[1:])
-            result.append(replace(each, strides=strides, storage=count) if floats else each)
+            floats = entry.dtype.startswith(("float", "bfloat"))
+            strides, count = (0, *entry.strides[1:]), math.prod(entry.shape[1:])
+            result.append(replace(entry, strides=strides, storage=count) if floats else entry)
         elif kind == "strided":
-            strides = tuple(2 * step for step in each.strides)
-            view = replace(each, strides=strides, storage=2 * each.storage + 2)
+            strides = tuple(2 * step for step in entry.strides)
+            view = replace(entry, strides=strides, storage=2 * entry.storage + 2)
             result.append(view)
         elif kind == "transposed":
-            strides = contiguous_strides((*each.shape[:-2], *each.shape[:-3:-1]))
-            result.append(replace(each, strides=(*strides[:-2], *strides[:-3:-1])))
+            strides = contiguous_strides((*entry.shape[:-2], *entry.shape[:-3:-1]))
+            result.append(replace(entry, strides=(*strides[:-2], *strides[:-3:-1])))
         else:
-            result.append(replace(each, offset=3, storage=each.storage + 7))
+            result.append(replace(entry, offset=3, storage=entry.storage + 7))
     return tuple(result)
 
 

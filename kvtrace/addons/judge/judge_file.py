@@ -192,7 +192,7 @@ class _Run:
         for process, name in ((examination.results, "results"), (examiner, "examiner")):
             file = scratch / name / EXAMINED
             if process.how != "whole" or not file.exists():
-                message = f"evaluating its launches {process.in_words}"
+                message = f"the evaluation of the candidate's launches {process.in_words}"
                 return [*problems, _unjudged("cannot-judge", message, process)], {}
             for key, value in json.loads(file.read_text(encoding="utf-8")).items():
                 result[key] = {**result[key], **value} if key == "rules" else result[key] + value
@@ -257,7 +257,7 @@ def _omission_notes(file_run: FileRun) -> Iterator[dict[str, Any]]:
     if names:
         message = f"not copied from beside the files: {', '.join(names)}"
         hint = "if the files import them, store them as regular files; links are not followed"
-        yield _unjudged("left-out", message, replace(processes[0], said=""), "note", hint)
+        yield _unjudged("left-out", message, replace(processes[0], output=""), "note", hint)
 
 
 def _surroundings_problems(text: FileText, entry: str) -> Iterator[dict[str, Any]]:

@@ -130,10 +130,10 @@ class CaseMaker:
             base, resized(plain, change), "wide rows of the largest bytes", "sizes"
         )
         inputs = [
-            self._store(each, bytes([BYTES[each.dtype][1] - 1]) * each.storage)
-            if isinstance(each, TensorInput) and each.dtype in BYTES
-            else each
-            for each in case.inputs
+            self._store(entry, bytes([BYTES[entry.dtype][1] - 1]) * entry.storage)
+            if isinstance(entry, TensorInput) and entry.dtype in BYTES
+            else entry
+            for entry in case.inputs
         ]
         yield replace(case, inputs=tuple(inputs))
 
@@ -148,7 +148,7 @@ class CaseMaker:
         )  # fmt: skip
         if inputs != base.inputs:
             yield Case("one tensor as several inputs", BEYOND, inputs, base.weights)
-        floats = [each for each in base.weights if is_float(each)]
+        floats = [entry for entry in base.weights if is_float(entry)]
         if floats:
             weights = tuple(self._redrawn(e) if e in floats else e for e in base.weights)
             yield Case("weights loaded after calls", BEYOND, base.inputs, weights)
@@ -157,14 +157,14 @@ class CaseMaker:
         """Yield the case with some integers replaced by values that the reference ignores."""
         for value in values:
             inputs: list[Input] = []
-            for each in base.inputs:
-                if isinstance(each, TensorInput) and is_integers(each) and each.dtype != "bool":
-                    tensor = tensors.tensor_from(each, self._folder)
-                    whole = tensor.as_strided((each.storage,), (1,), 0)
-                    whole[self._random.random(each.storage) < _SHARE] = value
-                    inputs.append(self._store(each, tensors.bytes_of(whole)))
+            for entry in base.inputs:
+                if isinstance(entry, TensorInput) and is_integers(entry) and entry.dtype != "bool":
+                    tensor = tensors.tensor_from(entry, self._folder)
+                    whole = tensor.as_strided((entry.storage,), (1,), 0)
+                    whole[self._random.random(entry.storage) < _SHARE] = value
+                    inputs.append(self._store(entry, tensors.bytes_of(whole)))
                 else:
-                    inputs.append(each)
+                    inputs.append(entry)
             yield Case(f"some integers are {value}", BEYOND, tuple(inputs), base.weights)
 
     def gradient_cases(self, base: Case, results: Sequence[Any]) -> Iterator[Case]:
@@ -189,41 +189,41 @@ class CaseMaker:
                 inputs=(*base.inputs, *cotangents), tracked=True, cotangents=len(cotangents),
             )  # fmt: skip
 
-    def _redrawn(self, each: TensorInput) -> TensorInput:
-        content = (self._folder / each.file).read_bytes()
-        return self._store(each, other_values(content, each, self._random))
+    def _redrawn(self, entry: TensorInput) -> TensorInput:
+        content = (self._folder / entry.file).read_bytes()
+        return self._store(entry, other_values(content, entry, self._random))
 
     def _with_other_values(self, base: Case, label: str, *, floats: bool) -> Case:
         """Return the case with other floats, or other integers and booleans."""
         inputs: list[Input] = []
-        for each in base.inputs:
-            if isinstance(each, TensorInput) and is_float(each) == floats:
-                inputs.append(self._redrawn(each))
+        for entry in base.inputs:
+            if isinstance(entry, TensorInput) and is_float(entry) == floats:
+                inputs.append(self._redrawn(entry))
             else:
-                inputs.append(each)
+                inputs.append(entry)
         kind = "values" if base.kind == "given" else base.kind
         return Case(label, kind, tuple(inputs), base.weights)
 
     def _with_other_scalars(self, base: Case) -> Case:
         """Return the case with other float scalars."""
         inputs = [
-            replace(each, value=other_scalar(each.value, self._random))
-            if isinstance(each, ScalarInput) and type(each.value) is float
-            else each
-            for each in base.inputs
+            replace(entry, value=other_scalar(entry.value, self._random))
+            if isinstance(entry, ScalarInput) and type(entry.value) is float
+            else entry
+            for entry in base.inputs
         ]
         return Case(OTHER_SCALARS, "values", tuple(inputs), base.weights)
 
     def _resampled_case(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
         """Return a case of the inputs, with values drawn from the base case's tensors."""
         filled: list[Input] = []
-        sizes = [s for each in inputs if isinstance(each, TensorInput) for s in each.shape]
-        for each, base_input in zip(inputs, base.inputs, strict=True):
-            if not isinstance(each, TensorInput):
-                filled.append(each)
+        sizes = [s for entry in inputs if isinstance(entry, TensorInput) for s in entry.shape]
+        for entry, base_input in zip(inputs, base.inputs, strict=True):
+            if not isinstance(entry, TensorInput):
+                filled.append(entry)
                 continue
             assert isinstance(base_input, TensorInput)
-            filled.append(self._store(each, self._resampled(each, base_input, kind, min(sizes))))
+            filled.append(self._store(entry, self._resampled(entry, base_input, kind, min(sizes))))
         return Case(label, kind, tuple(filled), base.weights)
 
     def _resampled(self, tensor: TensorInput, base: TensorInput, kind: str, smallest: int) -> bytes:
@@ -255,10 +255,10 @@ class CaseMaker:
         import torch
 
         sizes = {
-            f"{each.name}.{axis}": size
-            for each in inputs
-            if isinstance(each, TensorInput)
-            for axis, size in enumerate(each.shape)
+            f"{entry.name}.{axis}": size
+            for entry in inputs
+            if isinstance(entry, TensorInput)
+            for axis, size in enumerate(entry.shape)
         }
         values = torch.from_numpy(draw_values(tensor, self._random, sizes))
         return tensors.bytes_of(values.to(getattr(torch, tensor.dtype)))
@@ -272,8 +272,8 @@ class CaseMaker:
 
 def _size_key(case: Case) -> tuple[bool, int]:
     """Return a sort key by size, with tiny cases last, as `calling.py` repeats cases."""
-    sizes = [math.prod(each.shape) for each in case.tensors]
-    return max(sizes, default=0) < FEW, sum(each.storage for each in case.tensors)
+    sizes = [math.prod(entry.shape) for entry in case.tensors]
+    return max(sizes, default=0) < FEW, sum(entry.storage for entry in case.tensors)
 
 
 def label_of(inputs: Sequence[Input]) -> str:

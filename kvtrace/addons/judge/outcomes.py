@@ -96,11 +96,11 @@ def outcome_of(
     expected = values.expected
     if expected is not None and not values.case.cotangents:  # a gradient may be a cotangent itself
         outcome.defects += _shared_results(returned, values.case, expected.changed)
-    if expected is not None and outcome.results and len(outcome.results) != len(expected.own):
+    if expected is not None and outcome.results and len(outcome.results) != len(expected.native):
         outcome.defects.append(
             Defect(
                 "result-count", "error",
-                f"{len(outcome.results)} results are returned, and {len(expected.own)} by the "
+                f"{len(outcome.results)} results are returned, but {len(expected.native)} by the "
                 "reference",
                 "return what the reference returns, in its order",
             )
@@ -108,7 +108,7 @@ def outcome_of(
         return outcome
     for at, got in enumerate(outcome.results):
         is_blank = poisoned(got, str(got.dtype))
-        if is_blank.any() and (expected is None or list(got.shape) == expected.own[at]["shape"]):
+        if is_blank.any() and (expected is None or list(got.shape) == expected.native[at]["shape"]):
             outcome.defects.append(_unwritten_defect(at, is_blank, ops[at]))
         elif expected is not None:
             _compare(outcome, at, values, ops[at], tf32=tf32, narrow=narrow)
@@ -139,7 +139,7 @@ def _use_written_inputs(outcome: Outcome, ops: list[Op | None], values: Values) 
             outcome.results.append(memory.view(view).copy())
             outcome.planes.append(_planes(memory, view, outcome.results[-1]))
             ops.append(memory.written_by.get(number))
-    if not outcome.results and (expected is None or expected.own):
+    if not outcome.results and (expected is None or expected.native):
         outcome.defects.append(
             Defect(
                 "returns-nothing", "error", "nothing is returned, and no input written to",
@@ -170,8 +170,8 @@ def _modified_inputs(
             defects.append(
                 Defect(
                     "input-modified", "error",
-                    f"the input {tensor.name} is written to{between}, and the reference leaves it "
-                    "alone",
+                    f"the input {tensor.name} is written to{between}, but the reference does not "
+                    "write there",
                     "write to a new tensor", memory.written_by.get(number),
                 )
             )  # fmt: skip
@@ -215,22 +215,25 @@ def _compare(
 ) -> None:
     expected, got = values.expected, outcome.results[at]
     assert expected is not None
-    own, exact = array(values.answers, expected.own[at]), array(values.answers, expected.exact[at])
+    native, exact = (
+        array(values.answers, expected.native[at]),
+        array(values.answers, expected.exact[at]),
+    )
     dtype = str(got.dtype)
-    if got.shape != own.shape:
+    if got.shape != native.shape:
         outcome.defects.append(
             Defect(
                 "result-shape", "error",
-                f"result {at} has the shape {list(got.shape)}, not {list(own.shape)}",
+                f"result {at} has the shape {list(got.shape)}, not {list(native.shape)}",
                 "return the shape that the reference returns",
             )
         )  # fmt: skip
         return
-    if dtype != (expected_type := str(expected.own[at]["dtype"])):
+    if dtype != (expected_type := str(expected.native[at]["dtype"])):
         outcome.defects.append(
             Defect(
                 "result-type", "error",
-                f"result {at} is {dtype}, and {expected_type} by the reference",
+                f"result {at} is {dtype}, but {expected_type} by the reference",
                 "return the reference's type",
             )
         )  # fmt: skip
@@ -239,7 +242,7 @@ def _compare(
     )
     grants = expected.granted_tf32 if tf32 else expected.granted
     granted = array(values.answers, grants[at]) if grants else None
-    result = compared(at, got, exact, own, dtype, tf32=tf32, planes=planes, granted=granted)
+    result = compared(at, got, exact, native, dtype, tf32=tf32, planes=planes, granted=granted)
     outcome.comparisons.append(result)
     if not result.wrong and result.other_meaning:
         outcome.defects.append(_meaning_defect(result, op))
@@ -270,8 +273,8 @@ def _wrong_defect(result: ComparedResult, op: Op | None, *, view: bool, narrow: 
         "wrong-result", "error",
         f"{result.wrong:,} of {result.elements:,} elements of result {result.result} are wrong"
         f"{where}: at {list(result.first)} {_number(result.got)} in place of "
-        f"{_number(result.expected)}; error {_number(result.error)} where it is worst, allowed "
-        f"there {_number(result.allowed)}{_source(result)}",
+        f"{_number(result.expected)}; worst error {_number(result.error)}, where "
+        f"{_number(result.allowed)} is allowed{_source(result)}",
         hint, op, result.wrong / result.elements,
     )  # fmt: skip
 
@@ -302,12 +305,15 @@ def _planes(memory: Memory, view: Mapping[str, Any], got: NDArray[Any]) -> NDArr
 def is_reference_result(contents: NDArray[Any], values: Values) -> bool:
     """Return whether contents are already a result of the reference with several elements."""
     expected = values.expected
-    for own, exact in zip(expected.own, expected.exact, strict=True) if expected else ():
+    for native, exact in zip(expected.native, expected.exact, strict=True) if expected else ():
         truth = array(values.answers, exact)
-        if contents.size == truth.size > 1 and own["dtype"] in EPSILON:
-            flat, own_flat = contents.ravel().astype(np.float64), array(values.answers, own).ravel()
+        if contents.size == truth.size > 1 and native["dtype"] in EPSILON:
+            flat, native_flat = (
+                contents.ravel().astype(np.float64),
+                array(values.answers, native).ravel(),
+            )
             comparison = compared(
-                0, flat, truth.ravel(), own_flat, own["dtype"], tf32=False, planes=""
+                0, flat, truth.ravel(), native_flat, native["dtype"], tf32=False, planes=""
             )
             if not comparison.wrong:
                 return True
@@ -325,10 +331,10 @@ def picks_tied_elements(values: Values, outcome: Outcome) -> bool:
         for number, tensor in enumerate(values.case.inputs_of_tensors)
         if tensor.dtype in EPSILON
     ]
-    for own, got in zip(
-        values.expected.own if values.expected else (), outcome.results, strict=True
+    for native, got in zip(
+        values.expected.native if values.expected else (), outcome.results, strict=True
     ):
-        expected = array(values.answers, own)
+        expected = array(values.answers, native)
         if got.shape != expected.shape or np.array_equal(got, expected):
             continue
         for array_ in inputs:

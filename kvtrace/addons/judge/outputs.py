@@ -139,18 +139,22 @@ class Outputs:
             else:
                 self._add(
                     "result-changed", "error", f"a result changes after it was returned: {text}",
-                    "return a new tensor from each call, and leave it alone",
+                    "return a new tensor from each call, and do not change it later",
                 )  # fmt: skip
         if answered.running:
             self._add(
                 "result-changed", "unjudged",
                 "a thread or a timer of the candidate runs on after its last call, or it keeps "
                 "what it returned: it may change results later",
-                "let none run on when the function returns, and keep no result",
+                "end threads and timers before the function returns, and keep no results",
             )  # fmt: skip
         for name in answered.drew:
-            text = f"the candidate draws random numbers ({name}): another call may do otherwise"
-            self._add("nondeterministic", "unjudged", text, "draw none, or hand over a seed")
+            text = (
+                f"the candidate draws random numbers ({name}): other calls may give other results"
+            )
+            self._add(
+                "nondeterministic", "unjudged", text, "draw no random numbers, or pass a seed"
+            )
         first_call = {number: answered.order.index(number) for number in set(answered.order)}
         for call, number in enumerate(answered.order):
             first_kernels = {
@@ -177,7 +181,7 @@ class Outputs:
                 "state", "unjudged",
                 "kernels read memory that earlier calls have left, and results depend on that: "
                 "after more calls they may differ",
-                "keep nothing between calls, or reset it in each call", case=case.label,
+                "keep no state between calls, or reset the state in each call", case=case.label,
             )  # fmt: skip
 
     def check_returned(self, case: Case, entries: Log, results: Sequence[Result]) -> None:
@@ -250,7 +254,7 @@ class Outputs:
             names = ", ".join(map(str, unplaced[:5]))
             self._add(
                 "cannot-judge", "unjudged",
-                f"the candidate has no place for weights of the reference: {names}",
+                f"the candidate has no parameters for weights of the reference: {names}",
                 "give its parameters the names and shapes of the reference's", case=case.label,
             )  # fmt: skip
             return
@@ -265,18 +269,18 @@ class Outputs:
             return
         self._given_log = self._given_log or entries
         expected = None if answer is None else answer.expected
-        given = Values(case, self._folders.inputs, expected, self._folders.answers)
+        given_values = Values(case, self._folders.inputs, expected, self._folders.answers)
         fresh = None if self._has_failed or not launches else answer
         fresh_defects: list[Defect] = []
         if fresh is not None and self._is_right_on_fresh(
-            given, entries, fresh, record, fresh_defects
+            given_values, entries, fresh, record, fresh_defects
         ):
             return
-        outcome = self._outcome(given, entries)
+        outcome = self._outcome(given_values, entries)
         record["results"] = [asdict(comparison) for comparison in outcome.comparisons]
         if expected is None:
             del record["results"]
-        self._by_kind.setdefault(case.kind, (given, outcome))
+        self._by_kind.setdefault(case.kind, (given_values, outcome))
         if outcome.memory.reason is not None:
             self._add("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
         for defect in outcome.defects:
@@ -284,7 +288,7 @@ class Outputs:
                 self._add_defect(defect, case)
         # PyTorch may compute gradients.
         if fresh is not None and outcome.is_right and not case.cotangents:
-            self._report_host_results(given, outcome.memory, fresh, fresh_defects)
+            self._report_host_results(given_values, outcome.memory, fresh, fresh_defects)
 
     def _has_large_grid(self, launches: Log, case: Case) -> bool:
         """Report grids that are too large for any device; return whether there are any."""
@@ -295,7 +299,7 @@ class Outputs:
         for name, grid in too_large:
             self._add(
                 "grid-too-large", "error" if _is_asked(case) else "note",
-                f"{name} is launched on a grid of {grid}, and devices take at most {_MOST:,} "
+                f"{name} is launched on a grid of {grid}, but devices run at most {_MOST:,} "
                 "programs along its second and third axis",
                 "put the longest axis first", case=case.label,
             )  # fmt: skip
@@ -304,10 +308,10 @@ class Outputs:
     def judge_together(self) -> None:
         """Report problems that several cases show together, and sort all problems."""
         if {"given", "values"} <= self._by_kind.keys():
-            given, values = self._by_kind["given"], self._by_kind["values"]
-            self._report_constant(given, values)
-            if given[0].expected is None and given[1].is_right and values[1].is_right:
-                self._compare_runs(given, values)
+            given_case, values = self._by_kind["given"], self._by_kind["values"]
+            self._report_constant(given_case, values)
+            if given_case[0].expected is None and given_case[1].is_right and values[1].is_right:
+                self._compare_runs(given_case, values)
         ranks = {at: rank for rank, at in self._reported.values()}
         problems = enumerate(self._result.problems)
         ordered = sorted(problems, key=lambda numbered: ranks.get(numbered[0], (0, 0.0)))
@@ -326,7 +330,8 @@ class Outputs:
         self._add(
             "raises", "error" if is_asked else "note",
             f"the candidate {'fails on' if is_asked else 'refuses'} {case.label}: {error}",
-            "" if is_asked else "if it should take such inputs, let it", case=case.label,
+            "" if is_asked else "let the candidate accept such inputs if it should",
+            case=case.label,
         )  # fmt: skip
 
     def _outcome(self, values: Values, entries: Log) -> Outcome:
@@ -338,7 +343,7 @@ class Outputs:
         for module in memory.modules.values():
             self._has_tf32 = self._has_tf32 or uses_tf32(module)
             for op in narrow_sums(module):
-                if all(source_stack(op) != source_stack(known) for known in self._narrow_ops):
+                if all(source_stack(op) != source_stack(other) for other in self._narrow_ops):
                     self._narrow_ops.append(op)
         return outcome_of(
             memory, values, entries, self._folders.child, tf32=self._has_tf32,
@@ -346,7 +351,7 @@ class Outputs:
         )  # fmt: skip
 
     def _is_right_on_fresh(
-        self, given: Values, entries: Log, answer: Answer, record: dict[str, Any],
+        self, given_values: Values, entries: Log, answer: Answer, record: dict[str, Any],
         defects: list[Defect],
     ) -> bool:  # fmt: skip
         """Return whether the launches give right results on values that the candidate never had.
@@ -363,13 +368,13 @@ class Outputs:
                 has_failed = True
                 defects[:] = outcome.defects
                 continue
-            if has_failed and not self._host_decides_places_only(answer, given.case):
+            if has_failed and not self._host_decides_places_only(answer, given_values.case):
                 return False
             record["results"] = [asdict(comparison) for comparison in outcome.comparisons]
             for defect in outcome.defects:
-                self._add_defect(defect, given.case)
+                self._add_defect(defect, given_values.case)
             self._report_moved_results(values, outcome.memory)
-            self._report_awkward(given, entries, answer, host_decides_places=has_failed)
+            self._report_awkward(given_values, entries, answer, host_decides_places=has_failed)
             return True
         return False
 
@@ -378,7 +383,7 @@ class Outputs:
         return Values(fresh.case, folder, fresh.expected, folder)
 
     def _report_awkward(
-        self, given: Values, entries: Log, answer: Answer, *, host_decides_places: bool
+        self, given_values: Values, entries: Log, answer: Answer, *, host_decides_places: bool
     ) -> None:
         """Report results of the launches on awkward values that differ from the reference's.
 
@@ -400,33 +405,37 @@ class Outputs:
             errors = [defect for defect in outcome.defects if defect.severity == "error"]
             are_integers = all(
                 result["dtype"] != "bool" and result["dtype"] not in EPSILON
-                for result in fresh.expected.own
+                for result in fresh.expected.native
             )
             if outcome.memory.reason is not None:
-                self._add("cannot-judge", "unjudged", outcome.memory.reason, case=given.case.label)
+                self._add(
+                    "cannot-judge", "unjudged", outcome.memory.reason, case=given_values.case.label
+                )
             elif fresh.awkward == SPECIAL or (
                 are_integers
                 and fresh.awkward in TYING
                 and picks_tied_elements(self._values(fresh), outcome)
             ):
-                text = f"for {fresh.awkward} inputs the results are not the reference's"
-                self._add("awkward-values", "note", text, case=given.case.label)
+                text = f"for {fresh.awkward} inputs the results differ from the reference's"
+                self._add("awkward-values", "note", text, case=given_values.case.label)
             elif self._host_difference() == "":
                 for error in errors:
                     defect = replace(error, message=f"for {fresh.awkward} inputs, {error.message}")
-                    self._add_defect(defect, given.case, AWKWARD_VALUES)
+                    self._add_defect(defect, given_values.case, AWKWARD_VALUES)
             else:
-                self._report_host_computed(given.case.label)
+                self._report_host_computed(given_values.case.label)
         if untried:
-            text = f"not tried, as inputs are large: {', '.join(dict.fromkeys(untried))} values"
-            self._add("not-tried", "note", text, "judge smaller inputs", case=given.case.label)
+            text = f"not tried, since inputs are large: {', '.join(dict.fromkeys(untried))} values"
+            self._add(
+                "not-tried", "note", text, "judge smaller inputs", case=given_values.case.label
+            )
 
     def _may_be_places(self, fresh: FreshCase, host_decides_places: bool) -> bool:
         """Return whether integers beside floats may decide where kernels go, as lengths or labels.
 
         Integers without floats beside them were refused by the reference if they are positions.
         """
-        tensors = (*fresh.expected.own, *(asdict(tensor) for tensor in fresh.case.tensors))
+        tensors = (*fresh.expected.native, *(asdict(tensor) for tensor in fresh.case.tensors))
         if all(str(tensor["dtype"]) not in EPSILON for tensor in tensors):
             return False
         return host_decides_places or any(map(places_are_loaded, self._modules.values()))
@@ -438,7 +447,7 @@ class Outputs:
         itself.
         """
         other_log = self._logs.get(OTHER_INTEGERS, ())
-        if any(str(result["dtype"]) not in EPSILON for result in answer.expected.own):
+        if any(str(result["dtype"]) not in EPSILON for result in answer.expected.native):
             return False
         if any("raised" in entry for entry in other_log):
             return False
@@ -476,22 +485,22 @@ class Outputs:
             if not _is_one_of(moved, inputs) and is_reference_result(moved, values):
                 self._add(
                     "computed-on-host", "error",
-                    "PyTorch moves the elements of inputs to where they are in the result",
-                    "let a kernel read them where they were", case=case.label,
+                    "PyTorch moves the inputs' elements into the order of the result",
+                    "let a kernel read the inputs in their given order", case=case.label,
                 )  # fmt: skip
 
     def _report_host_results(
-        self, given: Values, memory: Memory, answer: Answer, fresh_defects: Sequence[Defect]
+        self, given_values: Values, memory: Memory, answer: Answer, fresh_defects: Sequence[Defect]
     ) -> None:
         """Report results that are right only for the values that the candidate had."""
-        label = given.case.label
+        label = given_values.case.label
         if all(fresh.awkward for fresh in answer.fresh):
-            if given.case.tensors:
-                text = "the reference takes no other values of these inputs than the given ones"
+            if given_values.case.tensors:
+                text = "the reference accepts no other values for these inputs"
                 self._add("cannot-judge", "unjudged", text, case=label)
             return
         for (_, name), contents in memory.unexplained.items():
-            if is_reference_result(contents, given):
+            if is_reference_result(contents, given_values):
                 self._add(
                     "computed-on-host", "error",
                     f"the argument {name} holds the result before a kernel is launched",
@@ -501,7 +510,7 @@ class Outputs:
         if any(e.severity == "error" for e in fresh_defects) and self._host_difference() == "":
             # The host made the same for all values, so kernels are wrong for some of them.
             for defect in fresh_defects:
-                self._add_defect(defect, given.case)
+                self._add_defect(defect, given_values.case)
             return
         self._report_host_computed(label)
 
@@ -532,10 +541,10 @@ class Outputs:
         detail = f": see {description}" if description else ""
         self._add(
             "host-computed", "warning" if self._request.trust_host else "unjudged",
-            "the launches give the right results for no other values than those that the "
+            "the launches give the right results only for the values that the "
             f"candidate had: a part was computed by Python or PyTorch{detail}",
-            "compute it in a kernel, or judge with --trust-host, which believes the candidate's "
-            "process for what PyTorch computes in it", case=label,
+            "compute that part in a kernel, or judge with --trust-host, which trusts what PyTorch "
+            "computes in the candidate's process", case=label,
         )  # fmt: skip
 
     def _report_constant(
@@ -631,6 +640,6 @@ def _same_expected(first: Values, second: Values) -> bool:
     """Return whether the reference's results are the same for both; False without a reference."""
     if first.expected is None or second.expected is None:
         return False
-    pairs = zip(first.expected.own, second.expected.own, strict=False)
+    pairs = zip(first.expected.native, second.expected.native, strict=False)
     arrays = ((array(first.answers, one), array(second.answers, two)) for one, two in pairs)
     return all(one.tobytes() == two.tobytes() for one, two in arrays)

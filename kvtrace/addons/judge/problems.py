@@ -51,9 +51,8 @@ def beyond_given(problem: Problem, case: str) -> Problem:
         problem,
         rule=BEYOND_GIVEN,
         severity="unjudged",
-        message=f"wrong for inputs that the given ones do not ask for, as {case}: "
-        f"{problem.message}",
-        hint="follow the inputs, raise an error for those that it is not for, or name equal "
+        message=f"wrong for inputs beyond the given ones, such as {case}: {problem.message}",
+        hint="support such inputs, raise an error for them, or name equal "
         "extents in annotations of the reference",
         case=case,
     )

@@ -41,7 +41,7 @@ INITIAL: Final = "initial.json"
 class Expected:
     """The reference's results for a case.
 
-    `exact`: results in float64. `own`: results in the inputs' types. `changed`: names of inputs
+    `exact`: results in float64. `native`: results in the inputs' types. `changed`: names of inputs
     that the reference writes to. `in_float64`: `exact` was computed without rounding to a narrower
     type. `granted`: allowed errors of results, empty if not known; `granted_tf32`: the same where
     dots round their factors to tf32. `length`: the number of inputs that an element is made of, as
@@ -49,7 +49,7 @@ class Expected:
     """
 
     exact: tuple[tensors.StoredResult, ...]
-    own: tuple[tensors.StoredResult, ...]
+    native: tuple[tensors.StoredResult, ...]
     changed: tuple[str, ...]
     in_float64: bool
     granted: tuple[tensors.StoredResult, ...] = ()
@@ -68,7 +68,7 @@ def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
 
 
 def prepare(
-    request: Request, folder: Path, asked: Path | None, names: Sequence[str],
+    request: Request, folder: Path, inputs_folder: Path | None, names: Sequence[str],
     blocks: Sequence[int], numbers: Sequence[int], seed: Path,
 ) -> None:  # fmt: skip
     """Make and store all cases that the reference accepts.
@@ -76,7 +76,7 @@ def prepare(
     Args:
         request: The judgment's request.
         folder: The folder for cases and contents.
-        asked: The folder of inputs by `ask_for_inputs` or of recorded inputs, if any.
+        inputs_folder: The folder of inputs by `ask_for_inputs` or of recorded inputs, if any.
         names: Parameters of the entry.
         blocks: Possible block sizes.
         numbers: Other integers of the file.
@@ -88,9 +88,9 @@ def prepare(
     start_evaluator(folder)
     drawn_from = seed_torch(seed)
     reference = None if request.reference is None else Reference(request.reference, folder)
-    given_cases = _given_cases(request, reference, folder, asked, names)
+    given_cases = _given_cases(request, reference, folder, inputs_folder, names)
     weights = () if reference is None else reference.weights(folder)
-    named_extents = _named_extents(request, reference, asked)
+    named_extents = _named_extents(request, reference, inputs_folder)
     maker = CaseMaker(folder, weights, drawn_from, named_extents=named_extents)
     cases = [maker.fill(case, source) for case, source in given_cases]
     has_derived_cases = len(given_cases) == 1 or request.trace is not None
@@ -123,13 +123,15 @@ def prepare(
     write_cases(folder, accepted)
 
 
-def _broadcasts(case: Case, given: Case) -> bool:
+def _broadcasts(case: Case, given_case: Case) -> bool:
     """Return whether an extent became 1 for one tensor while another kept its given shape.
 
     If results keep their shapes, the reference repeats elements, which the given inputs do not ask
     for and a kernel would read out of bounds.
     """
-    pairs = [*zip(case.inputs_of_tensors, given.inputs_of_tensors, strict=False)]  # and cotangents
+    pairs = [
+        *zip(case.inputs_of_tensors, given_case.inputs_of_tensors, strict=False)
+    ]  # and cotangents
     return (
         case.kind in ("sizes", BEYOND)
         and any(one.shape == other.shape for one, other in pairs)
@@ -218,10 +220,10 @@ class Reference:
         """Run the reference in float64 and in the inputs' types; store the results in a folder."""
         import torch
 
-        before, own, changed = self.run(case, inputs)
+        before, native, changed = self.run(case, inputs)
         with torch.no_grad():
-            exact, in_float64 = self._exactly(case, before, own, changed)
-            measured = self._grants(case, before, own, changed, exact) if in_float64 else None
+            exact, in_float64 = self._exactly(case, before, native, changed)
+            measured = self._grants(case, before, native, changed, exact) if in_float64 else None
         grants = [] if measured is None else measured
         files = [f"granted{name}-{at}" for at in range(len(grants))]
         stored = [
@@ -240,7 +242,7 @@ class Reference:
             ),
             tuple(
                 tensors.store_result(_tensor(result), str(at), folder, f"own{name}-{at}.bin")
-                for at, result in enumerate(own)
+                for at, result in enumerate(native)
             ),
             changed,
             in_float64,
@@ -250,15 +252,15 @@ class Reference:
         )
 
     def _grants(
-        self, case: Case, before: Sequence[Any], own: Sequence[Any], changed: Sequence[str],
+        self, case: Case, before: Sequence[Any], native: Sequence[Any], changed: Sequence[str],
         exact: Sequence[Any],
     ) -> list[Grant] | None:  # fmt: skip
         """Measure the grants of a case's results; None if they are not known."""
-        if not exact or not all(map(tensors.is_tensor, (*exact, *own))):
+        if not exact or not all(map(tensors.is_tensor, (*exact, *native))):
             return None
 
         def results(draw: Draw) -> list[Numbers]:
-            moved_results, in_float64 = self._exactly(case, before, own, changed, draw)
+            moved_results, in_float64 = self._exactly(case, before, native, changed, draw)
             if not in_float64:
                 raise Unmeasured
             return [as_numbers(_tensor(result)) for result in moved_results]
@@ -269,14 +271,16 @@ class Reference:
             for value in (*before, *state)
             if tensors.is_floats(value)
         ]
-        names = [str(result.dtype).removeprefix("torch.") for result in own]
+        names = [str(result.dtype).removeprefix("torch.") for result in native]
         if any(name not in FLOATS for _, name in floats):
             return None
-        own_values = [(as_numbers(result), name) for result, name in zip(own, names, strict=True)]
-        return grants_of(results, [as_numbers(result) for result in exact], own_values, floats)
+        native_values = [
+            (as_numbers(result), name) for result, name in zip(native, names, strict=True)
+        ]
+        return grants_of(results, [as_numbers(result) for result in exact], native_values, floats)
 
     def _exactly(
-        self, case: Case, inputs: Sequence[Any], own: Sequence[Any], changed: Sequence[str],
+        self, case: Case, inputs: Sequence[Any], native: Sequence[Any], changed: Sequence[str],
         draw: Draw | None = None,
     ) -> tuple[list[Any], bool]:  # fmt: skip
         import copy
@@ -303,7 +307,7 @@ class Reference:
                     if entry.name in changed
                 ]
         except (RuntimeError, TypeError, ValueError, NotImplementedError):
-            return [torch.as_tensor(result) for result in own], False  # it takes no float64
+            return [torch.as_tensor(result) for result in native], False  # it takes no float64
         else:
             return results, not narrowing.has_narrowed
         finally:
@@ -345,19 +349,19 @@ def _tensor(value: Any) -> Any:
 
 
 def _given_cases(
-    request: Request, reference: Reference | None, folder: Path, asked: Path | None,
+    request: Request, reference: Reference | None, folder: Path, inputs_folder: Path | None,
     names: Sequence[str],
 ) -> list[tuple[Case, Path | None]]:  # fmt: skip
     """Return the given cases, with the folder of their contents if they have any."""
     if request.shapes:
         return [(Case(text, "given", parsed_shapes(text, names)), None) for text in request.shapes]
-    if request.trace is not None and asked is not None:
-        return [(case, asked) for case in read_cases(asked)]
+    if request.trace is not None and inputs_folder is not None:
+        return [(case, inputs_folder) for case in read_cases(inputs_folder)]
     function = None if reference is None else reference.inputs()
     if function is not None:
         return [(_case_made_by(function, folder), folder)]
-    if asked is not None:
-        return [(read_cases(asked)[0], asked)]
+    if inputs_folder is not None:
+        return [(read_cases(inputs_folder)[0], inputs_folder)]
     inputs = None
     if reference is not None and not reference.is_model:
         signature = inspect.signature(reference.callable)
@@ -367,11 +371,13 @@ def _given_cases(
     return [(Case(label_of(inputs), "given", inputs), None)]
 
 
-def _named_extents(request: Request, reference: Reference | None, asked: Path | None) -> bool:
+def _named_extents(
+    request: Request, reference: Reference | None, inputs_folder: Path | None
+) -> bool:
     """Return whether annotations say which extents are equal."""
     return (
         not request.shapes
-        and asked is None
+        and inputs_folder is None
         and reference is not None
         and reference.inputs() is None
     )

@@ -105,20 +105,20 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     run_timed = _TimedRunner(request)
     run_timed.seconds["imports"] = time.monotonic() - begun
     candidate_files = [text.path]
-    asked = None if request.trace is None else scratch / RECORDED
+    inputs_folder = None if request.trace is None else scratch / RECORDED
     function = _function_with_inputs(request, text)
     if function is not None:
-        asked = scratch / "asked"
-        work = partial(ask_for_inputs, text.path, function, asked)
-        result = run_timed("inputs", asked, work, [], candidate_files)
+        inputs_folder = scratch / "asked"
+        work = partial(ask_for_inputs, text.path, function, inputs_folder)
+        result = run_timed("inputs", inputs_folder, work, [], candidate_files)
         if result.how != "whole":
             raise CannotJudge(f"{function}() of {text.path} {result.in_words}: {result.last_line}")
     inputs, child = scratch / "inputs", scratch / "child"
     reference_files = [] if request.reference is None else [request.reference.file]
     seed = scratch / SEED_FILE
     limits = text.limits(request.entry.name)
-    work = partial(prepare, request, inputs, asked, names, text.blocks, limits, seed)
-    reads = [seed] if asked is None else [asked, seed]
+    work = partial(prepare, request, inputs, inputs_folder, names, text.blocks, limits, seed)
+    reads = [seed] if inputs_folder is None else [inputs_folder, seed]
     reference = run_timed("reference", inputs, work, reads, reference_files)
     if reference.how != "whole":
         return FileRun(reference, None, run_timed.seconds)

@@ -204,7 +204,7 @@ def test_confined_process_writes_to_its_folder_alone(tmp_path):
     ended = run_confined(work, folder, seconds=10, memory_mb=500)
 
     assert (ended.how, ended.confined) == ("whole", True)
-    assert len(ended.said.split()) == 3
+    assert len(ended.output.split()) == 3
     assert (folder / "mine").read_text() == "no token"
     assert (folder / EVENTS_FILE).read_bytes() == b"an event"
     assert list(outside.iterdir()) == []
@@ -224,7 +224,7 @@ def test_readable_files_cannot_be_changed(tmp_path):
     )
 
     assert ended.how == "broken"
-    assert ended.said.startswith("given\n")
+    assert ended.output.startswith("given\n")
     assert "Read-only file system" in ended.last_line
     assert file.read_text() == "given"
 
@@ -249,7 +249,7 @@ def test_a_flood_of_output_is_cut(tmp_path):
     ended = run_confined(work, tmp_path / "folder", seconds=20, memory_mb=500)
 
     assert (ended.how, ended.last_line) == ("whole", "the end")
-    assert len(ended.said) == 4000
+    assert len(ended.output) == 4000
 
 
 def test_command_refuses_if_confining_is_impossible(tmp_path):

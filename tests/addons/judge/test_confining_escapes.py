@@ -85,13 +85,13 @@ def test_no_escape_reaches_the_host(escaping, host, user, namespaces, name):
         pytest.skip(f"this system cannot confine user {user}: {result['refused']}")
 
     assert result["confined"]
-    assert "ESCAPED" not in result["said"], result["said"]
+    assert "ESCAPED" not in result["output"], result["output"]
     assert SECRET not in str(result)
     how, reason = ENDED.get(name, ("whole", ""))
     assert result["how"] == how, result
     assert reason in result["reason"]
     assert result["seconds"] < 10
-    assert max(map(int, re.findall(r"HOLDS (\d+)", result["said"])), default=0) <= MOST_MIB
+    assert max(map(int, re.findall(r"HOLDS (\d+)", result["output"])), default=0) <= MOST_MIB
     assert result["children"] == ""
     assert (host / "precious").read_text() == SECRET
     assert sorted(path.name for path in host.iterdir()) == ["precious", "socket"]

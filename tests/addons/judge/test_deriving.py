@@ -199,7 +199,7 @@ def test_tolerance_is_fixed_if_an_element_has_no_bound():
 
     result = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
 
-    assert (result.tolerance, result.because) == ("fixed", "no bound is known of 1 element")
+    assert (result.tolerance, result.because) == ("fixed", "no bound is known for 1 element")
     assert result.wrong == 1
     planes["near"] = 1e-6, 2e-4
     planes["off"][1] = 1e-4

@@ -24,7 +24,7 @@ def command(
         Path | None,
         Argument(
             metavar="[TRACE]",
-            help="What save keeps  [default: what kvtrace gate recorded last]",
+            help="The trace to save  [default: the last recording of kvtrace gate]",
         ),
     ] = None,
     run: RunOption = None,
@@ -34,10 +34,10 @@ def command(
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep runs under a name, in .kvtrace/baselines/NAME/, to compare later ones with.
+    """Store runs under a name, in .kvtrace/baselines/NAME/, to compare later runs with.
 
     A baseline is a small trace: kernels, calls, code, bytes and FLOPs, findings, and a row for each
-    launch, with its times where there was a device. It may be committed, or cached.
+    launch, with its times if there was a device. Baselines can be committed or cached.
 
     Example:
         kvtrace baseline save main out/

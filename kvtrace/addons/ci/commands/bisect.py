@@ -24,7 +24,7 @@ def command(
         str | None, Argument(metavar="BAD", help="Later commit that breaks a rule")
     ] = None,
     run: Annotated[
-        str, Option("--run", metavar="COMMAND", help="What to run and record, for a shell")
+        str, Option("--run", metavar="COMMAND", help="Shell command to run and record")
     ] = "",
     fail_on: Annotated[
         list[str] | None,
@@ -41,12 +41,12 @@ def command(
         Option(
             "--triton",
             metavar="VERSIONS",
-            help="Versions of Triton to run under in place of commits, as 3.5.1,3.6.0",
+            help="Versions of Triton to compare in place of commits, such as 3.5.1,3.6.0",
             show_default=False,
         ),
     ] = None,
     everything: Annotated[
-        bool, Option("--all", help="With --triton, show also what is the same under all")
+        bool, Option("--all", help="With --triton, also show variants without differences")
     ] = False,
     output: Annotated[
         Path | None,
@@ -54,7 +54,7 @@ def command(
             "--output",
             "-o",
             metavar="DIR",
-            help="Keep traces and logs here, emptied first  [default: .kvtrace/bisect]",
+            help="Folder of traces and logs, emptied first  [default: .kvtrace/bisect]",
             show_default=False,
         ),
     ] = None,
@@ -62,10 +62,10 @@ def command(
 ) -> int:
     """Find the first commit, or version of Triton, whose kernels break a rule. Needs no GPU.
 
-    Commits are run in a separate checkout, walked by git bisect; one that cannot be run, or
-    judged, is skipped. With --triton one command is run under each version, which is installed in a
-    cache, and a table shows what each made of the kernels; rules compare with the first. Exit code
-    1 if a rule is violated, 2 if that cannot be decided.
+    git bisect walks through commits in a separate checkout; a commit that cannot be run or judged
+    is skipped. With --triton one command runs under each version, which is installed in a cache. A
+    table compares the kernels, and rules compare with the first version. Exit code 1 if a rule is
+    violated, 2 if that cannot be decided.
 
     Example:
         kvtrace bisect v1.2 main --run "python bench.py" --fail-on "spills>0"

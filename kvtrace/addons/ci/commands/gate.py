@@ -36,7 +36,7 @@ def command(
         Option(
             "--fail-on",
             metavar="RULES",
-            help="Exit with 1 where the program violates one; see kvtrace diff  [default: those of "
+            help="Exit with 1 if the program violates a rule; see kvtrace diff  [default: those of "
             "[tool.kvtrace.diff] in pyproject.toml, else other results, new findings, more spills, "
             "and growth of registers by 10 %, or of a launch's bytes or FLOPs by 5 %]",
             show_default=False,
@@ -44,7 +44,7 @@ def command(
     ] = None,
     save: Annotated[
         bool,
-        Option("--save", help="Keep the run as the baseline afterwards, whatever the rules say"),
+        Option("--save", help="Save the run as the baseline afterwards, whatever the rules say"),
     ] = False,
     output: Annotated[
         Path | None,
@@ -68,12 +68,12 @@ def command(
     meaning: MeaningOption = None,
     strict: StrictOption = False,
 ) -> int:
-    """Record a program, judge and replay what it launches, and compare that with a baseline.
+    """Record a program, judge and replay its launches, and compare them with a baseline.
 
-    Needs no GPU. Exit code: the program's own where that is not 0; else 1 where it must not be
-    merged (results differ, a violation is new, a rule is violated), with --strict also where that
-    is not known; 2 where there is no baseline (unless --save makes it), no kernel, or a rule that
-    cannot be judged; else 0.
+    Needs no GPU. Exit code: the program's if it is not 0. Otherwise 1 if the change must not be
+    merged (results differ, a violation is new, or a rule is violated), with --strict also if that
+    is not known. 2 if there is no baseline (unless --save makes it), no kernel, or a rule that
+    cannot be judged. Otherwise 0.
 
     Example:
         kvtrace gate --save -- python bench.py

@@ -17,8 +17,8 @@ from kvtrace.converters.query.query import BadQuery
 _FUNCTIONS: Final = ("EPOCH_NS", "HOST_NS", "DEVICE_NS")
 
 
-def spark_sql(text: str, known: Collection[str]) -> str:
-    """Return one statement that reads only the tables and views in `known`, for Spark.
+def spark_sql(text: str, names: Collection[str]) -> str:
+    """Return one statement that reads only the tables and views in `names`, for Spark.
 
     Raises:
         BadQuery: the statement is not correct, writes, or reads something outside of the trace: a
@@ -34,7 +34,7 @@ def spark_sql(text: str, known: Collection[str]) -> str:
     statement = statements[0]
     if not isinstance(statement, exp.Query):
         raise BadQuery(f"only statements that read are allowed, and this is {statement.key}.")
-    _refuse_others(statement, known)
+    _refuse_others(statement, names)
     translated = statement.transform(_of_spark)
     try:
         return str(translated.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
@@ -62,13 +62,13 @@ def _tables(statement: exp.Expr) -> list[exp.Table]:
     return list(statement.find_all(exp.Table))
 
 
-def _refuse_others(statement: exp.Expr, known: Collection[str]) -> None:
+def _refuse_others(statement: exp.Expr, names: Collection[str]) -> None:
     aliases = {table.alias.lower() for table in statement.find_all(exp.CTE)}
     for table in _tables(statement):
         is_plain_name = (
             isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
         )
-        if not is_plain_name or table.name.lower() not in {*known, *aliases}:
+        if not is_plain_name or table.name.lower() not in {*names, *aliases}:
             raise BadQuery(
                 f"{table.sql(dialect='duckdb')} is not a table of the trace, and others cannot be "
                 "read."

@@ -39,18 +39,20 @@ def command(
         Option(
             "--root",
             metavar="FOLDER",
-            help="Read what lies below it, as often as needed; also a store's address [default: .]",
+            help="Open files below this folder, or a store's address; may be repeated [default: .]",
         ),
     ] = None,
-    seconds: Annotated[float, Option("--seconds", help="Time for each answer", min=1)] = _SECONDS,
+    seconds: Annotated[
+        float, Option("--seconds", help="Time limit of each answer", min=1)
+    ] = _SECONDS,
     unconfined: Annotated[
         bool, Option("--unconfined", help="Judge even if this system cannot confine files")
     ] = False,
 ) -> None:
     """Serve the Model Context Protocol on standard input and output.
 
-    Tools: judge, sanitize, profile, diff and sql. An agent's client starts this command. It
-    needs pip install 'kvtrace[mcp]'. Files elsewhere than below the roots are not opened.
+    Tools: judge, sanitize, profile, diff and sql. An agent's client starts this command, which
+    needs pip install 'kvtrace[mcp]'. Files outside of the roots are not opened.
 
     Example:
         kvtrace mcp --root ~/traces --root .     # the client talks to it

@@ -190,7 +190,7 @@ def test_a_confined_process_has_the_copies_and_says_what_is_left_out(repository,
     )
 
     names = "judged.py other.py package/__init__.py package/inner/__init__.py"
-    assert ended.said.startswith(f"{names} package/inner/module.py\nOTHER = 1\n")
+    assert ended.output.startswith(f"{names} package/inner/module.py\nOTHER = 1\n")
     assert "Read-only file system" in ended.last_line
     assert ended.left_out == ("all.py (a link)", "key.py (a link)")
     assert (repository / "other.py").read_text() == "OTHER = 1\n"
