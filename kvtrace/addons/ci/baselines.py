@@ -1,7 +1,8 @@
-"""Runs kept under a name, to compare later ones with: `.kvtrace/baselines/NAME/`, each a trace.
+"""Baselines: runs stored under a name, `.kvtrace/baselines/NAME/`, to compare later runs with.
 
-A baseline is an excerpt (`schema/excerpts.py`): small enough to be committed, or kept by a cache of
-continuous integration. It is looked up in the working directory, which is that of the project.
+A baseline is an excerpt of a trace (`schema/excerpts.py`): small enough to be committed, or to be
+stored in a cache of continuous integration. Baselines are looked up in the working directory, which
+is the project's.
 """
 
 import re
@@ -20,10 +21,10 @@ from kvtrace.schema.trace import Selection, open_trace
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: What kvtrace keeps in a project.
+#: kvtrace's folder in a project.
 PROJECT: Final = Path(".kvtrace")
 BASELINES: Final = PROJECT / "baselines"
-#: Where `kvtrace gate` and `kvtrace bisect` record.
+#: Folders that `kvtrace gate` and `kvtrace bisect` record into.
 RECORDED: Final = PROJECT / "gate"
 BISECTED: Final = PROJECT / "bisect"
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
@@ -32,7 +33,7 @@ _NOT_COMMITTED: Final = f"/{RECORDED.name}/\n/{BISECTED.name}/\n/report/\n"  # o
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A baseline as it is listed; `judged` tells whether its findings are known."""
+    """A baseline's facts, as listed; `judged`: its findings are known."""
 
     name: str
     commit: str | None
@@ -45,7 +46,7 @@ class Baseline:
 
 
 def baseline_folder(name: str) -> Path:
-    """Return where a baseline is, or would be; BadSetting if that is not a name for one."""
+    """Return the folder of a baseline's name; BadSetting if the name is not allowed."""
     if _NAME.fullmatch(name) is None:
         raise BadSetting(
             f"{name!r} cannot name a baseline; use letters, digits, '_', '-' and '.', as main."
@@ -54,32 +55,32 @@ def baseline_folder(name: str) -> Path:
 
 
 def save_baseline(name: str, selection: Selection) -> Baseline:
-    """Keep runs under a name, in place of what it named before.
+    """Store runs under a name, in place of an earlier baseline of that name.
 
     Raises:
-        BadSetting: that is not a name.
+        BadSetting: the name is not allowed.
         DamagedFile, NewerFormat: a file of the trace cannot be read.
-        TraceWriteError: the disk is full, or the like; what was there before stays.
+        TraceWriteError: writing fails, for example on a full disk; an earlier baseline stays.
 
     """
     folder = baseline_folder(name)
     prepare_project()
     work = folder.with_name(f".{name}.{secrets.token_hex(4)}.tmp")
-    before = folder.with_name(f"{work.name}.before")
+    previous = folder.with_name(f"{work.name}.before")
     try:
         write_excerpt(selection, work)
         if folder.exists():
-            folder.rename(before)
+            folder.rename(previous)
         work.rename(folder)
     except OSError as error:
-        if before.exists() and not folder.exists():
-            before.rename(folder)
+        if previous.exists() and not folder.exists():
+            previous.rename(folder)
         raise TraceWriteError(
-            f"{folder} cannot be written ({error.strerror or error}); what was there stays"
+            f"{folder} cannot be written ({error.strerror or error}); an earlier baseline stays"
         ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
-        shutil.rmtree(before, ignore_errors=True)
+        shutil.rmtree(previous, ignore_errors=True)
     return _listed(folder)
 
 
@@ -87,7 +88,7 @@ def open_baseline(name: str) -> Selection:
     """Return the runs of a baseline.
 
     Raises:
-        BadSetting: there is none of that name; it says how to make one.
+        BadSetting: no baseline has that name; the text says how to make one.
 
     """
     folder = baseline_folder(name)
@@ -97,9 +98,9 @@ def open_baseline(name: str) -> Selection:
 
 
 def no_baseline(name: str) -> str:
-    """Say that there is no baseline of a name, and how to make one."""
-    known = ", ".join(_names())
-    others = f" (there are {known})" if known else ""
+    """Return a sentence that a baseline is missing, and how to make it."""
+    names = ", ".join(_names())
+    others = f" (there are {names})" if names else ""
     return (
         f"there is no baseline {name!r} in {BASELINES}{others}; save one with kvtrace baseline "
         f"save {name} TRACE, or with kvtrace gate --save --against {name}."
@@ -107,20 +108,20 @@ def no_baseline(name: str) -> str:
 
 
 def has_baseline(name: str) -> bool:
-    """Tell whether there is a baseline of that name; BadSetting if that is not a name for one."""
+    """Return whether a baseline exists; BadSetting if the name is not allowed."""
     return baseline_folder(name).is_dir()
 
 
 def list_baselines() -> list[Baseline]:
-    """Return all baselines by name; DamagedFile if one cannot be read."""
+    """Return all baselines by name; DamagedFile if a baseline cannot be read."""
     return [_listed(BASELINES / name) for name in _names()]
 
 
 def remove_baseline(name: str) -> None:
-    """Remove a baseline.
+    """Delete a baseline.
 
     Raises:
-        BadSetting: there is none of that name, or it is a link.
+        BadSetting: no baseline has that name, or the baseline is a link.
 
     """
     folder = baseline_folder(name)
@@ -132,7 +133,7 @@ def remove_baseline(name: str) -> None:
 
 
 def prepare_project() -> None:
-    """Make the project's folder, of which git is to see the baselines alone."""
+    """Create the project's folder, of which git tracks the baselines alone."""
     try:
         BASELINES.mkdir(parents=True, exist_ok=True)
         ignored = PROJECT / ".gitignore"
@@ -140,7 +141,7 @@ def prepare_project() -> None:
             ignored.write_text(_NOT_COMMITTED, encoding="utf-8")
     except OSError as error:
         raise TraceWriteError(
-            f"{BASELINES} cannot be made ({error.strerror or error}); nothing is kept there"
+            f"{BASELINES} cannot be created ({error.strerror or error}); nothing is stored there"
         ) from error
 
 

@@ -1,8 +1,8 @@
-"""The commit that broke a rule: `git bisect run` in a separate checkout.
+"""The commit that broke a rule, found by `git bisect run` in a separate checkout.
 
-Every commit that git asks for is recorded, analyzed, and compared with GOOD. One that cannot be
-run, or whose rules cannot be judged, is skipped, as git's exit code 125 asks for. `git bisect run`
-starts this program again for each commit (`judge_head`), with what it needs in a file (`Plan`).
+Every commit that git asks for is recorded, analyzed, and compared with GOOD. A commit that cannot
+be run, or whose rules cannot be judged, is skipped with git's exit code 125. `git bisect run`
+starts this program again for each commit (`judge_head`), with a `Plan` in a file.
 """
 
 import json
@@ -32,18 +32,18 @@ from kvtrace.schema.trace import Selection, open_trace
 
 Verdict = Literal["good", "bad", "skip"]
 
-#: Exit codes by which `git bisect run` takes a commit for good, for bad, and for neither.
+#: Exit codes that tell `git bisect run` that a commit is good, bad, or neither.
 CODES: Final[dict[Verdict, int]] = {"good": 0, "bad": 1, "skip": 125}
-#: An exit code by which it stops.
+#: Exit code that stops `git bisect run`.
 STOP: Final = 255
-_FOUND: Final = re.compile(r"^([0-9a-f]{40,64}) is the first '?bad'? commit", re.MULTILINE)
+_FIRST_BAD: Final = re.compile(r"^([0-9a-f]{40,64}) is the first '?bad'? commit", re.MULTILINE)
 _HASH: Final = re.compile(r"^[0-9a-f]{40,64}$", re.MULTILINE)
 _STEP: Final = re.compile(r"[0-9a-f]{12}  (?:good|bad |skip)  ")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What every step needs: what to run, by which rules, and where traces go, one a commit."""
+    """Settings of every step: the command, the rules, and the folder of traces, one per commit."""
 
     command: str
     rules: Sequence[str]
@@ -60,7 +60,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was found of a commit, in one line."""
+    """The verdict on one commit, with its reason in one line."""
 
     commit: str
     verdict: Verdict
@@ -69,10 +69,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """The first bad commit, and how its kernels differ from those of the one before it.
+    """The first bad commit, and how its kernels differ from those of the commit before.
 
-    `candidates` are what is left where commits that cannot be judged lie in between; `commit` is
-    then None. `before` is the commit that it is compared with, `checkout` where its files were.
+    `commit` is None if commits that cannot be judged lie in between; the first bad commit is then
+    one of `candidates`. `before`: the commit that is compared with. `checkout`: the folder of the
+    files.
     """
 
     commit: str | None
@@ -95,26 +96,26 @@ def bisect_commits(
     """Find the first commit after `good` that breaks a rule; None if `bad` breaks none.
 
     Args:
-        good: A commit, which the others are compared with.
+        good: The commit that other commits are compared with.
         bad: A later commit that breaks a rule.
-        command: What to run, for a shell.
-        rules: As `--fail-on` takes them.
-        out: Where traces and what programs print are kept, emptied first.
-        analyses: What the command line passes in.
-        tell: Is given a line for each commit.
+        command: The shell command that runs the program.
+        rules: Rules as `--fail-on` takes them.
+        out: The folder for traces and the programs' output, emptied first.
+        analyses: Analyses of runs.
+        tell: Receives a line for each commit.
 
     Raises:
-        BadSetting: there is no such commit, GOOD cannot be run, the rules cannot be judged, or git
+        BadSetting: a commit does not exist, GOOD cannot be run, the rules cannot be judged, or git
             stops.
-        KeyboardInterrupt: by Ctrl-C; the checkout is gone by then.
+        KeyboardInterrupt: by Ctrl-C; the checkout has been deleted by then.
 
     """
-    here = Path.cwd()
-    first, last = (commit_named(here, name) for name in (good, bad))
+    repository = Path.cwd()
+    first, last = (commit_named(repository, name) for name in (good, bad))
     if out.exists():
         shutil.rmtree(out)
     out.mkdir(parents=True)
-    with worktree(here, first) as checkout:
+    with worktree(repository, first) as checkout:
         plan = Plan(
             command, tuple(rules), str(out.absolute()), first, str(checkout.path),
             str(checkout.inside),
@@ -134,62 +135,62 @@ def bisect_commits(
 
 
 def judge_head(plan_file: Path, analyses: Analyses) -> tuple[Step, Worktree]:
-    """Judge the commit that is checked out: what `git bisect run` has done at each step."""
-    given = json.loads(plan_file.read_text(encoding="utf-8"))
-    plan = Plan(**given)
+    """Judge the commit that is checked out: the step that `git bisect run` executes."""
+    fields = json.loads(plan_file.read_text(encoding="utf-8"))
+    plan = Plan(**fields)
     checkout = plan.worktree
     for name in os.environ.keys() - outside_git(os.environ).keys():
-        del os.environ[name]  # what git tells its bisection is not for the program
+        del os.environ[name]  # git's own variables must not reach the program
     step = judge_commit(plan, checkout.head(), analyses, apart=False)
     checkout.git("reset", "--hard", "--quiet")
     return step, checkout
 
 
 def judge_commit(plan: Plan, commit: str, analyses: Analyses, *, apart: bool) -> Step:
-    """Record what is checked out, and compare it with GOOD."""
+    """Record the checked-out commit, and compare it with GOOD."""
     out = Path(plan.out)
     log = out / f"{commit[:12]}.log"
     if not plan.worktree.folder.is_dir():
-        return Step(commit, "skip", f"it has no folder {plan.inside}")
+        return Step(commit, "skip", f"the commit has no folder {plan.inside}")
     with log.open("wb") as output, TemporaryDirectory(prefix="kvtrace-cache-") as cache:
-        # What an earlier commit compiled would be no measure of how long this one's kernels take.
-        asks = any(rule.figure == "compile" for rule in read_rules(plan.rules))
-        recorded = record_program(
+        # Without an empty cache, compile times would lack kernels compiled for an earlier commit.
+        has_compile_rule = any(rule.figure == "compile" for rule in read_rules(plan.rules))
+        run = record_program(
             ["sh", "-c", plan.command],
             out / commit,
             folder=plan.worktree.folder,
-            variables={"TRITON_CACHE_DIR": cache} if asks else None,
+            variables={"TRITON_CACHE_DIR": cache} if has_compile_rule else None,
             output=output,
             apart=apart,
         )
-    if recorded.exit_code:
-        return Step(commit, "skip", f"the program ends with {recorded.exit_code}, see {log}")
-    if recorded.selection is None:
-        return Step(commit, "skip", f"it launches no kernel that is recorded, see {log}")
-    for line in analyses.look(recorded.selection):
+    if run.exit_code:
+        return Step(commit, "skip", f"the program ended with exit code {run.exit_code}, see {log}")
+    if run.selection is None:
+        return Step(commit, "skip", f"no recorded kernel was launched, see {log}")
+    for line in analyses.complete(run.selection):
         with log.open("a", encoding="utf-8") as output_text:
             output_text.write(f"kvtrace: {line}\n")
-    found = _change(plan, plan.good, commit, analyses)
-    if missing := found.gate.missing():
-        return Step(commit, "skip", f"{', '.join(missing)} cannot be judged: it has no such figure")
-    return Step(commit, "bad" if found.broken else "good", found.headline)
+    comparison = _change(plan, plan.good, commit, analyses)
+    if missing := comparison.gate.missing():
+        return Step(commit, "skip", f"{', '.join(missing)} cannot be judged: a figure is missing")
+    return Step(commit, "bad" if comparison.broken else "good", comparison.headline)
 
 
 def step_line(step: Step, checkout: Worktree) -> str:
-    """Return a line on a step."""
+    """Return a step as a line of text."""
     subject = checkout.git("log", "-1", "--format=%s", step.commit)
     text = step.text.replace(f"{checkout.path}/", "")
     return f"{step.commit[:12]}  {step.verdict:<4}  {subject[:40]:<40}  {text}"
 
 
 def _run_git_bisect(plan: Plan, bad: str, tell: Tell) -> str:
-    """Have git walk, tell what each step says, and return all that is printed."""
+    """Run git's bisection, report each step, and return all printed lines."""
     checkout, out = plan.worktree, Path(plan.out)
     plan_file, log = out / "plan.json", out / "git.log"
     plan_file.write_text(json.dumps(asdict(plan)), encoding="utf-8")
-    said_at_once = checkout.git("bisect", "start", bad, plan.good)
-    if _FOUND.search(said_at_once):
-        return said_at_once  # there is no commit in between
+    first_output = checkout.git("bisect", "start", bad, plan.good)
+    if _FIRST_BAD.search(first_output):
+        return first_output  # there is no commit in between
     step = [sys.executable, "-P", "-m", "kvtrace", "bisect", "--step", str(plan_file)]
     process = subprocess.Popen(
         git_command("bisect", "run", *step),
@@ -201,39 +202,39 @@ def _run_git_bisect(plan: Plan, bad: str, tell: Tell) -> str:
         errors="replace",
         start_new_session=True,
     )
-    said = []
+    lines = []
     try:
         for line in process.stdout or ():
-            said.append(line)
+            lines.append(line)
             if _STEP.match(line):
                 tell(line.rstrip("\n"))
         code = process.wait()
     finally:
         end_session(process)
-        log.write_text("".join(said), encoding="utf-8")
-    text = "".join(said)
-    if code and not _left(text):
+        log.write_text("".join(lines), encoding="utf-8")
+    text = "".join(lines)
+    if code and not _candidates(text):
         raise BadSetting(f"git bisect stopped with exit code {code}; see {log}.")
     return text
 
 
-def _left(said: str) -> list[str]:
-    """Return the commits of which git cannot tell which is the first bad one."""
-    _, only, rest = said.partition("The first bad commit could be any of:")
-    return _HASH.findall(rest) if only else []
+def _candidates(output: str) -> list[str]:
+    """Return the commits among which git cannot determine the first bad one."""
+    _, marker, rest = output.partition("The first bad commit could be any of:")
+    return _HASH.findall(rest) if marker else []
 
 
-def _culprit(plan: Plan, said: str, analyses: Analyses) -> Culprit:
+def _culprit(plan: Plan, output: str, analyses: Analyses) -> Culprit:
     checkout = plan.worktree
-    if left := _left(said):
-        return Culprit(None, plan.path, candidates=left)
-    found = _FOUND.search(said)
-    if found is None:
+    if candidates := _candidates(output):
+        return Culprit(None, plan.path, candidates=candidates)
+    match = _FIRST_BAD.search(output)
+    if match is None:
         raise BadSetting(f"git names no first bad commit; see {plan.out}/git.log.")
-    commit = found[1]
+    commit = match[1]
     parents = checkout.git("log", "-1", "--format=%P", commit).split()
-    known = [parent for parent in parents if _recorded(plan, parent) is not None]
-    before = known[0] if known else plan.good
+    recorded_parents = [parent for parent in parents if _recorded(plan, parent) is not None]
+    before = recorded_parents[0] if recorded_parents else plan.good
     subject = checkout.git("log", "-1", "--format=%s (%an, %as)", commit)
     return Culprit(commit, plan.path, subject, before, _change(plan, before, commit, analyses))
 

@@ -1,4 +1,4 @@
-"""The one place that asks for a difference, judges it by rules, and writes it in each form."""
+"""The comparison of two selections: a difference, judged by rules and written in each form."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -18,8 +18,8 @@ from kvtrace.schema.trace import Selection
 if TYPE_CHECKING:
     from kvtrace.converters.findings.conditions import KernelConditions
 
-#: The rules that hold where neither the command nor the project has some. What a side does not
-#: know is left out. `bytes` and `flops` in all would fail a test that is added to a suite.
+#: The default rules, if neither the command nor the project has rules. `?` skips figures that a
+#: side lacks. Rules on total bytes and FLOPs would fail whenever a suite gets another test.
 DEFAULT_RULES: Final = (
     "results?", "findings.new", "spills>+0?", "registers>+10%?", "bytes/launch>+5%?",
     "flops/launch>+5%?",
@@ -31,21 +31,21 @@ Tell = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Analyses:
-    """What the command line hands in.
+    """Functions of the command line that comparisons use.
 
     Attributes:
-        look: Runs the passes that runs lack, and gives what there is to say.
-        conditions: Works out conditions for all sizes, for rules on them.
+        complete: Runs the passes that runs lack, and yields notes for the user.
+        conditions: Derives the conditions for all sizes of both sides, for rules on conditions.
 
     """
 
-    look: Callable[[Selection], Iterable[str]]
+    complete: Callable[[Selection], Iterable[str]]
     conditions: Callable[[Sides], "tuple[list[KernelConditions], list[KernelConditions]]"]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A difference of two selections, and what of it violates rules."""
+    """A difference of two selections, with the rules that it violates."""
 
     difference: Difference
     gate: Gate
@@ -53,12 +53,12 @@ class Comparison:
 
     @property
     def broken(self) -> bool:
-        """Whether a rule is violated."""
+        """A rule is violated."""
         return bool(self.gate.failures)
 
     @property
     def headline(self) -> str:
-        """One line: the first rule that is violated and by what, or that none is."""
+        """One line: the first violated rule with its cause, or that no rule is violated."""
         if not self.broken:
             return "no rule is violated"
         first = self.gate.failures[0]
@@ -75,54 +75,55 @@ def compared(
     analyses: Analyses,
     *, problem: str | None = None, meaning: float | None = None,
 ) -> Comparison:  # fmt: skip
-    """Compare two selections and judge what the second has.
+    """Compare two selections, and judge the second by rules.
 
     Args:
-        before: The runs of the one side.
-        after: Those of the other.
-        labels: What to call the sides.
-        rules: What is judged by.
-        analyses: What the command line hands in.
-        problem: What fails the comparison whatever the rules say.
-        meaning: For how many seconds it is compared what changed kernels compute.
+        before: The runs of the first side.
+        after: The runs of the second side.
+        labels: Names of the sides.
+        rules: The rules.
+        analyses: Analyses of runs.
+        problem: A problem that fails the comparison whatever the rules say.
+        meaning: Seconds for comparing the meanings of changed kernels.
 
     Raises:
         BadSetting: a text is not a rule.
-        DamagedFile, NewerFormat: as the reader of the trace.
+        DamagedFile, NewerFormat: a file of a trace cannot be read.
 
     """
     gate = Gate(read_rules(rules), problem=problem)
     sides = before, after
     conditions = analyses.conditions(sides) if gate.wants_bounds else None
-    found = compare(*sides, labels=labels, gate=gate, conditions=conditions, meaning=meaning)
-    return Comparison(found, gate, sides)
+    difference = compare(*sides, labels=labels, gate=gate, conditions=conditions, meaning=meaning)
+    return Comparison(difference, gate, sides)
 
 
 def comparison_text(
-    found: Comparison,
+    comparison: Comparison,
     width: int = 80,
     outputs: Outputs = Outputs(),  # noqa: B008 - it is frozen
     tell: Tell = print,
 ) -> list[str]:
-    """Write the forms that are asked for, and return the lines for a terminal.
+    """Write the requested output files, and return the lines for a terminal.
 
     Raises:
         BadSetting: a file cannot be written.
 
     """
     return write_outputs(
-        found.difference, outputs, found.sides, gate=found.gate, width=width, tell=tell,
+        comparison.difference, outputs, comparison.sides, gate=comparison.gate, width=width,
+        tell=tell,
     )  # fmt: skip
 
 
 def write_sarif(after: Selection, answers: Sequence[Answer], path: Path, tell: Tell) -> None:
-    """Write the findings of runs, as services that scan code read them.
+    """Write the findings of runs as a SARIF file, which code-scanning services read.
 
     Args:
         after: The runs.
-        answers: Whether they may be merged: the log's property `answers`.
+        answers: Whether the runs may be merged: the log's property `answers`.
         path: The file.
-        tell: Is given the line that says that it was written.
+        tell: Receives a line after writing.
 
     Raises:
         BadSetting: the file cannot be written.

@@ -1,4 +1,4 @@
-"""A program that is started here and recorded: its runs, and how it ended."""
+"""Programs that are started and recorded here: their runs and exit codes."""
 
 import os
 import secrets
@@ -13,15 +13,16 @@ from typing import IO, Any, Final
 from kvtrace.schema.errors import BadSetting, EmptyTrace, TraceNotFound
 from kvtrace.schema.trace import Selection, open_trace
 
-#: Seconds that a program has to end after Ctrl-C before it is ended.
+#: Seconds that a program has to end after Ctrl-C before it is killed.
 PATIENCE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a program launched, None where it launched no kernel, and its exit code.
+class ProgramRun:
+    """The launching runs of a program, None if it launched no kernel, and its exit code.
 
-    A program that a signal ended has 128 and the signal's number, as a shell reports it.
+    The exit code of a program ended by a signal is 128 plus the signal's number, as a shell reports
+    it.
     """
 
     selection: Selection | None
@@ -36,23 +37,24 @@ def record_program(
     variables: Mapping[str, str] | None = None,
     output: IO[bytes] | None = None,
     apart: bool = False,
-) -> Recorded:
-    """Run a program with the autostart on, and return the runs that it added to the trace `out`.
+) -> ProgramRun:
+    """Run and record a program, and return the runs that it added to the trace `out`.
 
     Args:
-        program: The command with its arguments; no shell looks at it.
-        out: The folder of the trace; runs that it has already are left alone.
-        folder: Where to run it; None: here.
-        variables: More variables of the environment.
-        output: Where its output and complaints go; None: where ours do.
-        apart: Whether Ctrl-C is for us alone, who then end the program and all that it started.
+        program: The command with its arguments, which no shell interprets.
+        out: The folder of the trace; its earlier runs are left alone.
+        folder: The working directory of the program; None: the current directory.
+        variables: Additional environment variables.
+        output: The file of the program's output and errors; None: those of this process.
+        apart: The program has a separate session: Ctrl-C reaches this process alone, which then
+            ends the program and all that it started.
 
     Raises:
-        BadSetting: there is no such program, or it may not be run.
+        BadSetting: the program does not exist, or cannot be run.
         KeyboardInterrupt: by Ctrl-C; the program has ended by then.
 
     """
-    before = _run_ids(out)
+    earlier = _run_ids(out)
     environment = {
         **os.environ,
         "KVTRACE": str(out.absolute()),
@@ -76,22 +78,22 @@ def record_program(
             "as -- python bench.py."
         ) from error
     code = _exit_code(process, apart=apart)
-    new = [run_id for run_id in _run_ids(out) if run_id not in before]
+    new = [run_id for run_id in _run_ids(out) if run_id not in earlier]
     if not new:
-        return Recorded(None, code)
+        return ProgramRun(None, code)
     trace = open_trace(out)
     runs = tuple(run for run in trace.runs if run.run_id in new)
     launched = set(trace.table("launches", runs, ["call_id"])["run"].unique().to_pylist())
     runs = tuple(run for run in runs if run.run_id in launched)
-    return Recorded(Selection(trace, runs) if runs else None, code)
+    return ProgramRun(Selection(trace, runs) if runs else None, code)
 
 
 def _exit_code(process: "subprocess.Popen[bytes]", *, apart: bool) -> int:
-    """Wait for a process; where that is interrupted, see that it ends.
+    """Wait for a process, and return its exit code; if interrupted, end the process.
 
     Args:
-        process: What was started.
-        apart: Whether it has a separate session, all of which is then ended. Else it observes
+        process: The process.
+        apart: The process has a separate session, all of which is ended. Otherwise it receives
             Ctrl-C itself.
 
     """
@@ -110,13 +112,13 @@ def _exit_code(process: "subprocess.Popen[bytes]", *, apart: bool) -> int:
 
 
 def end_session(process: "subprocess.Popen[Any]") -> None:
-    """End a process that was started in a separate session, and all that it has started.
+    """End a process that has a separate session, and all processes of the session.
 
-    Does nothing where all of it has ended.
+    Does nothing if the session has ended.
     """
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
         try:
-            os.killpg(process.pid, number)
+            os.killpg(process.pid, signal_number)
         except ProcessLookupError:
             return
         try:

@@ -1,10 +1,10 @@
-"""A suite that is recorded: which test launches what, and which of it has defects.
+"""A plugin that records a pytest suite: the launches and defects of each test.
 
-Each test is a mark of its id around its setup, its call and its teardown, so that a trace tells
-which test a launch is of. Calls are judged before their first launch, as with KVTRACE_SANITIZE=1,
-and a test that launches a call with a defect gets the defect reported, whether or not the call is
-new. What a test launched is among its report's properties, and so reaches JUnit files, and the
-process that pytest-xdist's workers report to.
+Each test is a mark with the test's id around setup, call and teardown, so that a trace shows which
+test made a launch. Calls are judged before their first launch, as with KVTRACE_SANITIZE=1. A test
+that launches a call with a defect reports the defect, even if the call is not new. A test's
+launches are among the properties of its report, and so reach JUnit files and the process that
+pytest-xdist's workers report to.
 """
 
 import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kvtrace.capture.session import Session
     from kvtrace.converters.findings.model import Finding
 
-#: The attribute that tells a mark of a test from those of its program.
+#: The attribute that distinguishes a test's mark from marks of the tested program.
 MARK: Final = {"pytest": "test"}
 #: Names of the properties of a test's report.
 LAUNCHES: Final = "kvtrace.launches"
@@ -37,20 +37,22 @@ _SHOWN: Final = 20
 
 
 class _Node(Protocol):
-    """A worker of pytest-xdist, as its `pytest_configure_node` has it."""
+    """A worker of pytest-xdist, as passed to `pytest_configure_node`."""
 
     workerinput: dict[str, Any]
 
 
 def register(config: pytest.Config) -> None:
-    """Record in this process, or have the workers of pytest-xdist do it; report at the end."""
+    """Record the tests in this process or in workers of pytest-xdist, and report at the end."""
     if config.getoption("collectonly", False):
         return
-    given = getattr(config, "workerinput", {}).get(_WORKER_OUT)
-    out = Path(config.invocation_params.dir, given or config.getoption("kvtrace_out")).resolve()
-    if given is None:
+    worker_out = getattr(config, "workerinput", {}).get(_WORKER_OUT)
+    out = Path(
+        config.invocation_params.dir, worker_out or config.getoption("kvtrace_out")
+    ).resolve()
+    if worker_out is None:
         config.pluginmanager.register(_Summary(out), "kvtrace-summary")
-    if given is None and getattr(config.option, "dist", "no") != "no":
+    if worker_out is None and getattr(config.option, "dist", "no") != "no":
         groups.hand_on(os.environ)
         config.pluginmanager.register(_Workers(out), "kvtrace-workers")
         return
@@ -59,19 +61,19 @@ def register(config: pytest.Config) -> None:
 
 
 class _Workers:
-    """The process that starts workers: it records nothing itself."""
+    """A plugin of the process that starts workers, and records nothing itself."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: _Node) -> None:
-        """Tell a worker where to record; each writes a separate run, all of one group."""
+        """Pass the trace's folder to a worker; each worker writes a separate run of one group."""
         node.workerinput[_WORKER_OUT] = str(self._out)
 
 
-class _Launched:
-    """Observes every launch that is recorded, and counts those of the test that runs."""
+class _LaunchCounter:
+    """A follower of the journal that counts the launches of the current test."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
@@ -79,7 +81,7 @@ class _Launched:
         self._calls: Counter[int] = Counter()
 
     def begin(self) -> None:
-        """Forget the test before."""
+        """Reset the counts for a new test."""
         self._calls.clear()
 
     @property
@@ -89,17 +91,16 @@ class _Launched:
 
     @property
     def count(self) -> int:
-        """How many launches those are."""
+        """The number of launches of the test."""
         return self._calls.total()
 
     @property
     def kernels(self) -> list[str]:
-        """The names of the kernels."""
-        named = {self._names.get(self._kernels.get(call, -1), "?") for call in self._calls}
-        return sorted(named)
+        """The sorted names of the launched kernels."""
+        return sorted({self._names.get(self._kernels.get(call, -1), "?") for call in self._calls})
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Learn which kernel a call launches."""
+        """Note the kernel of a call, and the names of kernels."""
         if table == "kernels":
             self._names[row["kernel_id"]] = row["name"] or "?"
         elif table == "calls":
@@ -117,41 +118,49 @@ class _Launched:
 
 
 class _Recorder:
-    """Records the tests of this process, and fails those whose kernels have a violation."""
+    """A plugin that records the tests of this process, and fails tests with violations."""
 
     _session: "Session"
 
     def __init__(self, out: Path, *, fails: bool) -> None:
         self._out = out
         self._fails = fails
-        self._owns = False
-        self._launched = _Launched()
+        self._owns_recording = False
+        self._counter = _LaunchCounter()
         self._defects: dict[int, list[Finding]] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Begin to record, before the modules of tests are imported."""
-        asked, _ = settings_from_environment(os.environ)
-        unset = "KVTRACE_SANITIZE" not in os.environ
-        judged = "warn" if asked.sanitize == "off" and (self._fails or unset) else asked.sanitize
-        before = api.current()
-        self._session = api.start(self._out, sanitize=judged)
-        self._owns = before is None and Path(self._session.out) == self._out
-        self._session.settings = replace(self._session.settings, sanitize=judged)
-        self._session.follow(self._launched)
-        self._session.on_defects.append(self._hear)
+        """Start recording before the modules of tests are imported."""
+        settings, _ = settings_from_environment(os.environ)
+        is_unset = "KVTRACE_SANITIZE" not in os.environ
+        sanitize = (
+            "warn"
+            if settings.sanitize == "off" and (self._fails or is_unset)
+            else settings.sanitize
+        )
+        around = api.current()
+        self._session = api.start(self._out, sanitize=sanitize)
+        self._owns_recording = around is None and Path(self._session.out) == self._out
+        self._session.settings = replace(self._session.settings, sanitize=sanitize)
+        self._session.follow(self._counter)
+        self._session.on_defects.append(self._note_defects)
 
-    def _hear(self, call_id: int, defects: Sequence["Finding"]) -> None:
-        known = self._defects.setdefault(call_id, [])
-        known += [each for each in defects if each.finding_id not in {k.finding_id for k in known}]
+    def _note_defects(self, call_id: int, defects: Sequence["Finding"]) -> None:
+        known_defects = self._defects.setdefault(call_id, [])
+        known_defects += [
+            defect
+            for defect in defects
+            if defect.finding_id not in {known.finding_id for known in known_defects}
+        ]
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, None]:
-        """Mark a test, from its setup to its teardown."""
+        """Mark a test from its setup to its teardown."""
         self._session.flush()
-        self._launched.begin()
-        self._told.clear()
+        self._counter.begin()
+        self._reported.clear()
         with api.mark(item.nodeid, **MARK):
             yield
 
@@ -159,40 +168,40 @@ class _Recorder:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, Any, None]:
-        """Tell a report what was launched, and fail it where that has a violation."""
+        """Add launches and defects to a report, and fail the test on a violation."""
         outcome = yield
         report: pytest.TestReport = outcome.get_result()
         if call.when == "setup" and report.passed:
-            return  # what fixtures launched is reported with the call
+            return  # launches of fixtures are reported with the call
         self._session.flush()
-        found = self._new_defects()
-        for each in found:
-            report.user_properties.append((FINDING, _line(each)))
+        defects = self._new_defects()
+        for defect in defects:
+            report.user_properties.append((FINDING, _line(defect)))
         item.user_properties[:] = report.user_properties
-        if call.when == "teardown" and self._launched.count:
-            report.user_properties.append((LAUNCHES, self._launched.count))
-            report.user_properties.append((KERNELS, ", ".join(self._launched.kernels)))
+        if call.when == "teardown" and self._counter.count:
+            report.user_properties.append((LAUNCHES, self._counter.count))
+            report.user_properties.append((KERNELS, ", ".join(self._counter.kernels)))
         strict = self._session.settings.strict
-        failing = [each for each in found if each.fails(strict=strict)]
-        if self._fails and failing and report.passed:
+        failures = [defect for defect in defects if defect.fails(strict=strict)]
+        if self._fails and failures and report.passed:
             report.outcome = "failed"
-            report.longrepr = self._text(failing)
+            report.longrepr = self._text(failures)
 
     def pytest_sessionfinish(self) -> None:
-        """Seal the run, unless it is of a recording around pytest."""
-        if self._owns:
+        """Seal the run, unless the recording began outside of pytest."""
+        if self._owns_recording:
             api.stop()
 
     def _new_defects(self) -> list["Finding"]:
-        """Return the defects of what the test has launched that were not reported yet."""
-        found = {
-            each.finding_id: each
-            for call in sorted(self._launched.calls & self._defects.keys())
-            for each in self._defects[call]
-            if each.finding_id not in self._told
+        """Return the defects of the test's launches that were not reported yet."""
+        defects = {
+            defect.finding_id: defect
+            for call in sorted(self._counter.calls & self._defects.keys())
+            for defect in self._defects[call]
+            if defect.finding_id not in self._reported
         }
-        self._told.update(found)
-        return list(found.values())
+        self._reported.update(defects)
+        return list(defects.values())
 
     def _text(self, findings: Sequence["Finding"]) -> str:
         from kvtrace.backends.compiled_kernels.judged_launches import live_of
@@ -202,7 +211,7 @@ class _Recorder:
 
 
 class _Summary:
-    """Reports at the end what tests launched, wherever they ran."""
+    """A plugin that reports at the end the launches of all tests, in all processes."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -212,7 +221,7 @@ class _Summary:
         self._findings: list[tuple[str, str]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count what a test's last report says."""
+        """Count the launches and defects of a test's last report."""
         if report.when != "teardown":
             return
         for name, value in report.user_properties:
@@ -240,17 +249,21 @@ class _Summary:
         ]
         tests = {test for test, _ in self._findings}
         if not tests:
-            return [*lines, "no defect was found in what they launched"]
+            return [*lines, "no defect was found in these launches"]
         lines.append(f"{plural(len(tests), 'test')} launched a kernel with a defect:")
         shown = self._findings[:_SHOWN]
         lines += [f"  {printable(test)}: {printable(text)}" for test, text in shown]
-        left = len(self._findings) - len(shown)
-        return [*lines, f"  … and {left} more (kvtrace sanitize {out})"] if left else lines
+        more = len(self._findings) - len(shown)
+        return [*lines, f"  … and {more} more (kvtrace sanitize {out})"] if more else lines
 
 
-def _line(found: "Finding") -> str:
-    """Return a defect in one line: what, of which kernel, where."""
-    kind = found.severity if found.verdict == "violation" else found.verdict
-    place = f"{os.path.relpath(found.file)}:{found.line}" if found.file else "?"
-    access = f"{found.access or 'access'} of {found.arg}" if found.arg else found.access or "access"
-    return f"{kind}[{found.rule}]: {access} in {found.kernel}, {place}"
+def _line(finding: "Finding") -> str:
+    """Return a finding in one line: its kind, access, kernel and place."""
+    kind = finding.severity if finding.verdict == "violation" else finding.verdict
+    place = f"{os.path.relpath(finding.file)}:{finding.line}" if finding.file else "?"
+    access = (
+        f"{finding.access or 'access'} of {finding.arg}"
+        if finding.arg
+        else finding.access or "access"
+    )
+    return f"{kind}[{finding.rule}]: {access} in {finding.kernel}, {place}"

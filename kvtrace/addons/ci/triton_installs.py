@@ -1,8 +1,8 @@
-"""Versions of Triton, installed when they are asked for and kept: each a folder with that alone.
+"""Installed versions of Triton, each alone in a folder of the user's cache.
 
-A folder precedes what is installed (`PYTHONPATH`), so that a program runs with that
-Triton and everything else as it is: torch, its own packages, and the same interpreter. Triton needs
-no other package. The folders are in the user's cache, and may be removed at any time.
+A folder precedes the installed packages (`PYTHONPATH`), so that a program runs with that Triton,
+and with the same interpreter, torch and other packages as before. Triton needs no other package.
+The folders may be deleted at any time.
 """
 
 import os
@@ -24,20 +24,20 @@ _NO_VERSION: Final = re.compile(r"no matching distribution|no version of|not fin
 
 
 class NotInstallable(KvtraceError):
-    """A version of Triton cannot be installed here."""
+    """A version of Triton cannot be installed."""
 
     slug = "not-installable"
 
 
 def installed_triton(version: str) -> Path:
-    """Return a folder with that version of Triton for this Python, installed if necessary.
+    """Return a folder with a version of Triton for this Python, installed if necessary.
 
     Raises:
-        NotInstallable: there is no such version for this Python, no installer, or no network.
+        NotInstallable: no such version for this Python, no installer, or no network.
 
     """
     if _VERSION.fullmatch(version) is None:
-        raise NotInstallable(f"{version!r} is not a version of Triton; give one as 3.6.0.")
+        raise NotInstallable(f"{version!r} is not a version of Triton; give one such as 3.6.0.")
     folder = cache_folder(os.environ) / f"{version}-{tag()}"
     if (folder / "triton").is_dir():
         return folder
@@ -45,11 +45,11 @@ def installed_triton(version: str) -> Path:
     try:
         work.mkdir(parents=True)
         _install(version, work)
-        if not folder.exists():  # else another process was quicker
+        if not folder.exists():  # otherwise another process was quicker
             work.rename(folder)
     except OSError as error:
         raise NotInstallable(
-            f"Triton {version} cannot be kept in {folder.parent} ({error.strerror or error})."
+            f"Triton {version} cannot be stored in {folder.parent} ({error.strerror or error})."
         ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -57,21 +57,21 @@ def installed_triton(version: str) -> Path:
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return where versions are kept."""
+    """Return the folder of all installed versions."""
     base = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "kvtrace" / "triton"
 
 
 def with_triton(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that put a version of Triton in front of the installed one."""
-    before = environment.get("PYTHONPATH")
-    paths = [str(folder), *([before] if before else [])]
+    """Return the variables that put a version of Triton before the installed one."""
+    existing = environment.get("PYTHONPATH")
+    paths = [str(folder), *([existing] if existing else [])]
     return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _install(version: str, folder: Path) -> None:
     command = [*_installer(), "--no-deps", "--target", str(folder), f"triton=={version}"]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -79,30 +79,30 @@ def _install(version: str, folder: Path) -> None:
         errors="replace",
         check=False,
     )
-    if done.returncode == 0:
+    if result.returncode == 0:
         return
-    said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    if _NO_VERSION.search(done.stderr):
+    lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
+    if _NO_VERSION.search(result.stderr):
         raise NotInstallable(f"there is no Triton {version} for {_python()} on this system.")
-    errors = [line for line in said if line.lower().startswith("error")] or said[-1:]
-    why = errors[-1] if errors else f"exit code {done.returncode}"
-    raise NotInstallable(f"Triton {version} cannot be installed: {why.rstrip('.')}.")
+    errors = [line for line in lines if line.lower().startswith("error")] or lines[-1:]
+    reason = errors[-1] if errors else f"exit code {result.returncode}"
+    raise NotInstallable(f"Triton {version} cannot be installed: {reason.rstrip('.')}.")
 
 
 def _installer() -> list[str]:
-    """Return the command that installs packages for this Python: uv's where it is there."""
+    """Return the command that installs packages for this Python, by uv if possible."""
     uv = shutil.which("uv")
     if uv is not None:
         return [uv, "pip", "install", "--quiet", "--python", sys.executable]
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     raise NotInstallable(
-        "neither uv nor pip is here, and one of them is needed to install a version of Triton."
+        "installing a version of Triton needs uv or pip, and neither is installed."
     )
 
 
 def tag() -> str:
-    """Return what tells folders of several Pythons and machines apart."""
+    """Return a name of this Python and machine, for folders."""
     return f"{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}"
 
 

@@ -1,4 +1,4 @@
-"""One program under several versions of Triton: what each made of its kernels, in one table."""
+"""One program under several versions of Triton: the figures of its kernels in one table."""
 
 import os
 import shutil
@@ -17,11 +17,11 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 from kvtrace.text import columns, count, duration, plural, printable, shorten, size, wrapped
 
-#: A kernel, and the constants that tell its variants apart.
+#: A kernel's name, and the constants and types of one of its variants.
 Variant = tuple[str, str]
 
 _CONSTANT: Final = "constexpr "
-#: What `specialization` and the figures are made of.
+#: Columns for `specialization` and the figures.
 _COLUMNS: Final = (
     "name", "signature", "target", "warp_size", "num_warps", "num_ctas", "num_stages", "options",
     "registers", "spills", "shared_bytes", "compile_ns", "stages",
@@ -30,9 +30,9 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a version made of one variant of a kernel; None where it is not known.
+    """Figures of one variant of a kernel under one version; None if not known.
 
-    `findings` are violations of the kernel, over its variants.
+    `findings`: violations of the kernel over all variants.
     """
 
     registers: int | None
@@ -44,16 +44,16 @@ class Figures:
 
     @property
     def compared(self) -> tuple[int | None, ...]:
-        """The figures that depend on the version alone, in the order of the table."""
+        """The figures that depend on the version alone, in the table's order."""
         return (self.registers, self.spills, self.shared_bytes, self.ptx_bytes, self.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A program under one version.
+    """The result of a program under one version.
 
-    `problem` says why there are no figures. `change` is the difference from the first version that
-    could be run; None for that one, and where there are no rules.
+    `problem`: the reason why there are no figures. `change`: the difference from the first version
+    that could be run; None for that version, and without rules.
     """
 
     version: str
@@ -64,7 +64,7 @@ class Outcome:
 
     @property
     def is_judged(self) -> bool:
-        """Whether its kernels are known, and every rule could be judged."""
+        """The kernels are known, and every rule could be judged."""
         return self.problem is None and not (self.change and self.change.gate.missing())
 
 
@@ -76,22 +76,22 @@ def run_versions(
     analyses: Analyses,
     tell: Tell,
 ) -> list[Outcome]:
-    """Run a command under each version of Triton, without a GPU if there is none.
+    """Run a command under each version of Triton, with or without a GPU.
 
     Args:
-        versions: As the package's, in the order of the table; the first is compared with.
-        command: What to run, for a shell.
-        rules: As `--fail-on` takes them; there may be none.
-        out: Where traces and what programs print are kept, emptied first.
-        analyses: What the command line passes in.
-        tell: Is given a sentence where something is amiss.
+        versions: Versions of the package in the table's order; others are compared with the first.
+        command: The shell command that runs the program.
+        rules: Rules as `--fail-on` takes them, or none.
+        out: The folder for traces and the program's output, emptied first.
+        analyses: Analyses of runs.
+        tell: Receives a sentence about each problem.
 
     Raises:
-        BadSetting: no version is named, or one twice; or a text is not a rule.
+        BadSetting: no version is given, or a version twice; or a text is not a rule.
 
     """
     if not versions or len(set(versions)) < len(versions):
-        raise BadSetting("--triton wants versions, each once, as 3.5.1,3.6.0.")
+        raise BadSetting("--triton takes different versions of Triton, such as 3.5.1,3.6.0.")
     if out.exists():
         shutil.rmtree(out)
     out.mkdir(parents=True)
@@ -109,7 +109,7 @@ def run_versions(
             outcomes.append(Outcome(version, "no kernel", code))
             continue
         with (out / f"{version}.log").open("a", encoding="utf-8") as log:
-            log.writelines(f"kvtrace: {line}\n" for line in analyses.look(selection))
+            log.writelines(f"kvtrace: {line}\n" for line in analyses.complete(selection))
         change = None
         if first is not None and rules:
             change = compared(first[1], selection, (first[0], version), rules, analyses)
@@ -123,29 +123,30 @@ def _run(
 ) -> tuple[int, Selection | None]:
     log = out / f"{version}.log"
     with log.open("wb") as output, TemporaryDirectory(prefix="kvtrace-cache-") as cache:
-        # Compiled again, so that times of compilation compare; and to the end at once, since later
-        # it would be with the Triton that is installed here.
+        # An empty cache makes compile times comparable. Compilation is completed in the program,
+        # since later it would use the Triton that is installed here.
         variables = {"TRITON_CACHE_DIR": cache, "KVTRACE_COMPILE": "full"}
         variables |= with_triton(folder, os.environ)
-        recorded = record_program(
+        program_run = record_program(
             ["sh", "-c", command], out / version, variables=variables, output=output, apart=True
         )
-    if recorded.exit_code:
-        tell(f"under Triton {version} the program ends with {recorded.exit_code}, see {log}")
-    selection = recorded.selection
+    if code := program_run.exit_code:
+        tell(f"under Triton {version} the program ended with exit code {code}, see {log}")
+    selection = program_run.selection
     if selection is None:
-        tell(f"under Triton {version} no kernel is launched that is recorded, see {log}")
-        return recorded.exit_code, None
-    used = {run.versions.get("triton") for run in selection.runs} - {version}
-    if used:
-        tell(f"what was to run under Triton {version} ran under {', '.join(map(str, used))}")
-    return recorded.exit_code, selection
+        tell(f"under Triton {version} no recorded kernel was launched, see {log}")
+        return program_run.exit_code, None
+    other_versions = {run.versions.get("triton") for run in selection.runs} - {version}
+    if other_versions:
+        names = ", ".join(map(str, other_versions))
+        tell(f"the program was to run under Triton {version}, but ran under {names}")
+    return program_run.exit_code, selection
 
 
 def figures_of(selection: Selection) -> dict[Variant, Figures]:
-    """Return what is known of each variant of each kernel; of equal ones, the first."""
+    """Return the figures of each variant of each kernel; the first of equal variants."""
     findings = read_findings(selection.trace, selection.runs)
-    found: dict[Variant, Figures] = {}
+    figures_by_variant: dict[Variant, Figures] = {}
     for row in selection.table("kernels", _COLUMNS).to_pylist():
         name = row["name"] or "?"
         violations = findings.counts.get(name, {}).get("violation", 0)
@@ -157,14 +158,14 @@ def figures_of(selection: Selection) -> dict[Variant, Figures]:
             compile_ns=row["compile_ns"],
             findings=violations if findings.analysed else None,
         )
-        found.setdefault((name, _label(row)), figures)
-    return found
+        figures_by_variant.setdefault((name, _label(row)), figures)
+    return figures_by_variant
 
 
 def _size_of(selection: Selection, row: Mapping[str, Any], stage: str) -> int | None:
-    for each in row["stages"] or ():
-        if each["stage"] == stage and each["artifact"]:
-            content = selection.trace.artifact(each["artifact"])
+    for entry in row["stages"] or ():
+        if entry["stage"] == stage and entry["artifact"]:
+            content = selection.trace.artifact(entry["artifact"])
             return None if content is None else len(content)
     return None
 
@@ -183,11 +184,11 @@ def _label(row: Mapping[str, Any]) -> str:
 def versions_table(
     outcomes: Sequence[Outcome], *, everything: bool = False, width: int = 80
 ) -> list[str]:
-    """Return the lines of a table: each variant of a kernel, under each version.
+    """Return the lines of a table: each variant of a kernel under each version.
 
     Args:
-        outcomes: One for each version.
-        everything: Whether to show variants whose figures are the same under all.
+        outcomes: One outcome for each version.
+        everything: Also show variants whose figures are the same under all versions.
         width: Columns of the terminal.
 
     """
@@ -200,19 +201,19 @@ def versions_table(
         title = f"{printable(name)} ({printable(label)})" if label else printable(name)
         lines.insert(1 + number * len(outcomes), shorten(title, width))
     if any("↑" in cell or "↓" in cell for row in rows for cell in row):
-        lines += ["", "↑ ↓: more, or less, than under the version before"]
+        lines += ["", "↑ ↓: more or less than under the version before"]
     if same := len(variants) - len(shown):
-        all_of_them = ", ".join(each.version for each in outcomes if each.problem is None)
-        what = f"{plural(same, 'variant')} of kernels {'is' if same == 1 else 'are'} the same"
-        text = f"{what} under {all_of_them} except for times (--all shows them)"
+        versions = ", ".join(o.version for o in outcomes if o.problem is None)
+        subject = f"{plural(same, 'variant')} of kernels {'is' if same == 1 else 'are'} the same"
+        text = f"{subject} under {versions} except for times (--all shows them)"
         lines += ["", *wrapped(text, width)]
     return [*lines, "", *_verdicts(outcomes, width)]
 
 
 def _differs(outcomes: Sequence[Outcome], key: Variant) -> bool:
-    known = [outcome for outcome in outcomes if outcome.problem is None]
-    figures = [outcome.figures.get(key) for outcome in known]
-    return len({each.compared if each is not None else None for each in figures}) > 1
+    run_outcomes = [outcome for outcome in outcomes if outcome.problem is None]
+    figures = [outcome.figures.get(key) for outcome in run_outcomes]
+    return len({f.compared if f is not None else None for f in figures}) > 1
 
 
 def _rows(outcomes: Sequence[Outcome], key: Variant) -> list[tuple[str, ...]]:
@@ -247,8 +248,8 @@ def _direction(now: int | None, then: int | None) -> str:
 
 def _verdicts(outcomes: Sequence[Outcome], width: int) -> list[str]:
     rows = [("Triton", "program", "rules")]
-    rows += [(each.version, _program(each), _rules(each)) for each in outcomes]
-    first, second = (max(len(row[place]) for row in rows) for place in (0, 1))
+    rows += [(o.version, _program(o), _rules(o)) for o in outcomes]
+    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
     return [
         line
         for version, program, rules in rows

@@ -1,4 +1,4 @@
-"""A separate checkout for commits of a repository: the user's own is not touched."""
+"""A separate checkout for commits of a repository, which leaves the user's checkout alone."""
 
 import os
 import shutil
@@ -12,9 +12,9 @@ from typing import Final
 
 from kvtrace.schema.errors import BadSetting
 
-#: Hooks of the user's are for the user's checkout.
+#: Options of git: the user's hooks must not run in the separate checkout.
 _QUIETLY: Final = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
-#: What git tells the programs that it starts, and other programs must not get.
+#: Variables that git sets for the programs that it starts, and other programs must not get.
 _OF_GIT: Final = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_CONFIG_PARAMETERS",
     "GIT_CONFIG_COUNT",
@@ -23,35 +23,35 @@ _OF_GIT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """A checkout of a repository; `inside` is where in it the user's working directory is."""
+    """A checkout of a repository; `inside` is the user's working directory in the repository."""
 
     path: Path
     inside: Path
 
     @property
     def folder(self) -> Path:
-        """Where programs are run: the folder in it that the user works in."""
+        """The folder of the checkout that programs run in."""
         return self.path / self.inside
 
     def git(self, *arguments: str) -> str:
-        """Run git in it and return what it prints; BadSetting with git's words if it fails."""
+        """Run git in the checkout and return its output; BadSetting with git's error."""
         return git(self.path, *arguments)
 
     def check_out(self, commit: str) -> None:
-        """Check a commit out, whatever programs have changed in tracked files."""
+        """Check out a commit, discarding changes that programs made to tracked files."""
         self.git("checkout", "--quiet", "--force", "--detach", commit)
 
     def head(self) -> str:
-        """The commit that is checked out."""
+        """Return the commit that is checked out."""
         return self.git("rev-parse", "HEAD")
 
 
 @contextmanager
 def worktree(repository: Path, commit: str) -> Iterator[Worktree]:
-    """Make a checkout of a commit, gone when the block ends, however it does.
+    """Yield a checkout of a commit, which is deleted when the block ends.
 
     Raises:
-        BadSetting: there is no repository, no such commit, or git cannot make it.
+        BadSetting: the repository or the commit does not exist, or git cannot make the checkout.
 
     """
     inside = Path(git(repository, "rev-parse", "--show-prefix"))
@@ -66,7 +66,7 @@ def worktree(repository: Path, commit: str) -> Iterator[Worktree]:
 
 
 def commit_named(repository: Path, name: str) -> str:
-    """Return the full hash of the commit that a name means; BadSetting if there is none."""
+    """Return the full hash of a commit by a name; BadSetting if no commit has the name."""
     try:
         return git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     except BadSetting:
@@ -75,14 +75,14 @@ def commit_named(repository: Path, name: str) -> str:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git and return what it prints, without the last line's end.
+    """Run git and return its output without the last newline.
 
     Raises:
-        BadSetting: it is not there, or it fails; its complaint is in the text.
+        BadSetting: git is not installed, or fails; git's error is in the text.
 
     """
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             git_command(*arguments),
             cwd=folder,
             env=outside_git(os.environ),
@@ -94,10 +94,10 @@ def git(folder: Path, *arguments: str) -> str:
         )
     except OSError as error:
         raise BadSetting(f"git cannot be run ({error.strerror or error}); install it.") from error
-    if done.returncode:
-        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise BadSetting(f"git {arguments[0]} failed in {folder}: {said}")
-    return done.stdout.rstrip("\n")
+    if result.returncode:
+        errors = " ".join(result.stderr.split()) or f"exit code {result.returncode}"
+        raise BadSetting(f"git {arguments[0]} failed in {folder}: {errors}")
+    return result.stdout.rstrip("\n")
 
 
 def git_command(*arguments: str) -> list[str]:
@@ -106,5 +106,5 @@ def git_command(*arguments: str) -> list[str]:
 
 
 def outside_git(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without what git tells those that it starts."""
+    """Return the environment without the variables that git sets for its programs."""
     return {name: value for name, value in environment.items() if name not in _OF_GIT}

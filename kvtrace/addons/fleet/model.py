@@ -1,4 +1,4 @@
-"""Figures of many runs, as plain data. Times are nanoseconds; points in time since 1970."""
+"""Figures of many runs as plain data; durations in ns, points in time in ns since 1970."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -8,7 +8,7 @@ Kind = Literal["device", "host"]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The runs of one group, such as all ranks of a program; jobs are numbered from the oldest."""
+    """The runs of one group, such as all ranks of a program; jobs are numbered by their start."""
 
     group: str
     runs: int
@@ -22,12 +22,12 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A job's time by what the jobs before it let expect.
+class JobComparison:
+    """A job's time compared with the times of earlier jobs.
 
-    `ratio` is the time by the geometric mean of those before (at most 20 jobs that measured it on
-    the same machine), `interval` where the ratio lies with 99 % for a job that is like them.
-    `claimed`: 1 is outside of the interval, and the ratio beyond the threshold.
+    `ratio`: the time divided by the geometric mean of earlier jobs (at most 20 that measured it on
+    the same machine). `interval`: the 99 % prediction interval of the ratio. `claimed`: a change is
+    claimed, since 1 lies outside of the interval and the ratio is beyond the threshold.
     """
 
     ratio: float
@@ -37,19 +37,19 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A job from which on a kernel takes longer, or less long, than in the jobs before it."""
+    """The first job in which a kernel takes longer, or less long, than in earlier jobs."""
 
     job: int
-    judged: Judged
+    judged: JobComparison
 
 
 @dataclass(frozen=True, slots=True)
 class KernelTimes:
-    """The times of a kernel on one kind of machine, of one grid: the one that took most time.
+    """Times of a kernel on one kind of machine, for the grid that took most time.
 
-    `times` are by job number: the median of a launch, over the job's runs. `newest` is how the
-    newest job compares with those before, None with `reason` where there is no comparison.
-    `total_ns` is the time of all launches that were read.
+    `times`: the median time of a launch by job number, over the job's runs. `newest`: the newest
+    job's comparison with earlier jobs; None, with a `reason`, if there is none. `total_ns`: the
+    time of all launches that were read.
     """
 
     kernel: str
@@ -60,16 +60,16 @@ class KernelTimes:
     grid: tuple[int | None, int | None, int | None]
     times: dict[int, float]
     total_ns: float
-    newest: Judged | None
+    newest: JobComparison | None
     reason: str | None
     changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetFinding:
-    """Findings of a rule about a kernel: the jobs that had some, first and last, and how many.
+    """Findings of a rule in a kernel: the first and last job that had some, and their number.
 
-    `still`: the newest job has some; None where it was not judged.
+    `still`: the newest job has some; None if that job was not judged.
     """
 
     kernel: str
@@ -86,10 +86,10 @@ class FleetFinding:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Jobs in order of their start, the number of the one that is compared, kernels by time.
+    """Jobs by start, the number of the compared job, and kernels by time.
 
-    `every`: of each run, every so-manieth launch was read. `judged_jobs` had findings looked
-    for.
+    `every`: one in so many launches of each run was read. `judged_jobs`: the number of jobs that
+    were checked for findings.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""A `Fleet` as one self-contained page: tables, and a line of each kernel's times.
+"""A `Fleet` as one self-contained HTML page: tables, and a plot of each kernel's times.
 
 The page has no script and requests nothing; every text of the trace is escaped.
 """
@@ -10,12 +10,12 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from kvtrace.addons.fleet.fleet_text import expected, headline, place_of, sampled, verdict
+from kvtrace.addons.fleet.fleet_text import expected, headline, job_label, sampling_note, verdict
 from kvtrace.addons.fleet.model import Fleet, KernelTimes
 from kvtrace.text import duration, printable
 
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
-#: Kernels with a separate line; the others take less time than each of these.
+#: Kernels with a plot, those that take most time.
 _MOST: Final = 500
 _WIDTH: Final = 240
 _HEIGHT: Final = 32
@@ -26,10 +26,10 @@ _POINTS: Final = 240
 def fleet_page(fleet: Fleet) -> str:
     """Return the page."""
     kernels = fleet.kernels[:_MOST]
-    notes = [sampled(fleet)] if fleet.every > 1 else []
-    left = len(fleet.kernels) - len(kernels)
-    if left:
-        notes.append(f"{left:,} kernels that take less time are left out")
+    notes = [sampling_note(fleet)] if fleet.every > 1 else []
+    omitted = len(fleet.kernels) - len(kernels)
+    if omitted:
+        notes.append(f"{omitted:,} kernels that take less time are left out")
     if not fleet.judged_jobs:
         notes.append("no run was judged: kvtrace sanitize looks for findings")
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
@@ -39,17 +39,17 @@ def fleet_page(fleet: Fleet) -> str:
         kernels=_rows(_kernel(fleet, kernel) for kernel in kernels),
         changes=_rows(
             _cells(kernel.kernel, kernel.machine, verdict(change.judged),
-                   duration(kernel.times[change.job]), place_of(fleet.jobs[change.job]))
+                   duration(kernel.times[change.job]), job_label(fleet.jobs[change.job]))
             for kernel in kernels for change in reversed(kernel.changes)
         ),
         findings=_rows(
-            _cells(one.kernel, one.rule, one.severity, str(one.jobs),
-                   place_of(fleet.jobs[one.first]), place_of(fleet.jobs[one.last]),
-                   {True: "yes", False: "no", None: "not judged"}[one.still])
-            for one in fleet.findings
+            _cells(finding.kernel, finding.rule, finding.severity, str(finding.jobs),
+                   job_label(fleet.jobs[finding.first]), job_label(fleet.jobs[finding.last]),
+                   {True: "yes", False: "no", None: "not judged"}[finding.still])
+            for finding in fleet.findings
         ),
         jobs=_rows(
-            _cells(place_of(job), job.branch or "", str(job.runs), ", ".join(job.devices),
+            _cells(job_label(job), job.branch or "", str(job.runs), ", ".join(job.devices),
                    _some(job.hosts), job.command or "")
             for job in reversed(fleet.jobs)
         ),
@@ -58,32 +58,34 @@ def fleet_page(fleet: Fleet) -> str:
 
 def _kernel(fleet: Fleet, kernel: KernelTimes) -> str:
     ns = kernel.times.get(fleet.newest)
-    told = expected(kernel, fleet.newest) if ns is not None else ("-", "-", kernel.reason or "")
+    comparison = (
+        expected(kernel, fleet.newest) if ns is not None else ("-", "-", kernel.reason or "")
+    )
     grid = " × ".join("?" if extent is None else f"{extent:,}" for extent in kernel.grid)
-    place = f"{kernel.kind}, {kernel.machine}, grid {grid}"
-    cells = _cells(kernel.kernel, place, duration(ns), *told, verdict(kernel.newest))
-    return f"{cells}<td>{_line(kernel, len(fleet.jobs))}</td>"
+    conditions = f"{kernel.kind}, {kernel.machine}, grid {grid}"
+    cells = _cells(kernel.kernel, conditions, duration(ns), *comparison, verdict(kernel.newest))
+    return f"{cells}<td>{_plot(kernel, len(fleet.jobs))}</td>"
 
 
-def _line(kernel: KernelTimes, jobs: int) -> str:
-    """Return the times as a drawing, jobs to the right, logarithmic, with changes marked."""
-    known = sorted(kernel.times.items())
-    step = math.ceil(len(known) / _POINTS)
-    marked = {change.job for change in kernel.changes}
-    logs = {job: math.log(ns) for job, ns in known[::step] + known[-1:]}
-    logs |= {job: math.log(ns) for job, ns in known if job in marked}
+def _plot(kernel: KernelTimes, jobs: int) -> str:
+    """Return an SVG plot of the times: jobs to the right, logarithmic, changes marked."""
+    times = sorted(kernel.times.items())
+    step = math.ceil(len(times) / _POINTS)
+    changed_jobs = {change.job for change in kernel.changes}
+    logs = {job: math.log(ns) for job, ns in times[::step] + times[-1:]}
+    logs |= {job: math.log(ns) for job, ns in times if job in changed_jobs}
     low, high = min(logs.values()), max(logs.values())
     reach = max(high - low, 0.02)
 
-    def place(job: int) -> str:
+    def point(job: int) -> str:
         x = 3 + (_WIDTH - 6) * job / max(1, jobs - 1)
         return f"{x:.1f},{_HEIGHT - 3 - (_HEIGHT - 6) * (logs[job] - low) / reach:.1f}"
 
-    points = " ".join(place(job) for job in sorted(logs))
+    points = " ".join(point(job) for job in sorted(logs))
     dots = "".join(
-        '<circle r="2.5" cx="{}" cy="{}"/>'.format(*place(job).split(",")) for job in marked
+        '<circle r="2.5" cx="{}" cy="{}"/>'.format(*point(job).split(",")) for job in changed_jobs
     )
-    label = f"{duration(math.exp(low))} to {duration(math.exp(high))} over {len(known)} jobs"
+    label = f"{duration(math.exp(low))} to {duration(math.exp(high))} over {len(times)} jobs"
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">'
         f'<title>{escape(label)}</title><polyline points="{points}"/>{dots}</svg>'
@@ -103,5 +105,5 @@ def _some(names: Sequence[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text for a page; a terminal that prints the page obeys nothing in it, either."""
+    """Return a text escaped for HTML, without control characters for a terminal."""
     return html.escape(printable(text))

@@ -1,7 +1,7 @@
-"""Kernels' times by job, and findings by kernel, read by the views; launches are never loaded.
+"""Kernels' times by job, and findings by kernel, read by SQL views without loading launches.
 
-Medians cannot be added up, so a directory of runs is asked some runs at a time: each of them is
-read alone anyway, small groups are found faster, and memory does not grow with launches.
+Medians cannot be added up, so a directory of runs is read some runs at a time: each run is read
+separately anyway, small groups are found faster, and memory does not grow with launches.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Trace
 
-#: Of more launches than this a part is read, the same share of each run.
+#: Above this number of launches, the same share of each run is sampled.
 MOST_LAUNCHES: Final = 10_000_000
-#: What is read together, at most, if it is more than one run.
+#: Launches and runs that are read together, at most, if there are several runs.
 _LAUNCHES_AT_ONCE: Final = 4_000_000
 _RUNS_AT_ONCE: Final = 125
 
-#: What launches and executions are asked by, and the key that says which of them are read.
+#: Views of executions and of launches, with the column that decides which rows are sampled.
 _TIMES: Final[dict[Kind, tuple[str, str]]] = {
     "device": ("execution_times", "record"),
     "host": ("launch_times", "seq"),
 }
-#: How many there are of each run and call. A product modulo 2^20 says which are read, out of
-#: step with the rounds in which programs repeat themselves.
-_LOOKED_AT: Final = """
+#: Number and median of launches by run and call. A product modulo 2^20 selects the sampled rows,
+#: out of step with the periods in which programs repeat themselves.
+_SAMPLED_MEDIANS: Final = """
     WITH looked AS (
         SELECT run, call_id, ns, steady, weight FROM {view}
         WHERE (({key} & 1048575) * 48271 & 1048575) < {most} AND steady AND call_id IS NOT NULL
@@ -49,9 +49,8 @@ _LOOKED_AT: Final = """
     FROM (SELECT run, call_id, sum(weight) AS times FROM looked GROUP BY run, call_id) s
     JOIN ({medians}) m ON m.run = s.run AND m.call_id = s.call_id
 """
-#: Of each run, kernel and grid all time that was read, and the time of a launch: calls of one
-#: grid represent as many launches as were read of each. (Joined in this order, or rows of one
-#: run are paired before anything else is compared.)
+#: Total time and time of a launch by run, kernel and grid; calls of one grid are weighted by their
+#: launches. (In another join order, all rows of a run would be paired first.)
 _BY_RUN: Final = f"""
     WITH medians AS MATERIALIZED ({{medians}}), known AS MATERIALIZED (
         SELECT c.run, c.call_id, coalesce(k.name, '?') AS kernel, k.module,
@@ -63,7 +62,7 @@ _BY_RUN: Final = f"""
     FROM medians m JOIN known n ON n.run = m.run AND n.call_id = m.call_id
     GROUP BY ALL
 """  # noqa: S608
-#: Of each kernel and machine the times by job and run, of the grid that took most time.
+#: Times by job and run for each kernel and machine, of the grid that took most time.
 _KERNELS: Final = """
     WITH by_run AS (
         SELECT r.kernel, r.module, r.source, j.machine, r.grid_x, r.grid_y, r.grid_z, j.job,
@@ -86,8 +85,8 @@ _KERNELS: Final = """
     WHERE b.ns > 0
     GROUP BY ALL
 """
-#: What is opened.
-_NAMED: Final[dict[Kind, str]] = {
+#: Tables that the views need.
+_NEEDED_TABLES: Final[dict[Kind, str]] = {
     "device": "SELECT 1 FROM gpu_kernels, launches, calls, kernels",
     "host": "SELECT 1 FROM launches, calls, kernels",
 }
@@ -104,60 +103,63 @@ _FINDINGS: Final = f"""
 def read_fleet(
     trace: "Trace", newest: Sequence["Run"], *, most_launches: int = MOST_LAUNCHES
 ) -> Fleet:
-    """Read all runs that began before the end of the chosen job, and compare that one with them.
+    """Read all runs up to the end of the chosen job, and compare the job with earlier jobs.
 
     Args:
         trace: The trace.
-        newest: Runs of the job that is compared with those before it.
-        most_launches: Of more launches, times are taken of a part.
+        newest: Runs of the job that is compared with earlier jobs.
+        most_launches: Above this number, launches are sampled.
 
     Raises:
-        DamagedFile, NewerFormat, OlderFormat: as `Trace.table`.
+        DamagedFile, NewerFormat, OlderFormat: a file cannot be read; see `Trace.table`.
 
     """
     until = max(run.run_id for run in newest)
     runs = [run for run in trace.runs if run.run_id <= until]
     jobs, job_of = _jobs(runs)
-    place = job_of[newest[-1].run_id]
-    having = [run for run in runs if pass_parts(run_folder(trace.path, "findings", run.run_id))]
-    judged = {job_of[run.run_id] for run in having}
+    newest_job = job_of[newest[-1].run_id]
+    judged_runs = [
+        run for run in runs if pass_parts(run_folder(trace.path, "findings", run.run_id))
+    ]
+    judged_jobs = {job_of[run.run_id] for run in judged_runs}
     findings = []
-    if having:
-        with connect(trace, having, _FINDINGS) as database:
+    if judged_runs:
+        with connect(trace, judged_runs, _FINDINGS) as database:
             findings = query(database, _FINDINGS)[1]
     rows = {run.run_id: row_count(trace, run, "gpu_kernels") for run in runs}
-    timed = [run for run in runs if rows[run.run_id]]
+    on_device = [run for run in runs if rows[run.run_id]]
     on_host = [run for run in runs if not rows[run.run_id] and _models(run)]
     rows |= {run.run_id: row_count(trace, run, "launches") for run in on_host}
     every = max(1, -(-sum(rows.values()) // most_launches))
     kernels: list[KernelTimes] = []
-    by_kind: tuple[tuple[Kind, list[Run]], ...] = (("device", timed), ("host", on_host))
+    by_kind: tuple[tuple[Kind, list[Run]], ...] = (("device", on_device), ("host", on_host))
     for kind, chosen in by_kind:
         portions = _portions(chosen, rows, every)
         tasks = (partial(_times, trace, kind, some, every) for some in portions)
-        # What an object store holds is listed by one thread.
+        # Listings of an object store must come from one thread.
         remote = remote_folder(trace.path) is not None
         times = [task() for task in tasks] if remote else list(in_order(tasks))
-        kernels += _kernels(kind, chosen, times, job_of, place)
+        kernels += _kernels(kind, chosen, times, job_of, newest_job)
     return Fleet(
         path=str(trace.path),
         jobs=jobs,
         runs=len(runs),
-        newest=place,
+        newest=newest_job,
         kernels=tuple(sorted(kernels, key=lambda k: (-k.total_ns, k.kernel, k.machine))),
-        findings=_findings(findings, job_of, place, place in judged),
-        judged_jobs=len(judged),
+        findings=_findings(findings, job_of, newest_job, newest_job in judged_jobs),
+        judged_jobs=len(judged_jobs),
         every=every,
     )
 
 
 def _jobs(runs: Sequence["Run"]) -> tuple[tuple[Job, ...], dict[str, int]]:
-    """Return the jobs in order of their beginning, and each run's."""
+    """Return the jobs by start, and the job number of each run."""
     members: dict[str, list[Run]] = {}
     for run in runs:
         members.setdefault(run.group_id or run.run_id, []).append(run)
     began = {
-        group: min((r.started or 0, r.run_id) for r in found) for group, found in members.items()
+        group: min((r.started or 0, r.run_id) for r in group_runs)
+        for group, group_runs in members.items()
     }
     order = sorted(members, key=lambda group: began[group])
     jobs = tuple(_job(group, members[group]) for group in order)
@@ -185,45 +187,47 @@ def _models(run: "Run") -> list[str]:
 
 
 def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Iterator[list["Run"]]:
-    """Return the runs in portions that are read together."""
+    """Yield the runs in portions that are read together."""
     portion: list[Run] = []
-    held = 0
+    launches = 0
     for run in runs:
-        more = rows[run.run_id] // every
-        if portion and (held + more > _LAUNCHES_AT_ONCE or len(portion) == _RUNS_AT_ONCE):
+        run_launches = rows[run.run_id] // every
+        if portion and (
+            launches + run_launches > _LAUNCHES_AT_ONCE or len(portion) == _RUNS_AT_ONCE
+        ):
             yield portion
-            portion, held = [], 0
+            portion, launches = [], 0
         portion.append(run)
-        held += more
+        launches += run_launches
     if portion:
         yield portion
 
 
 def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.Table:
-    """Return the rows of `_BY_RUN`; of each run, one in `every` launches is read."""
+    """Return the rows of `_BY_RUN`; one in `every` launches of each run is read."""
     view, key = _TIMES[kind]
-    sampled = any(run.settings.get("sample") for run in runs)
-    middle = medians if sampled else medians_of_single_rows
-    looked_at = _LOOKED_AT.format(
+    has_samples = any(run.settings.get("sample") for run in runs)
+    medians_sql = medians if has_samples else medians_of_single_rows
+    sampled_medians = _SAMPLED_MEDIANS.format(
         view=view,
         key=key,
         most=max(1, (1 << 20) // every),
-        medians=middle("looked", "run, call_id", "ns"),
+        medians=medians_sql("looked", "run, call_id", "ns"),
     )
-    with connect(trace, runs, _NAMED[kind]) as database:
+    with connect(trace, runs, _NEEDED_TABLES[kind]) as database:
         make_times(database, trace, runs, [view], set())
-        found = database.sql(_BY_RUN.format(medians=looked_at)).to_arrow_table()
+        table = database.sql(_BY_RUN.format(medians=sampled_medians)).to_arrow_table()
     for name in ("run", "kernel", "module", "source"):
-        place = found.column_names.index(name)
-        found = found.set_column(place, name, found.column(name).dictionary_encode())
-    return found
+        index = table.column_names.index(name)
+        table = table.set_column(index, name, table.column(name).dictionary_encode())
+    return table
 
 
 def _kernels(
     kind: Kind, runs: Sequence["Run"], times: Sequence[pa.Table], job_of: Mapping[str, int],
     newest: int,
 ) -> list[KernelTimes]:  # fmt: skip
-    """Return the kernels of some runs, of which `_times` were read."""
+    """Return the kernels of some runs from the tables of `_times`."""
     if not times:
         return []
     jobs = {
@@ -234,17 +238,17 @@ def _kernels(
     with scratch() as database:
         database.register("jobs", pa.table(jobs))
         database.register("times", pa.concat_tables(times).unify_dictionaries())
-        found = database.sql(_KERNELS).to_arrow_table()
-    jobs_of, ns_of = (found.column(name) for name in ("jobs", "ns"))
+        table = database.sql(_KERNELS).to_arrow_table()
+    jobs_of, ns_of = (table.column(name) for name in ("jobs", "ns"))
     return [
-        _kernel(kind, row, _medians(jobs_of[place].values, ns_of[place].values), newest)
-        for place, row in enumerate(found.drop_columns(["jobs", "ns"]).to_pylist())
+        _kernel(kind, row, _medians(jobs_of[index].values, ns_of[index].values), newest)
+        for index, row in enumerate(table.drop_columns(["jobs", "ns"]).to_pylist())
     ]
 
 
-def _medians(job_of_each: pa.Array, ns_of_each: pa.Array) -> dict[int, float]:
-    """Return the median of each job; both are sorted by job, and by time in it."""
-    jobs, ns = job_of_each.to_numpy(), ns_of_each.to_numpy()
+def _medians(job_column: pa.Array, ns_column: pa.Array) -> dict[int, float]:
+    """Return the median of each job; the arrays are sorted by job, then by time."""
+    jobs, ns = job_column.to_numpy(), ns_column.to_numpy()
     first = np.flatnonzero(np.diff(jobs, prepend=-1))
     count = np.diff(first, append=jobs.size)
     low, high = ns[first + (count - 1) // 2], ns[first + count // 2]
@@ -254,7 +258,7 @@ def _medians(job_of_each: pa.Array, ns_of_each: pa.Array) -> dict[int, float]:
 def _kernel(
     kind: Kind, row: Mapping[str, Any], times: dict[int, float], newest: int
 ) -> KernelTimes:
-    judged, reason, changes = judge_times(kind, times, newest)
+    comparison, reason, changes = judge_times(kind, times, newest)
     return KernelTimes(
         kernel=row["kernel"],
         module=row["module"],
@@ -264,27 +268,27 @@ def _kernel(
         grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
         times=times,
         total_ns=row["all_ns"],
-        newest=judged,
+        newest=comparison,
         reason=reason,
         changes=changes,
     )
 
 
 def _machine(run: "Run", kind: Kind) -> str:
-    """Return what times can be compared on: devices of a kind, and for host times one host."""
+    """Return the machine that times are comparable on: devices, and the host for host times."""
     models = ", ".join(_models(run)) or "unknown device"
     return models if kind == "device" else f"{models} in {run.host or 'unknown host'}"
 
 
 def _findings(
-    rows: Sequence[tuple[Any, ...]], job_of: Mapping[str, int], newest: int, judged: bool
+    rows: Sequence[tuple[Any, ...]], job_of: Mapping[str, int], newest: int, is_judged: bool
 ) -> tuple[FleetFinding, ...]:
     by_key: dict[tuple[str, str | None, str | None, str], dict[int, tuple[str, int]]] = {}
     for run, module, source, kernel, rule, severity, distinct in rows:
         jobs = by_key.setdefault((kernel, module, source, rule or "?"), {})
-        known = jobs.get(job_of[run], ("", 0))[1]
-        jobs[job_of[run]] = (severity or "note", max(known, distinct))
-    found = [
+        counted = jobs.get(job_of[run], ("", 0))[1]
+        jobs[job_of[run]] = (severity or "note", max(counted, distinct))
+    findings = [
         FleetFinding(
             kernel=kernel,
             module=module,
@@ -295,8 +299,8 @@ def _findings(
             last=max(jobs),
             jobs=len(jobs),
             distinct=jobs[max(jobs)][1],
-            still=newest in jobs if judged else None,
+            still=newest in jobs if is_judged else None,
         )
         for (kernel, module, source, rule), jobs in by_key.items()
     ]
-    return tuple(sorted(found, key=lambda one: (-one.last, one.first, one.kernel, one.rule)))
+    return tuple(sorted(findings, key=lambda f: (-f.last, f.first, f.kernel, f.rule)))

@@ -1,7 +1,7 @@
-"""The candidate's side of calls: inputs made of bytes, results answered as bytes.
+"""The candidate's side of calls: inputs decoded from bytes, results encoded as bytes.
 
-What reads results are functions of torch's and Python's compiled code, which are looked up before
-the candidate's file is imported, and kept in no object that the file is given.
+Results are read by compiled functions of torch and Python, which are looked up before the
+candidate's file is imported and are kept in no object that the file receives.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from kvtrace.addons.judge.messages import SIZES, receive
 
 _MOST_BYTES: Final = 1 << 31
 _TIMERS: Final = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
-#: References to a result that nobody else has: of its list, a loop and a call.
-_ALONE: Final = 3
+#: References to a result that the candidate does not keep: of a list, a loop and a call.
+_UNSHARED_REFERENCES: Final = 3
 _PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
 
 
 @dataclass
 class Call:
-    """One call: its number, inputs, and weights of a model; `values` are those of the weights.
+    """One call: number, inputs, arguments, and weights of a model with their `values`.
 
-    `gradients`: whether PyTorch records for them, as it does by default. `tracked` and `cotangents`
-    are those of the case.
+    `gradients`: PyTorch records gradients, as by default. `tracked` and `cotangents` are those of
+    the case.
     """
 
     number: int
@@ -50,105 +50,110 @@ class Call:
     cotangents: int = 0
 
 
-class Answering:
-    """Reads calls, and answers them."""
+class CallAnswerer:
+    """The loop that reads calls from a pipe and writes their answers."""
 
     def __init__(self) -> None:
         self._read = _reader()
-        self._threads = _threads()
-        self._held: dict[int, list[Any]] = {}
-        #: The last tensors of each description, whose contents may be overwritten.
-        self._last: dict[tuple[Any, ...], Any] = {}
+        self._initial_threads = _python_threads()
+        self._results: dict[int, list[Any]] = {}
+        #: The last tensor of each position and description, whose contents may be overwritten.
+        self._last_tensors: dict[tuple[Any, ...], Any] = {}
 
     def answer_all(
         self, first: tuple[dict[str, Any], bytes] | None, run: Callable[[Call], list[Any] | None]
     ) -> None:
-        """Answer calls until there are none.
+        """Answer messages until the pipe is closed.
 
         Args:
             first: The first message, which was read already.
-            run: Runs the candidate; None: it raised an error.
+            run: Runs the candidate, and returns its results; None if it raised an error.
 
         """
-        read, write, pack, put = self._read, os.write, SIZES.pack, _put
+        read_results, write, pack, put_answer = self._read, os.write, SIZES.pack, _put
         collect = gc.collect
         message = first
         while message is not None:
             header, content = message
             if "call" in header:
                 call = self._call(header, content)
-                before = _states()
+                before = _generator_states()
                 results = run(call)
-                drew = [name for name, state in _states().items() if state != before[name]]
+                used_generators = [
+                    name for name, state in _generator_states().items() if state != before[name]
+                ]
                 if results is not None and not results:
-                    results = [a for a in call.arguments if tensors.is_tensor(a)]
-                told, odd, parts = read(results or [])
+                    results = [value for value in call.arguments if tensors.is_tensor(value)]
+                descriptions, odd, parts = read_results(results or [])
                 if header["keep"] and parts:
-                    self._held[call.number] = [*(results or [])]
-                put(write, pack, told, odd, drew, parts)
+                    self._results[call.number] = [*(results or [])]
+                put_answer(write, pack, descriptions, odd, used_generators, parts)
             elif "again" in header:
-                told, odd, parts = read(self._held[header["again"]])
-                put(write, pack, told, odd, [], parts)
+                descriptions, odd, parts = read_results(self._results[header["again"]])
+                put_answer(write, pack, descriptions, odd, [], parts)
             else:
-                collect()  # what waits for that to change results, does it now
-                running = (
-                    _threads() > self._threads
-                    or any(signal.getitimer(each)[0] for each in _TIMERS)
+                collect()  # a callback that waits for a collection changes results now
+                is_active = (
+                    _python_threads() > self._initial_threads
+                    or any(signal.getitimer(timer)[0] for timer in _TIMERS)
                     or self._keeps_results()
                 )
-                put(write, pack, "", [], [], [], running)
+                put_answer(write, pack, "", [], [], [], is_active)
             message = receive(CALLS, _MOST_BYTES)
 
     def _keeps_results(self) -> bool:
-        """Whether the candidate still has a tensor that it returned, before its last call."""
-        own = {id(each) for each in self._last.values()}
-        places = Counter(id(each) for held in self._held.values() for each in held)
+        """Return whether the candidate keeps a tensor that it returned before its last call."""
+        reused_inputs = {id(tensor) for tensor in self._last_tensors.values()}
+        counts = Counter(id(value) for results in self._results.values() for value in results)
         return any(
-            isinstance(each, torch.Tensor)
-            and id(each) not in own
-            and places[id(each)] == 1  # otherwise an input, handed over again at its address
-            and sys.getrefcount(each) > _ALONE
-            for call in sorted(self._held)[:-1]
-            for each in self._held[call]
+            isinstance(value, torch.Tensor)
+            and id(value) not in reused_inputs
+            and counts[id(value)] == 1  # otherwise an input that was passed again at its address
+            and sys.getrefcount(value) > _UNSHARED_REFERENCES
+            for call in sorted(self._results)[:-1]
+            for value in self._results[call]
         )
 
     def _call(self, header: dict[str, Any], content: bytes) -> Call:
         inputs: list[Input] = []
         values: list[Any] = []
-        at = 0
-        used = {
-            each.untyped_storage().data_ptr()
-            for held in self._held.values()
-            for each in held
-            if isinstance(each, torch.Tensor)
+        start = 0
+        result_addresses = {
+            value.untyped_storage().data_ptr()
+            for results in self._results.values()
+            for value in results
+            if isinstance(value, torch.Tensor)
         }
         count = len(header["inputs"])
-        for place, told in enumerate((*header["inputs"], *header["weights"])):
-            if "dtype" not in told:
-                inputs.append(ScalarInput(told["name"], told["value"]))
-                values.append(told["value"])
+        for position, entry in enumerate((*header["inputs"], *header["weights"])):
+            if "dtype" not in entry:
+                inputs.append(ScalarInput(entry["name"], entry["value"]))
+                values.append(entry["value"])
                 continue
-            given = tensor_of({**told, "file": ""})
-            size = given.storage * getattr(torch, given.dtype).itemsize
-            part, at = content[at : at + size], at + size
-            if told.get("same") is not None:
-                inputs.append(given)
-                values.append(values[told["same"]])
+            description = tensor_of({**entry, "file": ""})
+            size = description.storage * getattr(torch, description.dtype).itemsize
+            bytes_, start = content[start : start + size], start + size
+            if entry.get("same") is not None:
+                inputs.append(description)
+                values.append(values[entry["same"]])
                 continue
-            key = (place, given)
-            last = self._last.get(key)
-            free = last is not None and last.untyped_storage().data_ptr() not in used
-            if header["overwrite"] and size and free:
-                _overwrite(last, part)
-                inputs.append(given)
-                values.append(last)
+            key = (position, description)
+            last_tensor = self._last_tensors.get(key)
+            is_reusable = (
+                last_tensor is not None
+                and last_tensor.untyped_storage().data_ptr() not in result_addresses
+            )
+            if header["overwrite"] and size and is_reusable:
+                _overwrite(last_tensor, bytes_)
+                inputs.append(description)
+                values.append(last_tensor)
                 continue
-            made = tensors.tensor_of(given, part, "cuda")
-            if place < count:
-                self._last[key] = made
-            inputs.append(given)
-            values.append(made)
-        weights = [each for each in inputs[count:] if isinstance(each, TensorInput)]
+            tensor = tensors.tensor_of(description, bytes_, "cuda")
+            if position < count:
+                self._last_tensors[key] = tensor
+            inputs.append(description)
+            values.append(tensor)
+        weights = [entry for entry in inputs[count:] if isinstance(entry, TensorInput)]
         return Call(
             header["call"], inputs[:count], values[:count], weights, values[count:],
             header["gradients"], header["tracked"], header["cotangents"],
@@ -156,31 +161,32 @@ class Answering:
 
 
 def _overwrite(tensor: Any, content: bytes) -> None:
-    """Give a tensor's storage other contents at the same address."""
+    """Replace the contents of a tensor's storage at the same address."""
     whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
     whole.set_(tensor.untyped_storage())
     whole.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
 
 
 def _put(
-    write: Callable[[int, Any], int], pack: Callable[[int, int], bytes], told: str,
-    odd: Sequence[str], drew: Sequence[str], parts: Sequence[bytes], running: bool = False,
+    write: Callable[[int, Any], int], pack: Callable[[int, int], bytes], descriptions: str,
+    odd: Sequence[str], used_generators: Sequence[str], parts: Sequence[bytes],
+    is_active: bool = False,
 ) -> None:  # fmt: skip
-    """Write an answer: see `messages.py`."""
-    texts = (",".join(f'"{each}"' for each in names) for names in (odd, drew))
+    """Write an answer as `messages.py` defines messages."""
+    texts = (",".join(f'"{name}"' for name in names) for names in (odd, used_generators))
     listed = ",".join(
-        f'"{name}":[{each}]' for name, each in zip(("odd", "drew"), texts, strict=True)
+        f'"{name}":[{text}]' for name, text in zip(("odd", "drew"), texts, strict=True)
     )
-    runs = "true" if running else "false"
-    text = f'{{"results":[{told}],{listed},"running":{runs}}}'.encode()
+    active = "true" if is_active else "false"
+    text = f'{{"results":[{descriptions}],{listed},"running":{active}}}'.encode()
     for part in (pack(len(text), sum(map(len, parts))) + text, *parts):
-        left = memoryview(part)
-        while left:
-            left = left[write(ANSWERS, left[: 1 << 20]) :]
+        remaining = memoryview(part)
+        while remaining:
+            remaining = remaining[write(ANSWERS, remaining[: 1 << 20]) :]
 
 
 def _reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
-    """Return what reads results: their description, what is odd about them, and their bytes."""
+    """Return a function that gives the results' descriptions, oddities and bytes."""
     base, strided, byte = torch._C.TensorBase, torch.strided, torch.uint8
     contiguous, reshape, view, numpy = base.contiguous, base.reshape, base.view, base.numpy
     detach, cpu, conjugated, negated = base.detach, base.cpu, base.resolve_conj, base.resolve_neg
@@ -190,34 +196,38 @@ def _reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
     to_bytes, cast = np.ndarray.tobytes, torch.Tensor.as_subclass
 
     def read(results: Sequence[Any]) -> tuple[str, list[str], list[bytes]]:
-        told: list[str] = []
-        odd: list[str] = []
+        descriptions: list[str] = []
+        oddities: list[str] = []
         parts: list[bytes] = []
-        for at, each in enumerate(results):
-            if not isinstance(each, torch.Tensor):
-                number = float(each) if type(each) in (bool, int, float) else None
-                told.append(f'{{"value":{"null" if number is None else _number(number)}}}')
+        for at, value in enumerate(results):
+            if not isinstance(value, torch.Tensor):
+                number = float(value) if type(value) in (bool, int, float) else None
+                descriptions.append(f'{{"value":{"null" if number is None else _number(number)}}}')
                 parts.append(b"")
                 continue
-            if type(each) not in _PLAIN:
-                odd.append(f"result {at} is a {type(each).__name__[:40]!a}, no plain tensor")
-            elif attributes(each):
-                odd.append(f"result {at} is a tensor with separate attributes")
+            if type(value) not in _PLAIN:
+                oddities.append(f"result {at} is a {type(value).__name__[:40]!a}, no plain tensor")
+            elif attributes(value):
+                oddities.append(f"result {at} is a tensor with separate attributes")
             with no_function(), no_dispatch():
-                if type(each) not in _PLAIN:
-                    each = cast(each, torch.Tensor)
-                if layout_of(each) is not strided:
-                    odd.append(f"result {at} is a sparse tensor")
-                    told.append('{"value":null}')
+                if type(value) not in _PLAIN:
+                    value = cast(value, torch.Tensor)
+                if layout_of(value) is not strided:
+                    oddities.append(f"result {at} is a sparse tensor")
+                    descriptions.append('{"value":null}')
                     parts.append(b"")
                     continue
-                flat = cpu(reshape(contiguous(negated(conjugated(detach(each)))), (-1,)))
+                flat = cpu(reshape(contiguous(negated(conjugated(detach(value)))), (-1,)))
                 part = to_bytes(numpy(view(flat, byte))) if len(flat) else b""
-                dtype = str(dtype_of(each)).removeprefix("torch.")
-                sizes = ",".join(str(int(size)) for size in shape_of(each))
-            told.append(f'{{"dtype":"{dtype}","shape":[{sizes}]}}')
+                dtype = str(dtype_of(value)).removeprefix("torch.")
+                sizes = ",".join(str(int(size)) for size in shape_of(value))
+            descriptions.append(f'{{"dtype":"{dtype}","shape":[{sizes}]}}')
             parts.append(part)
-        return ",".join(told), [each.replace('"', "'").replace("\\", "/") for each in odd], parts
+        return (
+            ",".join(descriptions),
+            [oddity.replace('"', "'").replace("\\", "/") for oddity in oddities],
+            parts,
+        )
 
     return read
 
@@ -234,15 +244,15 @@ def _number(value: float) -> str:
     )
 
 
-def _threads() -> int:
-    """Return how many threads run Python, without those that run functions of kvtrace."""
-    targets = (getattr(each, "_target", None) for each in threading.enumerate())
-    own = sum(str(getattr(each, "__module__", "")).startswith("kvtrace.") for each in targets)
-    return len(sys._current_frames()) - own
+def _python_threads() -> int:
+    """Return the number of threads that run Python, without those of kvtrace."""
+    targets = (getattr(thread, "_target", None) for thread in threading.enumerate())
+    ours = sum(str(getattr(target, "__module__", "")).startswith("kvtrace.") for target in targets)
+    return len(sys._current_frames()) - ours
 
 
-def _states() -> dict[str, Any]:
-    """Return the states of generators of random numbers."""
+def _generator_states() -> dict[str, Any]:
+    """Return the states of the random number generators."""
     state: tuple[Any, ...] = tuple(np.random.get_state(legacy=True))
     kind, keys, *rest = state
     return {

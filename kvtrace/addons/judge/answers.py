@@ -1,7 +1,7 @@
-"""What runs in the reference's second process: right results, once the candidate has ended.
+"""Right results, computed by the reference's second process once the candidate has ended.
 
-So the candidate can find them nowhere; nor can it know the other values of the same inputs that are
-drawn here, for which launches have to be right, too.
+Until then they exist nowhere, so the candidate cannot find them. Nor can it know the other values
+of the same inputs that are drawn here, for which launches must be right, too.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ from kvtrace.addons.judge.fresh import (
     other_values,
 )
 from kvtrace.addons.judge.inputs import Case, Input, TensorInput, read_cases, write_cases
-from kvtrace.addons.judge.reference import Expected, Reference, begin, seeded
+from kvtrace.addons.judge.reference import Expected, Reference, seed_torch, start_evaluator
 from kvtrace.addons.judge.request import Place
 
-#: Elements of a case that is drawn with awkward values, too.
+#: Elements of a case that is also drawn with awkward values, at most.
 _MOST_ELEMENTS: Final = 1 << 21
-#: Floats in TTIR, and what is read of it at most.
+#: Float constants in TTIR, and limits of reading them.
 _CONSTANT: Final = re.compile(rb"arith\.constant (?:dense<)?(-?\d+\.\d+[eE][-+]\d+)>? : ")
 _MOST_CONSTANTS: Final = 64
 _MOST_KERNELS: Final = 16
 _MOST_BYTES: Final = 1 << 20
-#: By this share of a result a reference that overflows on its way is off, or more.
-_KEPT: Final = 1 / 4
-#: Elements of more inputs are sums, which one device lets overflow where another does not.
-_FEW: Final = 8
-#: What results are below where nothing overflows on the way to them: a power of the largest number.
+#: A reference that is off by more than this share of a result has overflowed on its way.
+_LOST_SHARE: Final = 1 / 4
+#: Elements made of more inputs than this are sums, which overflow on some devices only.
+_MOST_INPUTS_OF_ELEMENT: Final = 8
+#: Results below this power of the largest number do not overflow on the way to them.
 _FAR_BELOW: Final = 3 / 4
-#: Seconds of processor time after which no further kind of them is drawn.
+#: Seconds of processor time after which no further kind of awkward values is drawn.
 _AWKWARD_SECONDS: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
-    """A case with values that the candidate never had, and what the reference says of it.
+class FreshCase:
+    """A case with values that the candidate never had, and the reference's results for it.
 
-    `whole`: integers and booleans differ, too, where the case has any. `awkward`: how its floats
-    are, where they are such.
+    `whole`: integers and booleans differ as well, if the case has any. `awkward`: the kind of
+    awkward floats, if they are awkward.
     """
 
     case: Case
@@ -69,150 +69,157 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the reference says of a case, and of the same case with other values.
+    """The reference's results for a case, and for the same case with other values.
 
-    `untried` are awkward values that were not drawn: there was no time, or are too many elements.
+    `untried` lists awkward values that were not drawn, for lack of time or because of too many
+    elements.
     """
 
     expected: Expected
-    fresh: tuple[Fresh, ...]
+    fresh: tuple[FreshCase, ...]
     untried: tuple[str, ...] = ()
 
 
 def answer(
     place: Place, inputs: Path, child: Path, folder: Path, prepared: Path, seed: int
 ) -> None:  # fmt: skip
-    """Leave what the reference gives for all cases, and for other values of them.
+    """Write the reference's results for all cases, and for other values of them, into a folder.
 
     Args:
         place: The reference.
-        inputs: Where the cases are.
-        child: Where the candidate's process has left TTIR.
-        folder: Where results and other values are left.
+        inputs: The folder of the cases.
+        child: The folder of the candidate's process, with TTIR.
+        folder: The folder for results and other values.
         prepared: The file of the seed that the cases were made with.
-        seed: What the other values are drawn from.
+        seed: The seed of the other values.
 
     """
-    begin(folder)
-    seeded(prepared)
+    start_evaluator(folder)
+    seed_torch(prepared)
     reference = Reference(place, folder)
     random = np.random.default_rng(seed)
-    told, drawn = [], []
+    answers, drawn_cases = [], []
     for number, case in enumerate(read_cases(inputs)):
         expected = reference.results(case, inputs, folder, str(number))
-        fresh = list(_fresh(reference, case, inputs, folder, random, number))
+        fresh_cases = list(_fresh_cases(reference, case, inputs, folder, random, number))
         untried: list[str] = []
         if not number:
-            fresh += _of_all_sizes(reference, case, inputs, folder, random)
+            fresh_cases += _wide_integer_cases(reference, case, inputs, folder, random)
             constants = _constants(child)
-            fresh += _awkward(
+            fresh_cases += _awkward_cases(
                 reference, case, inputs, folder, random, constants, untried,
-                huge=0 < expected.length <= _FEW,
+                huge=0 < expected.length <= _MOST_INPUTS_OF_ELEMENT,
             )  # fmt: skip
-        told.append(
+        answers.append(
             {
                 "expected": asdict(expected),
-                "fresh": [[asdict(each.expected), each.whole, each.awkward] for each in fresh],
+                "fresh": [
+                    [asdict(fresh.expected), fresh.whole, fresh.awkward] for fresh in fresh_cases
+                ],
                 "untried": untried,
             }
         )
-        drawn += [each.case for each in fresh]
-    write_cases(folder, drawn)
-    (folder / "answers.json").write_text(json.dumps(told), encoding="utf-8")
+        drawn_cases += [fresh.case for fresh in fresh_cases]
+    write_cases(folder, drawn_cases)
+    (folder / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
 
 
-def _fresh(
+def _fresh_cases(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
     number: int,
-) -> Iterator[Fresh]:  # fmt: skip
-    """Give cases with other values that the reference takes: all of them other, then floats alone.
+) -> Iterator[FreshCase]:  # fmt: skip
+    """Yield cases that the reference accepts with other values: all values, then floats alone.
 
-    Weights differ in the first case alone: what a model makes of them once may be kept by it.
+    Weights differ in the first case alone, since a model may convert its weights once and keep the
+    result.
     """
-    floats = any(is_floats(each) for each in (*case.inputs, *(() if number else case.weights)))
-    integers = any(is_integers(each) for each in case.inputs)
-    for whole in [True] * integers + [False] * floats:
+    has_floats = any(
+        is_floats(entry) for entry in (*case.inputs, *(() if number else case.weights))
+    )
+    has_integers = any(is_integers(entry) for entry in case.inputs)
+    for with_integers in [True] * has_integers + [False] * has_floats:
         for scaled in (False, True):
-            drawn = _other_values(
-                case, inputs, folder, random, f"fresh{number}-{whole:d}{scaled:d}",
-                [each for each in case.inputs if whole or is_floats(each)],
-                [] if number else [each for each in case.weights if is_float(each)], scaled=scaled,
+            redrawn = _other_values(
+                case, inputs, folder, random, f"fresh{number}-{with_integers:d}{scaled:d}",
+                [entry for entry in case.inputs if with_integers or is_floats(entry)],
+                [] if number else [entry for entry in case.weights if is_float(entry)],
+                scaled=scaled,
             )  # fmt: skip
             try:
-                expected = reference.results(drawn, folder, folder, f"{number}-{whole:d}")
-            except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
+                expected = reference.results(redrawn, folder, folder, f"{number}-{with_integers:d}")
+            except Exception:  # noqa: BLE001, S112 - values that the reference refuses prove nothing
                 continue
-            yield Fresh(drawn, expected, whole or not integers)
+            yield FreshCase(redrawn, expected, with_integers or not has_integers)
             break
 
 
-def _awkward(
+def _awkward_cases(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
     constants: Sequence[float], untried: list[str], *, huge: bool,
-) -> Iterator[Fresh]:  # fmt: skip
-    """Yield the case with each kind of awkward floats that the reference takes.
+) -> Iterator[FreshCase]:  # fmt: skip
+    """Yield the case with each kind of awkward floats that the reference accepts.
 
-    `huge`: whether those are tried whose squares overflow.
+    `huge`: values whose squares overflow are tried, too.
     """
-    floats = [each for each in case.inputs if is_floats(each)]
-    groups = [(CONSTANTS, each) for each in groups_of(constants)]
+    floats = [entry for entry in case.inputs if is_floats(entry)]
+    groups = [(CONSTANTS, entry) for entry in groups_of(constants)]
     usual: list[tuple[str, list[float]]] = [(kind, []) for kind in AWKWARD if kind != HUGE or huge]
     kinds = [*usual, *groups, (SPECIAL, [])]
     if not floats:
         return
     begun = time.process_time()
-    many = sum(each.storage for each in case.tensors) > _MOST_ELEMENTS
-    for at, (kind, drawn_from) in enumerate(kinds):
-        if many or time.process_time() > begun + _AWKWARD_SECONDS:
+    is_large = sum(entry.storage for entry in case.tensors) > _MOST_ELEMENTS
+    for at, (kind, group) in enumerate(kinds):
+        if is_large or time.process_time() > begun + _AWKWARD_SECONDS:
             untried += dict.fromkeys(name for name, _ in kinds[at:])
             return
-        drawn = _other_values(
+        redrawn = _other_values(
             case, inputs, folder, random, f"awkward{at}", floats, (), scaled=False, awkward=kind,
-            constants=drawn_from,
+            constants=group,
         )  # fmt: skip
         try:
-            expected = reference.results(drawn, folder, folder, f"awkward{at}")
-        except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
+            expected = reference.results(redrawn, folder, folder, f"awkward{at}")
+        except Exception:  # noqa: BLE001, S112 - values that the reference refuses prove nothing
             continue
         if kind == HUGE and _overflows(expected, folder):
             continue
-        yield Fresh(drawn, expected, False, kind)
+        yield FreshCase(redrawn, expected, False, kind)
 
 
 def _overflows(expected: Expected, folder: Path) -> bool:
-    """Whether the reference overflows in the inputs' types, or an equally good algorithm may.
+    """Return whether the reference, or an equally good algorithm, overflows in the inputs' types.
 
-    That is where results are lost to it, or are large themselves: a mean may add before it divides.
+    That is so where the reference's results are far off, or are large themselves: a mean may add
+    before it divides.
     """
-    for one, other in zip(expected.exact, expected.own, strict=True):
+    for one, other in zip(expected.exact, expected.native, strict=True):
         if other["dtype"] not in EPSILON:
             continue
-        exact, own = (tensors.array(folder, each).astype(np.float64) for each in (one, other))
+        exact, native = (
+            tensors.array(folder, stored).astype(np.float64) for stored in (one, other)
+        )
         finite = np.isfinite(exact)
         with np.errstate(all="ignore"):
-            kept = np.abs(own - exact) <= _KEPT * np.abs(exact)
+            is_close = np.abs(native - exact) <= _LOST_SHARE * np.abs(exact)
         limit = float(ml_dtypes.finfo(numpy_dtype(str(other["dtype"]))).max) ** _FAR_BELOW
-        if not kept[finite].all() or np.abs(exact[finite]).max(initial=0.0) > limit:
+        if not is_close[finite].all() or np.abs(exact[finite]).max(initial=0.0) > limit:
             return True
     return False
 
 
-def _of_all_sizes(
+def _wide_integer_cases(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
-) -> Iterator[Fresh]:
-    """Give a case with integers of all sizes.
-
-    The reference refuses them where they are positions.
-    """
-    integers = [each for each in case.inputs if is_integers(each)]
+) -> Iterator[FreshCase]:
+    """Yield the case with integers of all sizes, unless the reference refuses them as positions."""
+    integers = [entry for entry in case.inputs if is_integers(entry)]
     if not integers:
         return
-    drawn = _other_values(
+    redrawn = _other_values(
         case, inputs, folder, random, "wide", integers, (), scaled=False, awkward=WIDE
     )
-    with suppress(Exception):  # they mean nothing to it, and prove nothing
-        expected = reference.results(drawn, folder, folder, "wide")
-        yield Fresh(drawn, expected, False, WIDE)
+    with suppress(Exception):  # values that the reference refuses prove nothing
+        expected = reference.results(redrawn, folder, folder, "wide")
+        yield FreshCase(redrawn, expected, False, WIDE)
 
 
 def _other_values(
@@ -220,49 +227,50 @@ def _other_values(
     changing: Sequence[Input], weights: Sequence[TensorInput], *, scaled: bool, awkward: str = "",
     constants: Sequence[float] = (),
 ) -> Case:  # fmt: skip
-    """Return a case with other values in some tensors, whose contents are in `folder`."""
-    made: dict[str, str] = {}
+    """Return a case with other values in some tensors, and write the contents into `folder`."""
+    new_files: dict[str, str] = {}
 
-    def other(each: TensorInput, at: str, *, changes: bool) -> TensorInput:
-        if each.file in made:  # one tensor is several inputs
-            return replace(each, file=made[each.file])
-        made[each.file] = f"{name}-{at}.bin"
-        content = (inputs / each.file).read_bytes()
+    def other(entry: TensorInput, at: str, *, changes: bool) -> TensorInput:
+        if entry.file in new_files:  # one tensor is several inputs
+            return replace(entry, file=new_files[entry.file])
+        new_files[entry.file] = f"{name}-{at}.bin"
+        content = (inputs / entry.file).read_bytes()
         if changes:
             content = other_values(
-                content, each, random, scaled=scaled, awkward=awkward, constants=constants
+                content, entry, random, scaled=scaled, awkward=awkward, constants=constants
             )
         (folder / f"{name}-{at}.bin").write_bytes(content)
-        return replace(each, file=f"{name}-{at}.bin")
+        return replace(entry, file=f"{name}-{at}.bin")
 
     return replace(
         case,
         inputs=tuple(
-            other(each, str(at), changes=each in changing)
-            if isinstance(each, TensorInput)
-            else each
-            for at, each in enumerate(case.inputs)
+            other(entry, str(at), changes=entry in changing)
+            if isinstance(entry, TensorInput)
+            else entry
+            for at, entry in enumerate(case.inputs)
         ),
         weights=tuple(
-            other(each, f"w{at}", changes=each in weights) for at, each in enumerate(case.weights)
+            other(entry, f"w{at}", changes=entry in weights)
+            for at, entry in enumerate(case.weights)
         ),
     )
 
 
 def _constants(child: Path) -> list[float]:
-    """Return numbers that kernels compare with or compute with, some of each TTIR."""
-    found: dict[float, None] = {}
+    """Return the float constants of the kernels' TTIR, a limited number of each."""
+    constants: dict[float, None] = {}
     for path in sorted(child.glob("ttir-*"))[:_MOST_KERNELS]:
         if path.is_symlink() or not path.is_file():
             continue
         with path.open("rb") as file:
             numbers = _CONSTANT.findall(file.read(_MOST_BYTES))
-        found |= {float(each): None for each in numbers[:_MOST_CONSTANTS]}
-    return [each for each in found if each]
+        constants |= {float(number): None for number in numbers[:_MOST_CONSTANTS]}
+    return [constant for constant in constants if constant]
 
 
 def read_answers(folder: Path) -> list[Answer]:
-    """Read what the reference gave, a case an entry; nothing where there is no reference.
+    """Read the reference's answers, one per case; an empty list if there is no reference.
 
     Raises:
         CannotJudge: it was not left as `answer` writes it.
@@ -270,28 +278,28 @@ def read_answers(folder: Path) -> list[Answer]:
     """
     if not (folder / "answers.json").exists():
         return []
-    told = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
-    drawn = iter(read_cases(folder))
+    entries = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
+    cases = iter(read_cases(folder))
     return [
         Answer(
-            _expected(each["expected"]),
+            _expected(entry["expected"]),
             tuple(
-                Fresh(next(drawn), _expected(e), bool(whole), str(awkward))
-                for e, whole, awkward in each["fresh"]
+                FreshCase(next(cases), _expected(expected), bool(whole), str(awkward))
+                for expected, whole, awkward in entry["fresh"]
             ),
-            tuple(map(str, each["untried"])),
+            tuple(map(str, entry["untried"])),
         )
-        for each in told
+        for entry in entries
     ]
 
 
-def _expected(told: Mapping[str, Any]) -> Expected:
+def _expected(entry: Mapping[str, Any]) -> Expected:
     return Expected(
-        tuple(told["exact"]),
-        tuple(told["own"]),
-        tuple(told["changed"]),
-        bool(told["in_float64"]),
-        tuple(told["granted"]),
-        tuple(told["granted_tf32"]),
-        int(told["length"]),
+        tuple(entry["exact"]),
+        tuple(entry["native"]),
+        tuple(entry["changed"]),
+        bool(entry["in_float64"]),
+        tuple(entry["granted"]),
+        tuple(entry["granted_tf32"]),
+        int(entry["length"]),
     )

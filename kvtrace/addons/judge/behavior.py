@@ -1,24 +1,24 @@
-"""What a candidate was seen to do besides computing, as text."""
+"""Sentences about a candidate's observed actions besides computing."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-HINT: Final = "a kernel's file has no need to; leave it out"
+HINT: Final = "a file of kernels does not need this; remove it"
 _WORDS: Final = {
     "writes": "changes files outside of its folder",
     "processes": "starts or signals processes",
     "network": "uses the network",
-    "reaches": "reaches for objects of the process that calls it",
+    "reaches": "searches for objects of the process that calls it",
 }
-_MOST_TOLD: Final = 3
+_MOST_EXAMPLES: Final = 3
 
 
-def told(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Give each kind of what its log tells, and a sentence on it."""
-    seen: dict[str, dict[str, None]] = {}
+def behavior_sentences(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield each kind of observed action, with a sentence that gives examples."""
+    examples_by_kind: dict[str, dict[str, None]] = {}
     for event in events:
-        what = seen.setdefault(str(event["kind"]), {})
-        if len(what) < _MOST_TOLD:
-            what[str(event.get("what"))] = None
-    for kind, what in seen.items():
-        yield kind, f"the candidate {_WORDS.get(kind, kind)}, or tries to: {', '.join(what)}"
+        examples = examples_by_kind.setdefault(str(event["kind"]), {})
+        if len(examples) < _MOST_EXAMPLES:
+            examples[str(event.get("what"))] = None
+    for kind, examples in examples_by_kind.items():
+        yield kind, f"the candidate {_WORDS.get(kind, kind)}, or tries to: {', '.join(examples)}"

@@ -1,8 +1,9 @@
-"""A process with torch and a clean environment that runs functions concurrently with this one.
+"""A helper process with torch and a clean environment, which runs functions concurrently.
 
 The environment that a process is executed with stays in its memory and in /proc/self/environ, and
-so in those of its forks, whatever is deleted later. So what runs code that nobody trusts is not
-forked from this process, whose environment may hold secrets. It is kept for the next question.
+so in those of its forks, even if variables are deleted later. This process's environment may hold
+secrets, so untrusted code is forked from the helper instead. An idle helper is kept for the next
+judgment.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ _PROGRAM: Final = (
     "import sys; sys.path[:] = [*dict.fromkeys([*sys.path, sys.argv[1]])]; "
     "from kvtrace.addons.judge.beside import serve; serve(int(sys.argv[2]))"
 )
-#: Processes that have answered, and wait.
-_idle: list[Beside] = []
+#: Helpers that have answered and wait for the next function.
+_idle: list[HelperProcess] = []
 
 
-class Beside:
-    """A process of kvtrace's own code. It is not a wall: it may do what this one may."""
+class HelperProcess:
+    """A process that runs functions of kvtrace for this process; it is not confined."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -44,29 +45,29 @@ class Beside:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment(),
             start_new_session=True,
         )  # fmt: skip
-        self._asked = False
+        self._owes_answer = False
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The process id."""
         return self._process.pid
 
     def ask(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Have it run a function that pickle finds by its name; `answer` waits for it."""
+        """Send a function that pickle finds by name to the process; `answer` waits for it."""
         assert self._process.stdin is not None
-        self._asked = True
+        self._owes_answer = True
         try:
             pickle.dump((function, arguments), self._process.stdin)
             self._process.stdin.flush()
         except BrokenPipeError:
-            return  # it has ended, as `answer` says
+            return  # the process has ended; `answer` reports that
 
     def answer(self) -> Any:
-        """Wait for what the function returns.
+        """Wait for the function to end, and return its result.
 
         Raises:
-            KvtraceError: as the function did.
-            CannotJudge: it raised something else, or the process ended before it.
+            KvtraceError: the function raised this error.
+            CannotJudge: the function raised another error, or the process ended before that.
 
         """
         assert self._process.stdout is not None
@@ -74,56 +75,58 @@ class Beside:
             done, value = pickle.load(self._process.stdout)  # noqa: S301 - our own code wrote it
         except EOFError as error:
             raise CannotJudge("a process of kvtrace judge ended before it was done") from error
-        self._asked = False
+        self._owes_answer = False
         if done:
             return value
         raise value
 
     def is_idle(self) -> bool:
-        """Whether this process can ask it: it runs, and owes no answer."""
-        return self.owner == os.getpid() and not self._asked and self._process.poll() is None
+        """Return whether this process may send a function: the helper runs and owes no answer."""
+        return self.owner == os.getpid() and not self._owes_answer and self._process.poll() is None
 
     def end(self) -> None:
-        """End it."""
+        """Kill the process."""
         self._process.kill()
         self._process.communicate()
 
 
 @contextmanager
-def beside() -> Iterator[Beside]:
-    """Give a process for exclusive use; it is ended if it still owes an answer."""
-    found = next((each for each in iter(_taken, None) if each.is_idle()), None) or Beside()
+def helper_process() -> Iterator[HelperProcess]:
+    """Yield a helper for exclusive use; a helper that still owes an answer is killed."""
+    helper = (
+        next((idle for idle in iter(_pop_idle, None) if idle.is_idle()), None) or HelperProcess()
+    )
     try:
-        yield found
+        yield helper
     finally:
-        if found.is_idle():
-            _idle.append(found)
+        if helper.is_idle():
+            _idle.append(helper)
         else:
-            found.end()
+            helper.end()
 
 
-def _taken() -> Beside | None:
+def _pop_idle() -> HelperProcess | None:
     return _idle.pop() if _idle else None
 
 
 @atexit.register
 def _end_idle() -> None:
-    for each in _idle:
-        if each.owner == os.getpid():
-            each.end()
+    for helper in _idle:
+        if helper.owner == os.getpid():
+            helper.end()
 
 
 def serve(parent: int) -> None:
-    """Answer what is asked on standard input until it ends, or the process that asks does."""
+    """Run functions sent to standard input until it closes or the parent process ends."""
     system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
-        return  # it ended before we could ask to end with it
-    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+        return  # the parent ended before this process was bound to it
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
-    while asked.peek(1):
-        function, arguments = pickle.load(asked)  # noqa: S301 - the process that started us wrote it
+    while requests.peek(1):
+        function, arguments = pickle.load(requests)  # noqa: S301 - our parent wrote it
         try:
             content = pickle.dumps((True, function(*arguments)))
         except KvtraceError as error:

@@ -1,4 +1,4 @@
-"""Results compared with those of a reference: how far off they are, and how far they may be."""
+"""Comparison of results with a reference's: errors, and the errors that are allowed."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from numpy.typing import NDArray
 from kvtrace.evaluate.shadows.errors.roundings import meaning_radius
 from kvtrace.text import plural
 
-#: Distance from 1 to the next number of each type: results in it cannot be nearer than half of it.
+#: Distance from 1 to the next number of each type; rounding costs up to half of that.
 EPSILON: Final = {
     "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
     "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2, "float8_e4m3fnuz": 2.0**-3,
     "float8_e5m2fnuz": 2.0**-2,
 }  # fmt: skip
-#: What dots of float32 do to their factors on tensor cores, unless they ask for `ieee`.
+#: Rounding of float32 factors by dots on tensor cores, unless a dot asks for `ieee`.
 TF32: Final = 2.0**-10
 _FACTOR: Final = 2.0
 _CUT: Final = 4.0
-#: By this share of what is typical of results a reference in float64 is off itself, as 1 - tanh(x).
+#: Error of a reference in float64 as a share of typical results, for example of 1 - tanh(x).
 _REFERENCE: Final = 2.0**-50
-#: Sums in float32 are taken in another order than the reference's.
+#: Rounding steps of float32, whose sums may be taken in another order than the reference's.
 _ORDER: Final = 32.0
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedResult:
     """One result of a case beside the reference's.
 
-    `error`, `allowed` and `share`, their quotient (beyond 1: wrong), are those of the element where
-    that is greatest; what is not finite is None. `wrong` counts elements, `first` is the place of
-    the first one. `tolerance` is `derived`, `granted` or `fixed` (`because` of something), or
-    `equal`. `other_meaning` counts elements that mean something else than the reference in exact
-    arithmetic.
+    `error`, `allowed` and their quotient `share` (beyond 1: wrong) belong to the element with the
+    greatest share; None stands for values that are not finite. `wrong` counts wrong elements, and
+    `first` is the index of the first wrong element. `tolerance` is `derived`, `granted` or `fixed`
+    (with the reason in `because`), or `equal`. `other_meaning` counts elements that differ from the
+    reference in exact arithmetic.
     """
 
     result: int
@@ -56,79 +56,81 @@ class Compared:
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return NumPy's type for torch's name of one."""
+    """Return NumPy's type for a type name of torch."""
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def strided(
     values: NDArray[Any], shape: Sequence[int], strides: Sequence[int], offset: int = 0
 ) -> NDArray[Any]:
-    """Return a view of a flat array, whose strides and offset are in elements, of any type.
+    """Return a view of a flat array of any type; strides and offset are in elements.
 
-    NumPy's own function takes no types that are not NumPy's: so it views unsigned numbers.
+    NumPy's own function does not accept foreign types, so the array is viewed as raw bytes there.
     """
     size = values.dtype.itemsize
     plain = values.view(f"V{size}") if values.dtype.kind == "V" or size == 1 else values
-    found = np.lib.stride_tricks.as_strided(
+    view = np.lib.stride_tricks.as_strided(
         plain[offset:], tuple(shape), tuple(int(step) * size for step in strides)
     )
-    return found.view(values.dtype)
+    return view.view(values.dtype)
 
 
 def compared(
-    at: int, got: NDArray[Any], exact: NDArray[Any], own: NDArray[Any], dtype: str, *, tf32: bool,
-    planes: NDArray[Any] | str, granted: NDArray[np.float64] | None = None,
-) -> Compared:  # fmt: skip
-    """Compare a result with the exact one.
+    at: int, got: NDArray[Any], exact: NDArray[Any], native: NDArray[Any], dtype: str, *,
+    tf32: bool, planes: NDArray[Any] | str, granted: NDArray[np.float64] | None = None,
+) -> ComparedResult:  # fmt: skip
+    """Compare a result with the exact result.
 
-    Allowed is what a right device may be off, by the result's planes. Where there are none, but a
-    text that says why, allowed is what the problem grants. Where that is not known either, it is
-    fixed: a share of an element's value and of the typical size of all elements (an element near
-    zero may be a sum of such): a step of the result's type (32 steps of float32, whose sums may be
-    taken in another order), twice what the reference itself loses in the inputs' types, and what
-    tensor cores take from float32 where a dot lets them. Integers and booleans must be equal.
+    The allowed error comes from the result's planes: it is the error that a right device may have.
+    If `planes` is a text (the reason why there are no planes), the problem's grant is allowed. If
+    that is not known either, the tolerance is fixed: a share of an element's value plus the typical
+    size of all elements, since an element near zero may be a sum of typical elements. The share is
+    a step of the result's type (32 steps of float32, whose sums may be taken in another order),
+    twice the error of the reference in the inputs' types, and the rounding of float32 by tensor
+    cores if a dot allows that. Integers and booleans must be equal.
 
     Args:
         at: The result's number.
-        got: What launches give.
-        exact: What the reference gives in float64.
-        own: What it gives in the inputs' types.
+        got: The result of the launches.
+        exact: The reference's result in float64.
+        native: The reference's result in the inputs' types.
         dtype: The result's type.
-        tf32: Whether dots may have cut their factors to tf32.
-        planes: Those of the result, or why there are none.
-        granted: How far right results may be off by the reference's condition, whatever the
-            candidate loses; None: that is not known.
+        tf32: Dots may have rounded their factors to tf32.
+        planes: The planes of the result, or the reason why there are none.
+        granted: The allowed error by the reference's condition; None if that is not known.
 
     """
     if dtype not in EPSILON:
-        wrong = got != own
-        difference = np.abs(got.astype(np.float64) - own.astype(np.float64))
-        return _told(at, got, own, wrong, difference, np.zeros(got.shape))
-    value, truth, mine = (np.asarray(each, np.float64) for each in (got, exact, own))
+        wrong = got != native
+        difference = np.abs(got.astype(np.float64) - native.astype(np.float64))
+        return _result(at, got, native, wrong, difference, np.zeros(got.shape))
+    value, truth, rounded = (np.asarray(array, np.float64) for array in (got, exact, native))
     with np.errstate(all="ignore"):
         finite = np.isfinite(truth)
         typical = float(np.sqrt(np.mean(truth[finite] ** 2))) if finite.any() else 0.0
-        both = finite & np.isfinite(mine)
+        both = finite & np.isfinite(rounded)
         around = np.abs(truth) + typical
-        lost = float(np.max((np.abs(mine - truth) / around)[both & (around > 0)], initial=0.0))
+        native_error = float(
+            np.max((np.abs(rounded - truth) / around)[both & (around > 0)], initial=0.0)
+        )
         step = EPSILON[dtype] * (_ORDER if dtype in ("float32", "float64") else 1)
-        allowed = (step + _FACTOR * lost + (_CUT * TF32 if tf32 else 0)) * around
+        allowed = (step + _FACTOR * native_error + (_CUT * TF32 if tf32 else 0)) * around
         allowed = np.where(finite, allowed, 0.0)
-        same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == mine)
-        same |= np.isnan(value) & np.isnan(mine)
-        # the reference overflows in its own types: infinity and NaN are equally right
-        same |= finite & ~np.isfinite(mine) & ~np.isfinite(value)
+        same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == rounded)
+        same |= np.isnan(value) & np.isnan(rounded)
+        # the reference overflows in the inputs' types: infinity and NaN are equally right
+        same |= finite & ~np.isfinite(rounded) & ~np.isfinite(value)
         difference = np.where(same, 0.0, np.abs(value - truth))
         other_meaning = 0
         if not isinstance(planes, str):
-            lost_itself = _REFERENCE * typical if dtype != "float64" else 0.0
-            meaning = meaning_radius(planes["meaning"], truth) + lost_itself
+            exact_error = _REFERENCE * typical if dtype != "float64" else 0.0
+            meaning = meaning_radius(planes["meaning"], truth) + exact_error
             radius = planes["near"] + meaning
             if granted is not None:
-                radius = np.minimum(radius, granted + lost_itself)
+                radius = np.minimum(radius, granted + exact_error)
             unknown = int((~same & ~np.isfinite(radius)).sum())
             if unknown:
-                planes = f"no bound is known of {plural(unknown, 'element')}"
+                planes = f"no bound is known for {plural(unknown, 'element')}"
             else:
                 allowed = radius
                 granted = None
@@ -137,32 +139,31 @@ def compared(
         if granted is not None:
             allowed = np.where(np.isfinite(granted), granted, allowed)
         wrong = ~same & ~(difference <= allowed)
-    told = _told(at, value, truth, wrong, difference, allowed)
+    result = _result(at, value, truth, wrong, difference, allowed)
     if isinstance(planes, str):
-        return replace(told, tolerance="fixed" if granted is None else "granted", because=planes)
-    return replace(told, tolerance="derived", other_meaning=other_meaning)
+        return replace(result, tolerance="fixed" if granted is None else "granted", because=planes)
+    return replace(result, tolerance="derived", other_meaning=other_meaning)
 
 
-def unlike(one: NDArray[Any], other: NDArray[Any]) -> int:
-    """Return how many elements of two results of the same launches are not the same.
+def count_differences(one: NDArray[Any], other: NDArray[Any]) -> int:
+    """Return the number of elements that differ between two results of the same launches.
 
-    Floats may differ by roundings: sums of a library follow how many threads it takes.
+    Floats may differ by roundings: sums of a library depend on the number of its threads.
     """
     if one.tobytes() == other.tobytes():
         return 0
     if one.dtype.kind == "c":
         return int((one != other).sum())
     exact = one.astype(np.float64)
-    told = compared(0, other, exact, one, str(one.dtype), tf32=False, planes="")
-    return told.wrong
+    return compared(0, other, exact, one, str(one.dtype), tf32=False, planes="").wrong
 
 
-def _told(
+def _result(
     at: int, got: NDArray[Any], expected: NDArray[Any], wrong: NDArray[np.bool_],
     difference: NDArray[np.float64], allowed: NDArray[np.float64],
-) -> Compared:  # fmt: skip
+) -> ComparedResult:  # fmt: skip
     if not got.size:
-        return Compared(at, 0.0, 0.0, 0.0, 0, 0)
+        return ComparedResult(at, 0.0, 0.0, 0.0, 0, 0)
     with np.errstate(all="ignore"):
         shares = np.where(difference == 0, 0.0, difference / allowed)
     shares = np.where(np.isnan(shares), np.inf, shares)
@@ -171,7 +172,7 @@ def _told(
     first: tuple[int, ...] = ()
     if count:
         first = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-    return Compared(
+    return ComparedResult(
         at,
         _plain(difference.reshape(-1)[worst]),
         _plain(allowed.reshape(-1)[worst]),
@@ -186,16 +187,16 @@ def _told(
 
 
 def _plain(value: Any) -> float | None:
-    """Return a number as JSON has it: None where it is not finite."""
+    """Return a number as JSON has it: None if it is not finite."""
     return float(value) if np.isfinite(value) else None
 
 
 def _tail(wrong: NDArray[np.bool_]) -> str:
-    """Say where wrong elements are, if they are all at the end of one axis."""
+    """Return a phrase that says where wrong elements are if all are at the end of an axis."""
     for axis, size in enumerate(wrong.shape):
         others = tuple(a for a in range(wrong.ndim) if a != axis)
-        hit = np.asarray(wrong.any(axis=others))
-        start = int(np.argmax(hit))
-        if start > 0 and hit[start:].all():
+        is_wrong = np.asarray(wrong.any(axis=others))
+        start = int(np.argmax(is_wrong))
+        if start > 0 and is_wrong[start:].all():
             return f"all in the last {size - start} of {size} along axis {axis}"
     return ""

@@ -1,8 +1,9 @@
-"""A process that runs code which nobody trusts, its walls, and what is taken over from it.
+"""Confined processes for untrusted code, and the files that are taken over from them.
 
 `run_confined` forks a supervisor, which forks the process: behind the walls of `walls/`, in a
-folder in memory. What it leaves is regular files, copied by the supervisor after its end, and
-events, through a pipe. Nothing in here is believed to keep out one who knows a hole in the kernel.
+folder in memory. The supervisor copies the regular files that the process left after its end;
+events arrive through a pipe. None of this is expected to stop an attacker who knows a hole in the
+kernel.
 """
 
 from __future__ import annotations
@@ -34,30 +35,30 @@ from kvtrace.addons.judge.walls import (
     system_calls,
 )
 
-#: The descriptor that a confined process writes events to; they arrive in a file of that name.
+#: The descriptor that a confined process writes events to; they arrive in the file `EVENTS_FILE`.
 EVENTS: Final = 3
-#: Those that calls come from, and that answers to them are written to, where it is given any.
+#: The descriptors of calls and of answers, if the process has any.
 CALLS: Final = 4
 ANSWERS: Final = 5
 EVENTS_FILE: Final = "events"
-_OWN: Final = ("home", "work", "temporary")
-#: What the process ends with that came to its end; another code ends one that was ended before.
-_WHOLE: Final = 113
+_WORK_FOLDERS: Final = ("home", "work", "temporary")
+#: Exit code of a process that completed its work.
+_COMPLETED: Final = 113
 _SET_DEATH_SIGNAL: Final = 1
 _READY: Final = b"ready"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MAKING: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_EVENTS: Final = 256 << 20
-_MOST_SAID: Final = 4000
-_MOST_TOLD: Final = 1 << 16
-_AHEAD: Final = 10
-_LOOK_EACH: Final = 0.005
+_MOST_OUTPUT: Final = 4000
+_MOST_RESULT_BYTES: Final = 1 << 16
+_PRIORITY: Final = 10
+_POLL_SECONDS: Final = 0.005
 _MOST_THREADS: Final = 256
-#: What the kernel needs for an entry of a folder in memory, besides its content.
+#: Memory that the kernel needs for an entry of a folder in memory, besides its content.
 _BYTES_OF_ENTRY: Final = 1024
 _MARGIN: Final = 20.0
-#: Variables that Python, libraries and compilers find what they need by; no others are kept.
-_KEPT: Final = (
+#: Environment variables that Python, libraries and compilers need; others are removed.
+_NEEDED_VARIABLES: Final = (
     "PATH", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "HOME", "XDG_CACHE_HOME", "TMPDIR",
     "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE",
     "PYTHONPYCACHEPREFIX", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH", "CC",
@@ -66,90 +67,94 @@ _NO_USER: Final = "nobody"
 
 
 class CannotConfine(CannotJudge):
-    """This system does not allow what confining a process takes."""
+    """This system does not allow a process to be confined."""
 
     slug = "cannot-confine"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a confined process ended.
+class ProcessResult:
+    """The end of a confined process.
 
     Attributes:
-        how: `whole`, `late` (it was killed for its time) or `broken` (it died, its code ended the
-            process, or it was killed for a bound that `reason` names).
-        seconds: That it took.
-        confined: Whether all walls were up; some were missing only where that was asked for.
-        said: The end of its standard output and error.
-        reason: Why it was killed; empty where it was not, or for its time.
-        left_out: What lies beside the code that it ran and was not there for it, with reasons.
+        how: `whole` (completed), `late` (killed at its time limit) or `broken` (it died, its code
+            ended the process, or it was killed for a bound that `reason` names).
+        seconds: Duration.
+        confined: All walls were up; otherwise the caller allowed their absence.
+        output: The end of its standard output and error.
+        reason: The bound that it was killed for; empty if it was not, or at its time limit.
+        left_out: Files beside its code that were not copied for it, with reasons.
 
     """
 
     how: str
     seconds: float
     confined: bool
-    said: str
+    output: str
     reason: str = ""
     left_out: tuple[str, ...] = ()
 
     @property
     def in_words(self) -> str:
-        """What became of it, where it did not come to its end."""
+        """The end of an incomplete process, as the rest of a sentence."""
         if self.how == "late":
             return "took too long and was killed"
         return f"was killed: {self.reason}" if self.reason else "ended before it was done"
 
     @property
     def last_line(self) -> str:
-        """The last line that it printed, cut to a sentence's length."""
-        lines = [line.strip() for line in self.said.splitlines() if line.strip()]
+        """The last printed line, cut to a sentence's length."""
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
         return lines[-1][:500] if lines else ""
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the variables of this process's environment that hold no secret, and are needed.
+    """Return this process's environment without secrets: only variables that are needed.
 
-    Of PYTHONPATH absolute folders are kept: others, and an empty one, are where this was started.
+    PYTHONPATH keeps absolute folders alone; relative and empty entries mean the current folder.
     """
-    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name[:3] == "LC_"}
-    if "PYTHONPATH" in kept:
-        folders = kept["PYTHONPATH"].split(os.pathsep)
-        kept["PYTHONPATH"] = os.pathsep.join(filter(os.path.isabs, folders))
-    return {"USER": _NO_USER, "LOGNAME": _NO_USER} | kept
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _NEEDED_VARIABLES or name[:3] == "LC_"
+    }
+    if "PYTHONPATH" in variables:
+        folders = variables["PYTHONPATH"].split(os.pathsep)
+        variables["PYTHONPATH"] = os.pathsep.join(filter(os.path.isabs, folders))
+    return {"USER": _NO_USER, "LOGNAME": _NO_USER} | variables
 
 
 def run_confined(
     work: Callable[[], object], folder: Path, *, seconds: float, memory_mb: int,
     reads: Sequence[Path] = (), code: Sequence[Path] = (), unconfined: bool = False,
     calls: Sequence[int] = (),
-) -> Ended:  # fmt: skip
-    """Run a function in a confined process, wait for it, and take over the files that it leaves.
+) -> ProcessResult:  # fmt: skip
+    """Run a function in a confined process, wait for its end, and take over its files.
 
     Args:
-        work: What to run. What it writes to the descriptor `EVENTS` is in the file `events` of
-            `folder` then.
-        folder: Where the files are, of those that it wrote there. It finds the folder empty, works
-            in one of it that is not taken over, and can write to no other.
-        seconds: It is killed after so long.
-        memory_mb: Memory that it may take besides what it begins with, with its folder's files.
-        reads: Files and folders that it may read besides the system's and Python's.
-        code: Python files that it may import, with what they may import beside them: copies.
-        unconfined: Whether to run it also where this system cannot keep it from the host.
-        calls: Descriptors that it gets as `CALLS` and `ANSWERS`; none: it has no such.
+        work: The function. Bytes that it writes to the descriptor `EVENTS` arrive in the file
+            `events` of `folder`.
+        folder: The only folder that the process can write to, empty at first. Its files are taken
+            over, except for those of its working folder.
+        seconds: Time limit, at which the process is killed.
+        memory_mb: Limit of memory allocated after the start, including the folder's files.
+        reads: Files and folders that the process may read besides the system's and Python's.
+        code: Python files that it may import; they and the files beside them are copied.
+        unconfined: Run the function even where this system cannot confine it.
+        calls: Descriptors that the process gets as `CALLS` and `ANSWERS`; none if empty.
 
     Raises:
-        CannotConfine: it cannot, and `unconfined` is false.
+        CannotConfine: the system cannot confine processes, and `unconfined` is false.
 
     """
     folder.mkdir(parents=True, exist_ok=True)
     run = _Run(work, folder, seconds, memory_mb << 20, tuple(reads), tuple(code), tuple(calls))
     try:
-        return run.ended(apart=True)
+        return run.run(apart=True)
     except CannotConfine:
         if not unconfined:
             raise
-    return run.ended(apart=False)
+    return run.run(apart=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +167,8 @@ class _Run:
     code: tuple[Path, ...]
     calls: tuple[int, ...]
 
-    def ended(self, *, apart: bool) -> Ended:
-        """Fork the supervisor, and wait for what it tells."""
+    def run(self, *, apart: bool) -> ProcessResult:
+        """Fork the supervisor, and wait for its result."""
         begun = time.monotonic()
         reading, writing = os.pipe()
         sys.stdout.flush()
@@ -175,66 +180,69 @@ class _Run:
         os.close(writing)
         with os.fdopen(reading, "rb", closefd=True) as pipe:
             ready, _, _ = select.select([pipe], [], [], self.seconds + _MARGIN)
-            content = pipe.read(_MOST_TOLD) if ready else b""
+            content = pipe.read(_MOST_RESULT_BYTES) if ready else b""
         if not content:
             os.kill(supervisor, signal.SIGKILL)
         os.waitpid(supervisor, 0)
-        taken = time.monotonic() - begun
+        seconds = time.monotonic() - begun
         if not content:
-            return Ended("broken", taken, apart, "", "its supervisor ended, or did not answer")
-        told: dict[str, Any] = json.loads(content)
-        if "refused" in told:
+            return ProcessResult(
+                "broken", seconds, apart, "", "its supervisor ended, or did not answer"
+            )
+        result: dict[str, Any] = json.loads(content)
+        if "refused" in result:
             raise CannotConfine(
-                f"this system does not let kvtrace confine what it runs ({told['refused']}); it "
+                f"this system does not let kvtrace confine what it runs ({result['refused']}); it "
                 "takes Linux 5.12, and namespaces of users or root's rights: see docs/agents.md. "
                 "--unconfined runs the file with your rights"
             )
-        how, said, reason = told["how"], told["said"], told["reason"]
-        return Ended(how, taken, apart, said, reason, tuple(told["left_out"]))
+        how, output, reason = result["how"], result["output"], result["reason"]
+        return ProcessResult(how, seconds, apart, output, reason, tuple(result["left_out"]))
 
 
-def _supervise(run: _Run, telling: int, *, apart: bool) -> None:
-    """Be the parent of the confined process, and tell how it ended; never returns."""
+def _supervise(run: _Run, result_pipe: int, *, apart: bool) -> None:
+    """Be the parent of the confined process, and write its result to a pipe; never returns."""
     try:
         os.setsid()
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
         gc.disable()  # objects of the parent are not ours to collect
-        told: dict[str, Any]
+        result: dict[str, Any]
         try:
             supervisor = _Supervisor(run, apart=apart)
-            child = supervisor.begun()
+            child = supervisor.start()
         except OSError as error:
-            told = {"refused": str(error)}
+            result = {"refused": str(error)}
         else:
-            told = supervisor.told(child)
-        os.write(telling, json.dumps(told).encode())
+            result = supervisor.finish(child)
+        os.write(result_pipe, json.dumps(result).encode())
     finally:
         os._exit(0)
 
 
 class _Supervisor:
-    """The parent of the confined process, with descriptors that were opened before it."""
+    """The parent of the confined process, with descriptors opened before the walls are up."""
 
     def __init__(self, run: _Run, *, apart: bool) -> None:
         self._run = run
         self._apart = apart
         self._processes = processes.Processes()
-        self._most = self._processes.memory_and_threads(os.getpid())[0] + run.memory
-        self._addresses = privileges.address_space() + run.memory
-        self._beside = os.open(run.folder.parent, _FOLDER)
+        self._memory_limit = self._processes.memory_and_threads(os.getpid())[0] + run.memory
+        self._address_limit = privileges.address_space() + run.memory
+        self._parent_folder = os.open(run.folder.parent, _FOLDER)
         self._target = os.open(run.folder, _FOLDER)
-        self._heard = os.open(self._events, _MAKING, 0o600, dir_fd=self._beside)
-        self._bytes_heard = 0
-        self._said = b""
+        self._events_file = os.open(self._events, _MAKING, 0o600, dir_fd=self._parent_folder)
+        self._event_bytes = 0
+        self._output = b""
         self._left_out: list[str] = []
-        self._ahead = 0
-        with contextlib.suppress(PermissionError):  # who may, is not held up by what it watches
-            os.nice(-_AHEAD)
-            self._ahead = _AHEAD
+        self._lowered_priority = 0
+        # If allowed, run before the watched process, which must not hold up its supervisor.
+        with contextlib.suppress(PermissionError):
+            os.nice(-_PRIORITY)
+            self._lowered_priority = _PRIORITY
         if apart:
             mounts.enter_namespaces()
             self._left_out = mounts.change_root(run.folder, run.reads, run.memory, run.code)
-        for name in _OWN:
+        for name in _WORK_FOLDERS:
             (run.folder / name).mkdir()
         self._source = os.open(run.folder, _FOLDER)
 
@@ -242,121 +250,126 @@ class _Supervisor:
     def _events(self) -> str:
         return f"{self._run.folder.name}.{EVENTS_FILE}"
 
-    def begun(self) -> int:
-        """Fork the process, and return its number once all its walls are up.
+    def start(self) -> int:
+        """Fork the process, and return its process id once all its walls are up.
 
         Raises:
-            OSError: one of them cannot be had.
+            OSError: a wall cannot be put up.
 
         """
-        self._hearing, telling = os.pipe()
-        self._listening, printing = os.pipe()
+        self._events_pipe, events = os.pipe()
+        self._output_pipe, output = os.pipe()
         walls, ready = os.pipe()
         child = os.fork()
         if child == 0:
-            self._be_confined(printing, telling, ready)
-        for each in (telling, printing, ready, *self._run.calls):
-            os.close(each)
-        told = os.read(walls, _MOST_TOLD)
-        if told != _READY:
-            raise OSError(told.decode(errors="replace") or "its process ended")
+            self._be_confined(output, events, ready)
+        for descriptor in (events, output, ready, *self._run.calls):
+            os.close(descriptor)
+        message = os.read(walls, _MOST_RESULT_BYTES)
+        if message != _READY:
+            raise OSError(message.decode(errors="replace") or "the process ended")
         return child
 
-    def told(self, child: int) -> dict[str, Any]:
-        """Wait for the process, take over what it left, and return its result."""
-        status, late, reason = self._wait(child)
-        for pipe in (self._hearing, self._listening):
+    def finish(self, child: int) -> dict[str, Any]:
+        """Wait for the end of the process, take over its files, and return its result."""
+        status, is_late, reason = self._wait(child)
+        for pipe in (self._events_pipe, self._output_pipe):
             os.set_blocking(pipe, False)
             with contextlib.suppress(BlockingIOError):
-                while self._hear(pipe):
+                while self._read_pipe(pipe):
                     pass
-        not_taken = self._take_over()
-        reason = reason or not_taken
-        whole = os.waitstatus_to_exitcode(status) == _WHOLE and not reason
-        how = "late" if late else "whole" if whole else "broken"
-        said = self._said.decode("utf-8", "replace")
-        return {"how": how, "said": said, "reason": reason, "left_out": self._left_out}
+        problem = self._take_over()
+        reason = reason or problem
+        is_complete = os.waitstatus_to_exitcode(status) == _COMPLETED and not reason
+        how = "late" if is_late else "whole" if is_complete else "broken"
+        output = self._output.decode("utf-8", "replace")
+        return {"how": how, "output": output, "reason": reason, "left_out": self._left_out}
 
     def _wait(self, child: int) -> tuple[int, bool, str]:
-        """Wait for the process; return its status, and whether and why it was killed."""
+        """Wait for the process; return its status, whether it was late, and an exceeded bound."""
         deadline = time.monotonic() + self._run.seconds
-        looked, late, reason = 0.0, False, ""
-        heard = [self._hearing, self._listening]
+        polled, is_late, reason = 0.0, False, ""
+        pipes = [self._events_pipe, self._output_pipe]
         while True:
-            ready, _, _ = select.select(heard, [], [], _LOOK_EACH)
+            ready, _, _ = select.select(pipes, [], [], _POLL_SECONDS)
             for pipe in ready:
-                if not self._hear(pipe):
-                    heard.remove(pipe)  # nobody can write to it any more
+                if not self._read_pipe(pipe):
+                    pipes.remove(pipe)  # nobody can write to it any more
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
-                return status, late, reason
+                return status, is_late, reason
             now = time.monotonic()
-            if late or reason or now < looked + _LOOK_EACH:
+            if is_late or reason or now < polled + _POLL_SECONDS:
                 continue
-            looked, late, reason = now, now > deadline, self._excess(child)
-            if late or reason:
+            polled, is_late, reason = now, now > deadline, self._exceeded_bound(child)
+            if is_late or reason:
                 os.kill(child, signal.SIGKILL)
 
-    def _excess(self, child: int) -> str:
-        """Say what the process has taken too much of; empty where nothing."""
-        if self._bytes_heard > _MOST_EVENTS:
+    def _exceeded_bound(self, child: int) -> str:
+        """Return the bound that the process exceeds, as a phrase; empty if it exceeds none."""
+        if self._event_bytes > _MOST_EVENTS:
             return f"it wrote more than {_MOST_EVENTS >> 20} MiB of events"
-        files = os.fstatvfs(self._source)
-        held = (files.f_blocks - files.f_bfree) * files.f_frsize
-        held += (files.f_files - files.f_ffree) * _BYTES_OF_ENTRY
+        file_system = os.fstatvfs(self._source)
+        file_bytes = (file_system.f_blocks - file_system.f_bfree) * file_system.f_frsize
+        file_bytes += (file_system.f_files - file_system.f_ffree) * _BYTES_OF_ENTRY
         try:
             memory, threads = self._processes.memory_and_threads(child)
         except OSError:
-            return ""  # it has just ended
+            return ""  # the process has just ended
         if threads > _MOST_THREADS:
             return f"it started more than {_MOST_THREADS} threads"
-        too_much = memory + held * self._apart > self._most  # else they are on disk, with others
-        return "it and its files took more memory together than they may" * too_much
+        # Files of an unconfined process are on disk.
+        is_exceeded = memory + file_bytes * self._apart > self._memory_limit
+        return "it and its files took more memory together than they may" * is_exceeded
 
-    def _hear(self, pipe: int) -> bool:
-        """Keep some of what was written to a pipe; return whether there may be more."""
+    def _read_pipe(self, pipe: int) -> bool:
+        """Store a part of a pipe's bytes; return whether there may be more."""
         part = os.read(pipe, 1 << 20)
-        if pipe == self._listening:
-            self._said = (self._said + part)[-_MOST_SAID:]
+        if pipe == self._output_pipe:
+            self._output = (self._output + part)[-_MOST_OUTPUT:]
             return bool(part)
-        self._bytes_heard += len(part)
-        if self._bytes_heard <= _MOST_EVENTS:
-            os.write(self._heard, part)
+        self._event_bytes += len(part)
+        if self._event_bytes <= _MOST_EVENTS:
+            os.write(self._events_file, part)
         return bool(part)
 
     def _take_over(self) -> str:
-        """Take over the files that it left; return why not all of them were."""
+        """Take over the files that the process left; return why not all could be taken, or ""."""
         folder = self._run.folder
-        left = folder.with_name(f"{folder.name}.left")
-        if not self._apart:  # then its folder is one on disk, and makes place for another
-            folder.rename(left)
+        source_folder = folder.with_name(f"{folder.name}.left")
+        if not self._apart:  # the folder is on disk, and is replaced by an empty one
+            folder.rename(source_folder)
             folder.mkdir()
             self._target = os.open(folder, _FOLDER)
         try:
-            leftovers.take_over(self._source, self._target, self._run.memory, (*_OWN, EVENTS_FILE))
-        except (leftovers.TooMuch, OSError) as problem:
+            leftovers.take_over(
+                self._source, self._target, self._run.memory, (*_WORK_FOLDERS, EVENTS_FILE)
+            )
+        except (leftovers.TooManyFiles, OSError) as problem:
             return f"what it left cannot be taken over: {problem}"
         finally:
-            os.rename(self._events, EVENTS_FILE, src_dir_fd=self._beside, dst_dir_fd=self._target)
+            os.rename(
+                self._events, EVENTS_FILE, src_dir_fd=self._parent_folder, dst_dir_fd=self._target
+            )
             if not self._apart:
-                leftovers.remove(left)
+                leftovers.remove(source_folder)
         return ""
 
-    def _be_confined(self, printing: int, telling: int, ready: int) -> None:
+    def _be_confined(self, output: int, events: int, ready: int) -> None:
         """Put up the walls, say so, run the function, and end; never returns."""
         code = 1
         try:
-            os.setsid()  # signals to its group reach its supervisor otherwise, in any namespace
+            os.setsid()  # otherwise signals to its group reach the supervisor, in any namespace
             try:
-                ready = self._put_up_walls(printing, telling, ready)
+                ready = self._put_up_walls(output, events, ready)
             except OSError as error:
                 os.write(ready, str(error).encode())
                 return
             os.write(ready, _READY)
             os.close(ready)
             self._run.work()
-            code = _WHOLE
-        except BaseException:  # noqa: BLE001 - whatever it was, it ends here, and is reported
+            code = _COMPLETED
+        except BaseException:  # noqa: BLE001 - any error is printed, and ends the process
             with contextlib.suppress(BaseException):
                 traceback.print_exc()
         finally:
@@ -365,31 +378,31 @@ class _Supervisor:
                 sys.stderr.flush()
             os._exit(code)
 
-    def _put_up_walls(self, printing: int, telling: int, ready: int) -> int:
-        """Confine this process; return where `ready` is then, next to its other descriptors."""
+    def _put_up_walls(self, output: int, events: int, ready: int) -> int:
+        """Confine this process; return the new number of the descriptor `ready`."""
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
-        os.nice(self._ahead)
+        os.nice(self._lowered_priority)
         if self._apart:
             system_calls.set_host_name(b"localhost")
         nothing = os.open(os.devnull, os.O_RDONLY)
-        opened = [nothing, printing, printing, telling, *self._run.calls, ready]
-        high = [fcntl.fcntl(each, fcntl.F_DUPFD, len(opened)) for each in opened]
-        for number, each in enumerate(high):
-            os.dup2(each, number)
-        os.closerange(len(opened), os.sysconf("SC_OPEN_MAX"))
+        descriptors = [nothing, output, output, events, *self._run.calls, ready]
+        copies = [fcntl.fcntl(old, fcntl.F_DUPFD, len(descriptors)) for old in descriptors]
+        for number, copy in enumerate(copies):
+            os.dup2(copy, number)
+        os.closerange(len(descriptors), os.sysconf("SC_OPEN_MAX"))
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
         folder = self._run.folder
         _settle_in(folder)
         privileges.give_up()
-        privileges.limit(self._addresses, self._run.seconds, apart=self._apart)
+        privileges.limit(self._address_limit, self._run.seconds, apart=self._apart)
         landlock.restrict(folder)
         filters.install()
-        return len(opened) - 1
+        return len(descriptors) - 1
 
 
 def _settle_in(folder: Path) -> None:
-    """Give the process separate variables and folders."""
+    """Set the confined process's environment variables and working folder."""
     home, temporary = folder / "home", folder / "temporary"
     variables = clean_environment() | {
         "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "TMPDIR": str(temporary),

@@ -1,7 +1,8 @@
-"""Planes beside what launches leave in memory: how far a right device's results may be off.
+"""Bounds of rounding errors beside memory: how far a right device's results may be off.
 
-They are derived while the launches of a call are evaluated, and carried from one to the next. What
-PyTorch computes, or moves after a kernel has written it, ends them, with the reason.
+The bounds (planes) are derived while the launches of a call are evaluated, and carried from launch
+to launch. They end, with a reason, where PyTorch computes, or moves elements that a kernel has
+written.
 """
 
 from __future__ import annotations
@@ -28,120 +29,125 @@ from kvtrace.evaluate.shadows.errors.tt_memory import Kept
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
 
-#: Bounds are derived of launches on at most so much memory: planes take 14 times as much.
+#: Bounds are derived for launches on at most this much memory; planes take 14 times as much.
 _MOST_BYTES: Final = 32 << 20
-#: ... and of at most this share of the steps that an evaluation may take.
+#: ... and with at most this share of an evaluation's steps.
 _SHARE: Final = 8
 _FORMS: Final = {name: FLOATS[name] for name in EPSILON}
 
 
 @dataclass
-class Derived:
-    """Planes of storages, by number, and of which storages none are known, and why.
+class DerivedBounds:
+    """Planes of storages by number, and the reasons why other storages have none.
 
-    `launches` is how many the case has: each takes its part of the chance.
+    `launches` is the number of launches of the case: each takes its part of the chance.
     """
 
     launches: int
-    kept: dict[int, Kept] = field(default_factory=dict)
-    lost: dict[int, str] = field(default_factory=dict)
+    planes: dict[int, Kept] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)
 
-    def evaluated(
+    def evaluate(
         self, module: Module, arguments: Sequence[Argument], grid: tuple[int, int, int],
         numbers: Mapping[int, Storage], observer: Observer, kernel: str,
     ) -> bool:  # fmt: skip
-        """Evaluate a launch with planes; False: it was not, memory is as before, and `lost` why."""
+        """Evaluate a launch with planes; on failure restore memory, note why, and return False."""
         written = written_storages(module, arguments)
         writes = [number for number, storage in numbers.items() if storage in written]
-        why = next((self.lost[each] for each in numbers if each in self.lost), None)
-        if why is None and sum(each.nbytes for each in numbers.values()) > _MOST_BYTES:
-            why = f"{kernel} works on more than {_MOST_BYTES >> 20} MiB"
-        if why is None:
-            why = self._evaluated(module, arguments, grid, numbers, observer, kernel, writes)
-        if why is not None:
+        reason = next((self.reasons[n] for n in numbers if n in self.reasons), None)
+        if reason is None and sum(storage.nbytes for storage in numbers.values()) > _MOST_BYTES:
+            reason = f"{kernel} works on more than {_MOST_BYTES >> 20} MiB"
+        if reason is None:
+            reason = self._evaluate_with_planes(
+                module, arguments, grid, numbers, observer, kernel, writes
+            )
+        if reason is not None:
             for number in writes:
-                self._lose(number, why)
-        return why is None
+                self._end_bounds(number, reason)
+        return reason is None
 
-    def _evaluated(
+    def _evaluate_with_planes(
         self, module: Module, arguments: Sequence[Argument], grid: tuple[int, int, int],
         numbers: Mapping[int, Storage], observer: Observer, kernel: str, writes: Sequence[int],
     ) -> str | None:  # fmt: skip
-        """Evaluate a launch with planes; return why that was not possible."""
-        data = [held for each in writes if (held := numbers[each].data) is not None]
-        before = [held.copy() for held in data]
+        """Evaluate a launch with planes; return the reason if that was not possible."""
+        written = [data for number in writes if (data := numbers[number].data) is not None]
+        copies = [data.copy() for data in written]
         deviations = Deviations(
             module,
             chance=CHANCE / max(self.launches, 1),
-            before={id(numbers[n]): kept for n, kept in self.kept.items() if n in numbers},
+            before={id(numbers[n]): planes for n, planes in self.planes.items() if n in numbers},
         )
-        why = None
+        reason = None
         try:
             evaluate(
                 module, arguments, grid, observers=(observer,), kernel=kernel,
                 instrument=deviations, most_steps=MOST_STEPS // _SHARE,
             )  # fmt: skip
         except (KvtraceError, *UNFIT) as error:
-            why = f"of {kernel} none is derived: {error}"
-        if why is None and deviations.open:
-            why = f"which way {kernel} goes depends on roundings"
-        if why is not None:
-            for held, contents in zip(data, before, strict=True):
-                held[...] = contents
-            return why
+            reason = f"of {kernel} none is derived: {error}"
+        if reason is None and deviations.open:
+            reason = f"which way {kernel} goes depends on roundings"
+        if reason is not None:
+            for data, copy in zip(written, copies, strict=True):
+                data[...] = copy
+            return reason
         memory = deviations.memory
         assert memory is not None
         memory.finish()
         for number in writes:
-            kept = memory.planes.kept.get(id(numbers[number]))
-            if kept is not None:
-                self.kept[number] = kept
+            kept_planes = memory.planes.kept.get(id(numbers[number]))
+            if kept_planes is not None:
+                self.planes[number] = kept_planes
         return None
 
-    def moved(
-        self, number: int, sources: Sequence[int], values: NDArray[Any], given: Sequence[Any]
+    def note_move(
+        self, number: int, sources: Sequence[int], values: NDArray[Any], moved: Sequence[Any]
     ) -> None:
-        """Note that PyTorch moved elements into a storage: `given`, which became `values`."""
-        why = next((self.lost[each] for each in sources if each in self.lost), None)
-        if why is None and any(each in self.kept for each in (number, *sources)):
-            why = "PyTorch moves what a kernel wrote"
-        if why is None and any(_rounds(each, values.dtype) for each in given):
-            why = f"PyTorch rounds to {values.dtype}"
-        if why is not None:
-            self._lose(number, why)
+        """End the bounds of a storage if PyTorch moved elements that have bounds, or rounded them.
 
-    def taken(self, number: int, name: str, values: NDArray[Any] | None) -> None:
-        """Note contents that neither launches nor moves gave; None: memory is only allocated."""
-        self.kept.pop(number, None)
-        self.lost.pop(number, None)
+        `moved` are the elements before the move, `values` those in the storage after it.
+        """
+        reason = next((self.reasons[n] for n in sources if n in self.reasons), None)
+        if reason is None and any(n in self.planes for n in (number, *sources)):
+            reason = "PyTorch moves what a kernel wrote"
+        if reason is None and any(_rounds(array, values.dtype) for array in moved):
+            reason = f"PyTorch rounds to {values.dtype}"
+        if reason is not None:
+            self._end_bounds(number, reason)
+
+    def note_contents(self, number: int, name: str, values: NDArray[Any] | None) -> None:
+        """Note contents that neither launches nor moves explain; None: memory without contents."""
+        self.planes.pop(number, None)
+        self.reasons.pop(number, None)
         form = None if values is None else _FORMS.get(values.dtype.name)
         if values is None or form is None:
             return
         if constants_radius(form, values.astype(np.float64)).any():
-            self._lose(number, f"Python or PyTorch computed what {name} holds")
+            self._end_bounds(number, f"Python or PyTorch computed what {name} holds")
 
     def planes_of(self, entry: Mapping[str, Any], itemsize: int) -> NDArray[Any] | str:
-        """Return the planes of a result, of its shape; a text: why there are none."""
+        """Return the planes of a result in its shape, or the reason why there are none."""
         if "storage" not in entry:
             return "Python or PyTorch computed it"
         number, shape = int(entry["storage"]), tuple(map(int, entry["shape"]))
-        if number in self.lost:
-            return self.lost[number]
-        if number not in self.kept:
+        if number in self.reasons:
+            return self.reasons[number]
+        if number not in self.planes:
             return np.zeros(shape, PLANES)
-        size, phase, planes = self.kept[number]
+        size, phase, planes = self.planes[number]
         if (size, phase) != (itemsize, 0):
             return "a kernel wrote elements of another size"
         steps = tuple(int(step) * PLANES.itemsize for step in entry["strides"])
         return np.lib.stride_tricks.as_strided(planes[int(entry["offset"]) :], shape, steps)
 
-    def _lose(self, number: int, why: str) -> None:
-        self.kept.pop(number, None)
-        self.lost[number] = why
+    def _end_bounds(self, number: int, reason: str) -> None:
+        self.planes.pop(number, None)
+        self.reasons[number] = reason
 
 
 def _rounds(values: NDArray[Any], to: np.dtype[Any]) -> bool:
-    """Whether elements change when they get another type."""
+    """Return whether a conversion to a type changes elements."""
     if values.dtype == to or to.name not in _FORMS:
         return False
     with np.errstate(all="ignore"):

@@ -1,9 +1,9 @@
-"""Why a file cannot be judged, as an error."""
+"""The error of a file that cannot be judged."""
 
 from kvtrace.schema.errors import KvtraceError
 
 
 class CannotJudge(KvtraceError):
-    """A file cannot be judged."""
+    """The file cannot be judged; the text says why."""
 
     slug = "cannot-judge"

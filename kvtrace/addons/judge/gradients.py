@@ -1,4 +1,4 @@
-"""The call of a reference or a candidate: its results, or the gradients of its inputs.
+"""Calls of a reference or a candidate that return results, or the gradients of inputs.
 
 A candidate that does not differentiate is refused by an error, which says nothing about its
 results.
@@ -16,17 +16,16 @@ def results_of_call(
     function: Callable[..., Any], arguments: Sequence[Any], *, tracked: bool, cotangents: int,
     is_candidate: bool = False,
 ) -> list[Any]:  # fmt: skip
-    """Call a function, and return its results, or gradients of its inputs.
+    """Call a function, and return its results or the gradients of its inputs.
 
     Args:
-        function: What is called.
-        arguments: Its inputs, and behind them the cotangents, one for each result that is a tensor
-            of floats.
-        tracked: Whether its inputs of floats require gradients.
-        cotangents: How many of the arguments are cotangents. 0: the function's results are
-            returned, otherwise the gradients of its inputs of floats, each tensor once.
-        is_candidate: Whether only gradients by a `torch.autograd.Function` count; others do not
-            know what kernels wrote.
+        function: The function, or a model.
+        arguments: The inputs, then the cotangents, one for each result that is a tensor of floats.
+        tracked: Inputs of floats require gradients.
+        cotangents: Number of cotangents among the arguments. 0: the results are returned,
+            otherwise the gradients of the inputs of floats, each tensor once.
+        is_candidate: Only gradients of a `torch.autograd.Function` count; others do not see what
+            kernels wrote.
 
     Raises:
         ValueError: a result or an input has no gradient.
@@ -37,33 +36,33 @@ def results_of_call(
     import torch
 
     inputs = arguments[: len(arguments) - cotangents]
-    distinct = list({id(each): each for each in inputs if tensors.is_floats(each)}.values())
+    leaves = list({id(value): value for value in inputs if tensors.is_floats(value)}.values())
     try:
-        for each in distinct:
-            each.requires_grad_()
+        for leaf in leaves:
+            leaf.requires_grad_()
         with torch.enable_grad():
             results = tensors.results_of(function(*inputs))
             if not cotangents:
                 return results
-            values = [each for each in results if tensors.is_floats(each)]
-            roots = [each.grad_fn for each in values]
-            if len(values) != cotangents or not all(roots):
+            float_results = [result for result in results if tensors.is_floats(result)]
+            roots = [result.grad_fn for result in float_results]
+            if len(float_results) != cotangents or not all(roots):
                 raise ValueError("a result has no gradient")
-            if is_candidate and not _have_function(roots):
+            if is_candidate and not _has_python_function(roots):
                 raise ValueError("a result has no gradient of the program's")
             gradients = torch.autograd.grad(
-                values, distinct, arguments[len(inputs) :], allow_unused=True
+                float_results, leaves, arguments[len(inputs) :], allow_unused=True
             )
     finally:
-        for each in distinct:
-            each.requires_grad_(False)
-    if any(each is None for each in gradients):
+        for leaf in leaves:
+            leaf.requires_grad_(False)
+    if any(gradient is None for gradient in gradients):
         raise ValueError("an input has no gradient")
     return [*gradients]
 
 
-def _have_function(roots: Sequence[Any]) -> bool:
-    """Whether a `torch.autograd.Function` of Python is in the graph of gradients below its roots.
+def _has_python_function(roots: Sequence[Any]) -> bool:
+    """Return whether the graph of gradients contains a `torch.autograd.Function` of Python.
 
     Args:
         roots: `grad_fn` of each result.
@@ -71,12 +70,12 @@ def _have_function(roots: Sequence[Any]) -> bool:
     """
     from torch.autograd.function import BackwardCFunction
 
-    reached, waiting = set(roots), [*roots]
-    while waiting:
-        node = waiting.pop()
+    reached, pending = set(roots), [*roots]
+    while pending:
+        node = pending.pop()
         if isinstance(node, BackwardCFunction):
             return True
-        following = {each for each, _ in node.next_functions if each is not None} - reached
+        following = {inner for inner, _ in node.next_functions if inner is not None} - reached
         reached |= following
-        waiting += following
+        pending += following
     return False

@@ -1,6 +1,8 @@
-"""What a case grants its results: how far right ones may be off, by the reference alone.
+"""Tolerances that a problem grants its results, measured on the reference alone.
 
-The candidate is not part of this, so nothing that it computes can widen it.
+Inputs are moved within the roundings of their types: the further the reference's results move, the
+further right results may be off. The candidate takes no part, so nothing that it computes can widen
+the tolerance.
 """
 
 from __future__ import annotations
@@ -28,77 +30,79 @@ from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 
 Numbers = NDArray[np.float64]
 
-#: A reference whose call takes longer is not called on inputs that move.
+#: A reference whose call takes longer than this is not measured.
 _MOST_SECONDS: Final = 1.25
 
 
 class Unmeasured(Exception):
-    """A reference that does not take inputs that move."""
+    """The reference does not take inputs that are moved."""
 
 
-#: How far each element may be off, the same where dots cut to tf32, and of how many inputs an
-#: element is made.
+#: Allowed error of each element, allowed error where dots cut to tf32, and the number of inputs
+#: that an element is made of.
 Grant = tuple[Numbers, Numbers, int]
 
 
 def grants_of(
     results: Callable[[Draw], Sequence[Numbers]],
     exact: Sequence[Numbers],
-    own: Sequence[tuple[Numbers, str]],
+    native: Sequence[tuple[Numbers, str]],
     inputs: Sequence[tuple[Numbers, str]],
 ) -> list[Grant] | None:
-    """Return the grant of each result.
-
-    None: it is not known, for the reference takes too long, or gives something else each time.
+    """Return the grant of each result; None if the reference is too slow or not deterministic.
 
     Args:
-        results: what the reference gives in float64 for inputs as a draw moves them.
-        exact: ... for inputs as they are.
-        own: what it gives in the inputs' types, and the types' names.
-        inputs: floats that it takes, and the types' names.
+        results: returns the reference's results in float64 for inputs moved by a draw.
+        exact: the results in float64 for the inputs as they are.
+        native: the results in the inputs' types, and the types' names.
+        inputs: the inputs of floats, and the types' names.
 
     """
-    known = {str(at): each for at, each in enumerate(exact)}
+    exact_by_name = {str(at): values for at, values in enumerate(exact)}
     names = [FLOATS[name] for _, name in inputs]
-    types = [FLOATS.get(name, name) for _, name in own]
-    given = inputs_of([values for values, _ in inputs], names, results=types)
+    types = [FLOATS.get(name, name) for _, name in native]
+    moving_inputs = inputs_of([values for values, _ in inputs], names, results=types)
 
     def moved(draw: Draw) -> Mapping[str, Numbers]:
-        return {str(at): each for at, each in enumerate(results(draw))}
+        return {str(at): values for at, values in enumerate(results(draw))}
 
     begun = time.monotonic()
     try:
         again = moved(Draw(0, 0.0))
         if time.monotonic() - begun > _MOST_SECONDS:
             return None
-        if any(not are_alike(values, again[at]) for at, values in known.items()):
+        if any(not are_alike(values, again[at]) for at, values in exact_by_name.items()):
             return None
-        measured = conditions(moved, known, given)
+        measured = conditions(moved, exact_by_name, moving_inputs)
     except Unmeasured:
         return None
-    scales = deviations_for(CHANCE, sum(each.size for each in exact))
-    coarse = replace(given, units=tuple(max(unit, TF32_STEP) for unit in given.units))
-    found = []
-    for at, values in known.items():
-        kept, type_ = own[int(at)][0], types[int(at)]
+    scales = deviations_for(CHANCE, sum(values.size for values in exact))
+    tf32_inputs = replace(
+        moving_inputs, units=tuple(max(unit, TF32_STEP) for unit in moving_inputs.units)
+    )
+    grants = []
+    for at, values in exact_by_name.items():
+        native_values, result_type = native[int(at)][0], types[int(at)]
         with np.errstate(all="ignore"):
-            square = (kept.reshape(values.shape) - values) ** 2
-        lost = np.sqrt(np.mean(square, where=np.isfinite(square))) if square.size else 0.0
-        condition = replace(measured[at], own=float(lost) if np.isfinite(lost) else 0.0)
-        cut = Condition(
-            condition.stored + condition.working * (TF32_STEP / given.working),
+            square = (native_values.reshape(values.shape) - values) ** 2
+        native_error = np.sqrt(np.mean(square, where=np.isfinite(square))) if square.size else 0.0
+        condition = replace(
+            measured[at], own=float(native_error) if np.isfinite(native_error) else 0.0
+        )
+        tf32_condition = Condition(
+            condition.stored + condition.working * (TF32_STEP / moving_inputs.working),
             condition.working,
             condition.length,
             condition.own,
         )
-        found.append(
+        grants.append(
             (
-                granted(values, condition, given, type_, scales),
-                granted(values, cut, coarse, type_, scales),
+                granted(values, condition, moving_inputs, result_type, scales),
+                granted(values, tf32_condition, tf32_inputs, result_type, scales),
                 condition.length,
             )
         )
-    return found
+    return grants
 
 
 def as_numbers(tensor: Any) -> Numbers:

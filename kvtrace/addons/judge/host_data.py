@@ -1,8 +1,10 @@
-"""What the candidate's Python gave to kernels, and whether the results are made of it.
+"""Values that the candidate's Python made for kernels, and results that are made of them.
 
-Two recorded runs on inputs that differ in some values are compared, launch by launch. What differs
-was made of those values on the host. Where it is followed into results, taint is per storage: a
-launch whose stored values may be made of it taints all that the launch writes.
+Two recorded runs on inputs that differ in some values are compared launch by launch: any difference
+in scalars, constants, grids or unexplained contents was made of those values on the host. Taint
+then follows the differences into results, one bit per storage: a launch whose stored values may be
+made of tainted values taints all storages that the launch writes. For example, a host that passes
+the sum of the inputs as a scalar to a kernel taints the kernel's output.
 """
 
 from __future__ import annotations
@@ -35,24 +37,24 @@ _SELECTING = computing("where")
 
 @dataclass(frozen=True, slots=True)
 class HostData:
-    """Something that the host made for a step of the log.
+    """A value or a choice that the host made for a step of the log.
 
-    `storage` is that of contents, `scalar` the position of a number among a launch's arguments; a
-    launch of another kernel, or with other constants, has neither. `places`: it only says which
-    elements PyTorch moves, or how many programs run.
+    `storage`: the storage of contents. `scalar`: the position of a number among a launch's
+    arguments. Both are None for a launch of another kernel or with other constants. `places`: the
+    value decides only which elements PyTorch moves, or how many programs run.
     """
 
     at: int
-    told: str
+    description: str
     storage: int | None = None
     scalar: int | None = None
     places: bool = False
 
 
-def differing(
+def host_differences(
     steps: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
 ) -> Iterator[HostData]:
-    """Give what the host made otherwise in another run."""
+    """Yield the host's values and choices that differ in another run."""
     for at, step in enumerate(steps):
         other = others[at] if at < len(others) else {}
         kernel = step.get("launch")
@@ -61,95 +63,102 @@ def differing(
             return
         if step.get("ttir") != other.get("ttir"):
             yield HostData(at, f"the constants of {kernel}")
-        made = _contents(other)
+        other_contents = _contents(other)
         for role, (number, file) in _contents(step).items():
-            if made.get(role, (0, ""))[1] != file:
-                told = f"the contents of {role} of {kernel}" if kernel else "what PyTorch moves"
-                yield HostData(at, told, storage=number)
+            if other_contents.get(role, (0, ""))[1] != file:
+                description = (
+                    f"the contents of {role} of {kernel}" if kernel else "what PyTorch moves"
+                )
+                yield HostData(at, description, storage=number)
         if step.get("grid") != other.get("grid"):
             yield HostData(at, f"the grid of {kernel}", places=True)
         if step.get("picked") != other.get("picked"):
             yield HostData(at, "which elements PyTorch moves", places=True)
         pairs = zip(step.get("arguments", ()), other.get("arguments", ()), strict=False)
-        for position, (each, new) in enumerate(pairs):
-            if "storage" not in each and each["value"] != new.get("value"):
-                yield HostData(at, f"the argument {each['name']} of {kernel}", scalar=position)
+        for position, (argument, other_argument) in enumerate(pairs):
+            if "storage" not in argument and argument["value"] != other_argument.get("value"):
+                yield HostData(at, f"the argument {argument['name']} of {kernel}", scalar=position)
 
 
 def _contents(step: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
-    """Return what a step was given that nothing explains, by the tensor: storage and contents.
+    """Return storage and digest of a step's unexplained contents, by tensor.
 
-    Two runs number their storages otherwise, as memory is freed and used again.
+    Storage numbers differ between runs, since memory is freed and used again.
     """
     tensors = step.get("arguments") or [step.get("moved"), *step.get("sources", ())]
     roles: dict[str, str] = {}
-    for place, each in enumerate(tensors):
-        if each and "storage" in each:
-            roles.setdefault(str(each["storage"]), str(each.get("name", place)))
+    for position, entry in enumerate(tensors):
+        if entry and "storage" in entry:
+            roles.setdefault(str(entry["storage"]), str(entry.get("name", position)))
     contents = step.get("contents", {})
     return {role: (int(n), str(contents[n]["file"])) for n, role in roles.items() if n in contents}
 
 
-def made_of(
+def host_made_storages(
     host: Sequence[HostData], steps: Sequence[Mapping[str, Any]], modules: Mapping[str, Module],
     floats: Collection[int],
 ) -> set[int]:  # fmt: skip
-    """Return the storages whose values may be made of what the host made, after all steps.
+    """Return the storages whose final values may be made of the host's values.
 
-    What only decides where a kernel reads and writes, how far it goes and what it compares with is
-    not followed, as long as it decides about floats of the inputs. Where it decides about numbers
-    that are the same for all inputs, it is a value in disguise: looked up in a table of whole
-    numbers, counted by programs that add one each, or the place of a one among zeros.
+    Values that only decide where a kernel reads and writes, how far it goes and what it compares
+    with are not followed, as long as they decide about floats of the inputs. If they decide about
+    numbers that are the same for all inputs, they are values in disguise: looked up in a table of
+    whole numbers, counted by programs that add one each, or stored as the position of a one among
+    zeros.
 
     Args:
-        host: What the host made.
+        host: The host's values and choices.
         steps: Launches and moves, in order.
         modules: The kernels' IR.
-        floats: Storages of the inputs that are floats.
+        floats: Storages of inputs that are floats.
 
     """
     tainted: set[int] = set()
     varying = set(floats)
     for at, step in enumerate(steps):
-        here = [each for each in host if each.at == at and not each.places]
-        given = {int(key) for key in step["contents"]}
-        tainted -= given
-        varying -= given - set(floats)
-        tainted |= {each.storage for each in here if each.storage is not None}
-        other = any(each.storage is None and each.scalar is None for each in here)
-        places = any(each.at == at and each.places for each in host)
+        step_data = [data for data in host if data.at == at and not data.places]
+        new_contents = {int(key) for key in step["contents"]}
+        tainted -= new_contents
+        varying -= new_contents - set(floats)
+        tainted |= {data.storage for data in step_data if data.storage is not None}
+        has_other_kernel = any(data.storage is None and data.scalar is None for data in step_data)
+        decides_places = any(data.at == at and data.places for data in host)
         if "launch" not in step:
             target = step["moved"]
-            taken = {int(each["storage"]) for each in step["sources"]}
+            sources = {int(source["storage"]) for source in step["sources"]}
             if target:
-                number, varies = int(target["storage"]), bool(taken & varying)
-                looked_up = places and not varies and len(taken) > 0
-                tainted |= {number} if other or taken & tainted or looked_up else set()
-                varying |= {number} if varies else set()  # of what it held, a part may be left
+                number, is_varying = int(target["storage"]), bool(sources & varying)
+                is_lookup = decides_places and not is_varying and len(sources) > 0
+                tainted |= {number} if has_other_kernel or sources & tainted or is_lookup else set()
+                varying |= {number} if is_varying else set()  # some old contents may remain
             continue
         arguments = step["arguments"]
-        numbers = [int(each["storage"]) if "storage" in each else None for each in arguments]
-        scalars = {each.scalar for each in here if each.scalar is not None}
-        followed: set[int] = set()
+        numbers = [int(entry["storage"]) if "storage" in entry else None for entry in arguments]
+        scalars = {data.scalar for data in step_data if data.scalar is not None}
+        varying_targets: set[int] = set()
         for store in stores_of(modules[str(step["ttir"])]):
-            to = _numbers(range(len(numbers)) if store.to is None else store.to, numbers)
-            varies = store.of is not None and bool(_numbers(store.of, numbers) & varying)
-            counts = places and store.adds and not varies
-            if other or counts or _is_host_made(store, numbers, scalars, tainted, varying):
-                tainted |= to
-            followed |= to if varies else set()
-        varying |= followed
+            targets = _numbers(range(len(numbers)) if store.to is None else store.to, numbers)
+            is_varying = store.of is not None and bool(_numbers(store.of, numbers) & varying)
+            is_count = decides_places and store.adds and not is_varying
+            if (
+                has_other_kernel
+                or is_count
+                or _is_host_made(store, numbers, scalars, tainted, varying)
+            ):
+                tainted |= targets
+            varying_targets |= targets if is_varying else set()
+        varying |= varying_targets
     return tainted
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What a store writes; the arguments are of the kernel, and None where they are not known.
+    """A store of a kernel, by positions of the kernel's arguments; None: not known which.
 
-    `to` are those that it writes to, `of` those that its values may be made of: of a pointer, it is
-    what memory holds there. `chosen` has, for each place where a value is chosen or looked up, the
-    arguments that choose, and those that it is chosen from; so has where it is stored, unless it
-    is zero. `adds`: it combines with what memory holds.
+    `to`: pointers that the store writes through. `of`: arguments that its values may be made of; a
+    pointer stands for the memory behind it. `chosen`: for each choice or lookup of a value, the
+    arguments that decide and the arguments chosen from; the store's address counts as such a choice
+    unless the value is zero. `adds`: the store combines its value with the memory's.
     """
 
     to: Arguments
@@ -167,23 +176,23 @@ def _is_host_made(
 ) -> bool:  # fmt: skip
     def is_tainted(arguments: Arguments) -> bool:
         return arguments is None or any(
-            place in scalars or numbers[place] in tainted for place in arguments
+            position in scalars or numbers[position] in tainted for position in arguments
         )
 
     def is_varying(arguments: Arguments) -> bool:
-        return arguments is not None and any(numbers[place] in varying for place in arguments)
+        return arguments is not None and any(numbers[position] in varying for position in arguments)
 
     return is_tainted(store.of) or any(
-        is_tainted(by) and not is_varying(among) for by, among in store.chosen
+        is_tainted(by) and not is_varying(options) for by, options in store.chosen
     )
 
 
 def _numbers(arguments: Iterable[int], numbers: Sequence[int | None]) -> set[int]:
-    return {number for place in arguments if (number := numbers[place]) is not None}
+    return {number for position in arguments if (number := numbers[position]) is not None}
 
 
 def _places_of(op: Op) -> list[Value]:
-    """Return what says where an op reads or writes, and in which lanes."""
+    """Return the values that decide where an op reads or writes, and in which lanes."""
     mask = mask_of(op)
     return [address_of(op), *positions_of(op), *([] if mask is None else [mask])]
 
@@ -191,38 +200,38 @@ def _places_of(op: Op) -> list[Value]:
 @once_per_module
 def stores_of(module: Module) -> tuple[Store, ...]:
     """Return all stores of a kernel."""
-    return tuple(_Stores(module).found())
+    return tuple(_Stores(module).stores())
 
 
 @once_per_module
 def places_are_loaded(module: Module) -> bool:
-    """Tell whether what a kernel loads may decide where it goes: addresses, masks, trips."""
+    """Return whether loaded values may decide addresses, masks or trip counts of a kernel."""
     return _Stores(module).loads_places()
 
 
 class _Stores:
-    """Follows what is stored back to the arguments of the kernel."""
+    """A backward search from a kernel's stored values to its arguments."""
 
     def __init__(self, module: Module) -> None:
-        self._stores = [op for op in module.ops if op.name in WRITING]
+        self._store_ops = [op for op in module.ops if op.name in WRITING]
         self._flow: Flow = flow_of(module)
         self._roots = PointerRoots(module)
         self._position = {value.id: at for at, value in enumerate(module.main.arguments)}
 
-    def found(self) -> Iterator[Store]:
-        for op in self._stores:
+    def stores(self) -> Iterator[Store]:
+        for op in self._store_ops:
             data = data_of(op)
-            chosen = [self._chosen(value) for value in backward(data, self._selected)]
+            chosen = [self._chosen(value) for value in backward(data, self._unselected_operands)]
             if not all(constant_of(value) == 0 for value in data):
-                by = self._made_of(_places_of(op), self._all)
-                chosen.append((by, self._made_of(data, self._selected)))
+                by = self._made_of(_places_of(op), self._operands)
+                chosen.append((by, self._made_of(data, self._unselected_operands)))
             yield Store(
-                self._roots.of([op]), self._made_of(data, self._values),
-                tuple(each for each in chosen if each is not None), op.name in READING,
+                self._roots.of([op]), self._made_of(data, self._value_operands),
+                tuple(choice for choice in chosen if choice is not None), op.name in READING,
             )  # fmt: skip
 
     def loads_places(self) -> bool:
-        """Tell whether places are made of what is loaded, or it is not known of what."""
+        """Return whether addresses, masks or trip counts may be made of loaded values."""
         places = [
             value
             for op in self._flow.module.ops
@@ -234,14 +243,16 @@ class _Stores:
                 else ()
             )
         ]
-        made_of = self._made_of(places, self._all)
+        made_of = self._made_of(places, self._operands)
         pointers = {
-            at for at, each in enumerate(self._flow.module.main.arguments) if leads_to_memory(each)
+            at
+            for at, argument in enumerate(self._flow.module.main.arguments)
+            if leads_to_memory(argument)
         }
         return made_of is None or not pointers.isdisjoint(made_of)
 
     def _chosen(self, value: Value) -> tuple[Arguments, Arguments] | None:
-        """Return what decides about a value, and what it is chosen from; None: nothing does."""
+        """Return the arguments that decide a value, and those chosen from; None: no choice."""
         owner = value.owner
         op = owner if isinstance(owner, Op) else None if owner is None else owner.region.owner
         if op is None:
@@ -256,27 +267,31 @@ class _Stores:
             by = list(op.operands)
         else:
             return None
-        among = frozenset() if op.name in _COMPARING else self._made_of((value,), self._selected)
-        return self._made_of(by, self._all), among
+        among = (
+            frozenset()
+            if op.name in _COMPARING
+            else self._made_of((value,), self._unselected_operands)
+        )
+        return self._made_of(by, self._operands), among
 
     def _made_of(
         self, values: Iterable[Value], through: Callable[[Value], Sequence[Value]]
     ) -> Arguments:
-        """Return the arguments that values are made of; pointers count for what is loaded there."""
+        """Return the arguments that values are made of; a pointer stands for its memory."""
         reached = list(backward(values, through))
-        loads = [e.owner for e in reached if isinstance(e.owner, Op) and e.owner.name in READING]
-        read = self._roots.of(loads)
-        if read is None:
+        loads = [v.owner for v in reached if isinstance(v.owner, Op) and v.owner.name in READING]
+        pointers = self._roots.of(loads)
+        if pointers is None:
             return None
-        places = {
-            self._position[each.id]
-            for each in reached
-            if each.id in self._position and not leads_to_memory(each)
+        scalars = {
+            self._position[value.id]
+            for value in reached
+            if value.id in self._position and not leads_to_memory(value)
         }
-        return read | places
+        return pointers | scalars
 
-    def _values(self, value: Value) -> Sequence[Value]:
-        """Go through what a value is made of, and not where it was, nor through comparisons."""
+    def _value_operands(self, value: Value) -> Sequence[Value]:
+        """Return the operands that a value is made of, without addresses and compared operands."""
         owner = value.owner
         if not isinstance(owner, Op) or owner.name not in READING | _COMPARING:
             return self._flow.made_of(value)
@@ -285,12 +300,12 @@ class _Stores:
         other = owner.optional("other") if KINDS[owner.name].has("other") else None
         return (*data_of(owner), *(() if other is None else (other,)))
 
-    def _selected(self, value: Value) -> Sequence[Value]:
-        """Go the same way, and not through what selects."""
+    def _unselected_operands(self, value: Value) -> Sequence[Value]:
+        """Return the same operands, without conditions of selections."""
         owner = value.owner
         if isinstance(owner, Op) and owner.name in _SELECTING:
             return owner.operand("first"), owner.operand("second")
-        return self._values(value)
+        return self._value_operands(value)
 
-    def _all(self, value: Value) -> Sequence[Value]:
+    def _operands(self, value: Value) -> Sequence[Value]:
         return self._flow.made_of(value)

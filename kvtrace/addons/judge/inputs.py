@@ -1,7 +1,7 @@
-"""Inputs of a candidate: what is asked for, and the sizes, values and views that follow from it.
+"""Inputs of a candidate: the given ones, and the sizes, values and views derived from them.
 
-A case is one set of inputs. Tensors are kept as their storage's bytes and a view of it, so that no
-process has to believe another one's Python.
+A case is one set of inputs. A tensor is stored as its storage's bytes and a view of the storage, so
+that no process has to trust another process's Python.
 """
 
 from __future__ import annotations
@@ -27,31 +27,32 @@ DTYPES: Final = {
     "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "fp64": "float64", "fp32": "float32",
     "fp16": "float16", "bool": "bool",
 }  # fmt: skip
-#: The kind of cases that the given inputs do not ask for.
+#: The kind of cases beyond those that the given inputs ask for.
 BEYOND: Final = "beyond"
-#: Sizes that names in annotations represent, in order of their appearance.
+#: Sizes for names in annotations, in order of their appearance.
 _NAMED: Final = (197, 130, 67, 29)
 _TENSOR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?(\w+)\s*\[([^\]]*)\]\s*")
 _SCALAR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?([-+\w.]+)\s*")
-#: Extents that are made unequal, and numbers of the file that become an extent, at most; elements
-#: of one tensor that is made for a separate case.
+#: Choices of equal extents to make unequal, at most.
 _MOST_UNEQUAL: Final = 6
 #: Cases whose tensors all have fewer elements are repeated last.
 FEW: Final = 16
+#: Numbers of the file that become an extent, at most.
 _MOST_NUMBERS: Final = 4
-#: Blocks that sizes are put on both sides of, besides the smallest one: the largest ones.
+#: Largest blocks that get sizes on both sides, besides the smallest block.
 _MOST_BLOCKS: Final = 3
 #: Elements of the largest tensor in a case with one large extent.
 _MANY: Final = 1 << 15
 _MANY_OF_VECTORS: Final = 1 << 17
 _MANY_OF_SQUARES: Final = 1 << 14
+#: Elements of one tensor in a derived case, at most.
 _MOST_ELEMENTS: Final = 1 << 21
-#: Axes that a tensor needs for views of a kind; elements between rows of padded ones.
+#: Axes that a tensor needs for views of a kind; elements between rows of padded views.
 _LEAST_AXES: Final = {"transposed": 2, "padded": 2, "expanded": 2, "reversed": 3}
 _PADDING: Final = 3
-#: Types of one byte, and what their numbers begin with and end before.
+#: Types of one byte, with the first value and the end of their range.
 BYTES: Final = {"int8": (-128, 128), "uint8": (0, 256)}
-#: Bytes of a row whose sum 16 bits do not hold where each is the largest.
+#: Length of a row whose largest bytes have a sum beyond 16 bits.
 _WIDE: Final = 521
 #: More programs than a grid's second and third axis take on CUDA devices.
 _ROWS: Final = 65_537
@@ -60,7 +61,7 @@ _PRIMES: Final = (7, 131, 13, 257, 61)
 
 @dataclass(frozen=True, slots=True)
 class TensorInput:
-    """A tensor that is handed over: a view of `storage` elements from `offset` on."""
+    """A tensor argument: a view of `storage` elements from `offset` on."""
 
     name: str
     dtype: str
@@ -72,13 +73,13 @@ class TensorInput:
 
     @property
     def contiguous(self) -> bool:
-        """Whether it is all of its storage, in order."""
+        """The view is the whole storage in order."""
         return self.offset == 0 and self.strides == contiguous_strides(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarInput:
-    """A number, text or None that is handed over."""
+    """An argument that is a number, a text or None."""
 
     name: str
     value: Any
@@ -91,11 +92,11 @@ Input = TensorInput | ScalarInput
 class Case:
     """One set of inputs.
 
-    `kind`: `given`, as they were asked for; `values`, the same sizes with other values; `sizes`,
-    chosen sizes; `view`, the given ones as views of larger storages; `beyond`, what the given ones
-    do not ask for, as unequal extents in place of equal ones. `weights` are those of a model, which
-    follow the inputs. Where inputs of floats require gradients, the case is `tracked`; its last
-    inputs are then as many `cotangents`, and its results the inputs' gradients, if there are any.
+    `kind`: `given`, the given inputs; `values`, the same sizes with other values; `sizes`, chosen
+    sizes; `view`, the given inputs as views of larger storages; `beyond`, inputs that the given
+    ones do not ask for, such as unequal extents in place of equal ones. `weights` belong to a
+    model, and follow the inputs. A `tracked` case has inputs of floats that require gradients. If
+    it has `cotangents`, they are its last inputs, and its results are the gradients of the others.
     """
 
     label: str
@@ -107,23 +108,23 @@ class Case:
 
     @property
     def tensors(self) -> tuple[TensorInput, ...]:
-        """All tensors, those of a model's weights last."""
+        """All tensors: inputs, then weights of a model."""
         return (*self.inputs_of_tensors, *self.weights)
 
     @property
     def inputs_of_tensors(self) -> tuple[TensorInput, ...]:
-        """The tensors that are handed over."""
-        return tuple(each for each in self.inputs if isinstance(each, TensorInput))
+        """The inputs that are tensors."""
+        return tuple(entry for entry in self.inputs if isinstance(entry, TensorInput))
 
     def shared_with(self, number: int) -> int | None:
-        """Return the first input that is the same tensor (has the same file); None: no other is."""
-        files = [each.file if isinstance(each, TensorInput) else "" for each in self.inputs]
+        """Return the first earlier input that is the same tensor (has the same file), else None."""
+        files = [entry.file if isinstance(entry, TensorInput) else "" for entry in self.inputs]
         first = files.index(files[number])
         return first if files[number] and first < number else None
 
     @property
     def shares(self) -> bool:
-        """Whether two inputs are one tensor."""
+        """Two inputs are the same tensor."""
         return any(self.shared_with(number) is not None for number in range(len(self.inputs)))
 
 
@@ -143,10 +144,10 @@ def whole_tensor(name: str, dtype: str, shape: Sequence[int]) -> TensorInput:
 
 
 def parsed_shapes(text: str, names: Sequence[str]) -> tuple[Input, ...]:
-    """Read `x=f32[1000, 64], eps=1e-6`; without names, in the order of the parameters.
+    """Read inputs such as `x=f32[1000, 64], eps=1e-6`; unnamed inputs take the parameters' names.
 
     Raises:
-        CannotJudge: it is written otherwise.
+        CannotJudge: the text has another form.
 
     """
     inputs: list[Input] = []
@@ -154,9 +155,9 @@ def parsed_shapes(text: str, names: Sequence[str]) -> tuple[Input, ...]:
         default = names[position] if position < len(names) else f"input{position}"
         tensor, scalar = _TENSOR.fullmatch(part), _SCALAR.fullmatch(part)
         if tensor and tensor[2] in DTYPES:
-            sizes = [each.strip() for each in tensor[3].split(",") if each.strip()]
-            if all(each.isdigit() for each in sizes):
-                shape = [int(each) for each in sizes]
+            sizes = [size.strip() for size in tensor[3].split(",") if size.strip()]
+            if all(size.isdigit() for size in sizes):
+                shape = [int(size) for size in sizes]
                 inputs.append(whole_tensor(tensor[1] or default, DTYPES[tensor[2]], shape))
                 continue
         if scalar:
@@ -170,43 +171,43 @@ def parsed_shapes(text: str, names: Sequence[str]) -> tuple[Input, ...]:
 
 
 def annotated(parameters: Mapping[str, Any]) -> tuple[Input, ...] | None:
-    """Make inputs of annotations as `"f32[M, N]"`, None where a parameter has none.
+    """Return inputs of annotations such as `"f32[M, N]"`; None if a parameter has no annotation.
 
-    `parameters`: annotation and default of each; a number's default is its value.
+    `parameters` has annotation and default of each parameter; the default of a number is its value.
     """
     sizes: dict[str, int] = {}
     inputs: list[Input] = []
     for name, (annotation, default) in parameters.items():
-        found = _TENSOR.fullmatch(annotation) if isinstance(annotation, str) else None
-        if found is None or found[2] not in DTYPES:
+        match = _TENSOR.fullmatch(annotation) if isinstance(annotation, str) else None
+        if match is None or match[2] not in DTYPES:
             if isinstance(default, int | float | bool | str):
                 inputs.append(ScalarInput(name, default))
                 continue
             return None
         shape = []
-        for each in (part.strip() for part in found[3].split(",") if part.strip()):
-            if not each.isdigit() and each not in sizes:
-                sizes[each] = _NAMED[len(sizes) % len(_NAMED)]
-            shape.append(int(each) if each.isdigit() else sizes[each])
-        inputs.append(whole_tensor(name, DTYPES[found[2]], shape))
-    return tuple(inputs) if any(isinstance(i, TensorInput) for i in inputs) else None
+        for extent in (part.strip() for part in match[3].split(",") if part.strip()):
+            if not extent.isdigit() and extent not in sizes:
+                sizes[extent] = _NAMED[len(sizes) % len(_NAMED)]
+            shape.append(int(extent) if extent.isdigit() else sizes[extent])
+        inputs.append(whole_tensor(name, DTYPES[match[2]], shape))
+    return tuple(inputs) if any(isinstance(entry, TensorInput) for entry in inputs) else None
 
 
 def other_sizes(
     inputs: Sequence[Input], fixed: Sequence[int], blocks: Sequence[int], numbers: Sequence[int]
 ) -> Iterator[tuple[str, dict[int, int]]]:
-    """Give sizes to try: which extent becomes which. Equal extents stay equal.
+    """Yield changes of extents (old: new) with labels; equal extents stay equal.
 
-    One of all extents is 1 or a prime; all of them are primes; one is just below a block's size, or
-    beyond it, and just the largest block's; one is large; and one is a number of the file, or one
-    more. `fixed`: extents that weights have, which stay.
+    Single extents, or all, become 1 or a prime; single extents become a block's size, one less or
+    one more; one grows large; and one becomes a number of the file, or one more. `fixed` extents,
+    which weights have, stay.
     """
     extents = list(
         dict.fromkeys(
             size
-            for each in inputs
-            if isinstance(each, TensorInput)
-            for size in each.shape
+            for entry in inputs
+            if isinstance(entry, TensorInput)
+            for size in entry.shape
             if size > 1 and size not in fixed
         )
     )
@@ -241,10 +242,10 @@ def _changes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int
 def _around_blocks(
     inputs: Sequence[Input], extents: Sequence[int], blocks: Sequence[int]
 ) -> Iterator[dict[int, int]]:
-    """Give what else lies beside a block's size, as long as tensors stay small."""
+    """Yield further changes to sizes around blocks, as long as tensors stay small."""
     ends = dict.fromkeys((*extents[-1:], *extents[:1]))
-    beside = [*blocks[-_MOST_BLOCKS:], *blocks[:1]]
-    sizes = [size for block in beside for size in (block - 1, block + 1)]
+    chosen = [*blocks[-_MOST_BLOCKS:], *blocks[:1]]
+    sizes = [size for block in chosen for size in (block - 1, block + 1)]
     for new in dict.fromkeys((*blocks[-1:], *sizes)):
         for old in ends:
             if _largest(inputs, {old: new}) <= _MANY:
@@ -252,16 +253,16 @@ def _around_blocks(
 
 
 def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Let the first extent grow until a tensor has many elements; fewer where it is two axes'."""
+    """Yield a change that gives a tensor many elements; fewer if two axes grow together."""
     if not extents:
         return
     first = extents[0]
-    shapes = [each.shape for each in inputs if isinstance(each, TensorInput)]
+    shapes = [entry.shape for entry in inputs if isinstance(entry, TensorInput)]
     axes = {axis for shape in shapes for axis, size in enumerate(shape) if size == first}
-    twice = len(axes) > 1
-    many = _MANY_OF_SQUARES if twice else _MANY
-    many = _MANY_OF_VECTORS if max(map(len, shapes)) == 1 else many
-    growth = (many / max(_largest(inputs, {}), 1)) ** (1 / 2 if twice else 1)
+    is_square = len(axes) > 1
+    elements = _MANY_OF_SQUARES if is_square else _MANY
+    elements = _MANY_OF_VECTORS if max(map(len, shapes)) == 1 else elements
+    growth = (elements / max(_largest(inputs, {}), 1)) ** (1 / 2 if is_square else 1)
     if growth > 1:
         yield {first: int(first * growth) | 1}
 
@@ -269,10 +270,7 @@ def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int
 def _named(
     inputs: Sequence[Input], extents: Sequence[int], numbers: Sequence[int]
 ) -> Iterator[dict[int, int]]:
-    """Let the first extent, or the elements, be numbers of the file, or just more.
-
-    Below, at or beyond them something may differ.
-    """
+    """Yield changes to numbers of the file, and just beyond: a kernel may differ there."""
     if not extents:
         return
     first, largest = extents[0], _largest(inputs, {})
@@ -286,10 +284,10 @@ def _named(
 
 
 def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
-    """Return the change of extents that makes rows of bytes wide; empty: no input has such rows."""
-    for each in inputs:
-        if isinstance(each, TensorInput) and each.dtype in BYTES and each.shape:
-            old = each.shape[-1]
+    """Return the change that makes rows of bytes wide; empty if no input has such rows."""
+    for entry in inputs:
+        if isinstance(entry, TensorInput) and entry.dtype in BYTES and entry.shape:
+            old = entry.shape[-1]
             change = {old: _WIDE}
             if 1 < old < _WIDE and old not in fixed and _largest(inputs, change) <= _MOST_ELEMENTS:
                 return change
@@ -299,11 +297,8 @@ def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
 def extreme_sizes(
     inputs: Sequence[Input], fixed: Sequence[int]
 ) -> Iterator[tuple[str, str, dict[int, int]]]:  # fmt: skip
-    """Yield extreme sizes: no elements, and more rows than a grid's second axis has programs.
-
-    Each comes as a label, the case's kind and the change.
-    """
-    shapes = [each.shape for each in inputs if isinstance(each, TensorInput)]
+    """Yield label, kind and change: no elements, and more rows than a grid's second axis takes."""
+    shapes = [entry.shape for entry in inputs if isinstance(entry, TensorInput)]
     extents = dict.fromkeys(n for shape in shapes for n in shape if n > 1 and n not in fixed)
     if not extents:
         return
@@ -315,59 +310,59 @@ def extreme_sizes(
 
 
 def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:
-    """Give inputs of which one extent, or one and those below it, differs from equal ones."""
-    shapes = [each.shape if isinstance(each, TensorInput) else () for each in inputs]
+    """Yield inputs in which some of several equal extents become smaller."""
+    shapes = [entry.shape if isinstance(entry, TensorInput) else () for entry in inputs]
     places = [(at, axis) for at, shape in enumerate(shapes) for axis in range(len(shape))]
     sizes = {shapes[at][axis] for at, axis in places} - {1, *fixed}
     for size in sorted(sizes):
-        same = [(at, axis) for at, axis in places if shapes[at][axis] == size]
-        if len(same) == 1:
+        equal_places = [(at, axis) for at, axis in places if shapes[at][axis] == size]
+        if len(equal_places) == 1:
             continue
-        outer = [(at, axis) for at, axis in same if axis < len(shapes[at]) - 1]
-        for chosen in [outer, *([one] for one in same)][:_MOST_UNEQUAL]:
-            if 0 < len(chosen) < len(same):
+        outer = [(at, axis) for at, axis in equal_places if axis < len(shapes[at]) - 1]
+        for chosen in [outer, *([one] for one in equal_places)][:_MOST_UNEQUAL]:
+            if 0 < len(chosen) < len(equal_places):
                 yield tuple(
-                    _with_extents(each, [axis for at, axis in chosen if at == number], size)
-                    for number, each in enumerate(inputs)
+                    _with_extents(entry, [axis for at, axis in chosen if at == number], size)
+                    for number, entry in enumerate(inputs)
                 )
 
 
-def _with_extents(given: Input, axes: Sequence[int], size: int) -> Input:
-    """Return a tensor of which some extents are smaller."""
-    if not isinstance(given, TensorInput):
-        return given
-    less = max(size * 3 // 4, 1)
-    shape = [less if axis in axes else n for axis, n in enumerate(given.shape)]
-    return whole_tensor(given.name, given.dtype, shape)
+def _with_extents(entry: Input, axes: Sequence[int], size: int) -> Input:
+    """Return a tensor with smaller extents along some axes."""
+    if not isinstance(entry, TensorInput):
+        return entry
+    smaller = max(size * 3 // 4, 1)
+    shape = [smaller if axis in axes else n for axis, n in enumerate(entry.shape)]
+    return whole_tensor(entry.name, entry.dtype, shape)
 
 
 def other_whole_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Give inputs with another whole number or truth value; extents stay."""
-    extents = {n for each in inputs if isinstance(each, TensorInput) for n in each.shape}
-    for number, each in enumerate(inputs):
-        if not isinstance(each, ScalarInput) or not isinstance(each.value, int):
+    """Yield inputs with another integer or boolean scalar; extents stay."""
+    extents = {n for entry in inputs if isinstance(entry, TensorInput) for n in entry.shape}
+    for number, entry in enumerate(inputs):
+        if not isinstance(entry, ScalarInput) or not isinstance(entry.value, int):
             continue
-        if isinstance(each.value, bool):
-            others: tuple[int, ...] = (not each.value,)
+        if isinstance(entry.value, bool):
+            others: tuple[int, ...] = (not entry.value,)
         else:
-            others = () if each.value in extents else (each.value + 1, each.value // 2)
+            others = () if entry.value in extents else (entry.value + 1, entry.value // 2)
         for value in others:
-            changed = (*inputs[:number], replace(each, value=value), *inputs[number + 1 :])
-            yield f"{each.name}={value}", changed
+            changed = (*inputs[:number], replace(entry, value=value), *inputs[number + 1 :])
+            yield f"{entry.name}={value}", changed
 
 
 def views_of(inputs: Sequence[Input]) -> tuple[str, ...]:
-    """Return the kinds of views that differ for some tensor: see `as_views`."""
-    axes = max((len(each.shape) for each in inputs if isinstance(each, TensorInput)), default=0)
+    """Return the kinds of views that differ for some tensor; see `as_views`."""
+    axes = max((len(entry.shape) for entry in inputs if isinstance(entry, TensorInput)), default=0)
     return ("strided", "offset", *(kind for kind, least in _LEAST_AXES.items() if axes >= least))
 
 
 def other_fractions(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Give inputs with a number beyond 1 in place of a fraction, as a slope or a rate is."""
-    for number, each in enumerate(inputs):
-        if isinstance(each, ScalarInput) and type(each.value) is float and 0 < each.value < 1:
-            changed = replace(each, value=1.0 + each.value)
-            label = f"{each.name}={changed.value:g}"
+    """Yield inputs with a number beyond 1 in place of a fraction, such as a slope or a rate."""
+    for number, entry in enumerate(inputs):
+        if isinstance(entry, ScalarInput) and type(entry.value) is float and 0 < entry.value < 1:
+            changed = replace(entry, value=1.0 + entry.value)
+            label = f"{entry.name}={changed.value:g}"
             yield label, (*inputs[:number], changed, *inputs[number + 1 :])
 
 
@@ -375,8 +370,8 @@ def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Inpu
     """Yield inputs with two neighboring float scalars swapped, such as the limits of a clamp."""
     floats = [
         number
-        for number, each in enumerate(inputs)
-        if isinstance(each, ScalarInput) and type(each.value) is float
+        for number, entry in enumerate(inputs)
+        if isinstance(entry, ScalarInput) and type(entry.value) is float
     ]
     for one, other in pairwise(floats):
         first, second = inputs[one], inputs[other]
@@ -392,87 +387,84 @@ def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Inpu
 def _largest(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
     return max(
         (
-            int(np.prod([change.get(size, size) for size in each.shape], dtype=np.int64))
-            for each in inputs
-            if isinstance(each, TensorInput)
+            int(np.prod([change.get(size, size) for size in entry.shape], dtype=np.int64))
+            for entry in inputs
+            if isinstance(entry, TensorInput)
         ),
         default=0,
     )
 
 
 def resized(inputs: Sequence[Input], change: Mapping[int, int]) -> tuple[Input, ...]:
-    """Return inputs with other extents; whole numbers that were an extent follow it."""
+    """Return inputs with other extents; integers that equal a changed extent follow the change."""
     result: list[Input] = []
-    for each in inputs:
-        if isinstance(each, TensorInput):
-            shape = [change.get(size, size) for size in each.shape]
-            result.append(whole_tensor(each.name, each.dtype, shape))
-        elif type(each.value) is int and each.value in change:
-            result.append(replace(each, value=change[each.value]))
+    for entry in inputs:
+        if isinstance(entry, TensorInput):
+            shape = [change.get(size, size) for size in entry.shape]
+            result.append(whole_tensor(entry.name, entry.dtype, shape))
+        elif type(entry.value) is int and entry.value in change:
+            result.append(replace(entry, value=change[entry.value]))
         else:
-            result.append(each)
+            result.append(entry)
     return tuple(result)
 
 
 def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
-    """Return tensors as views.
+    """Return the tensors as views of one kind.
 
-    `strided`, every other element; `offset`; `transposed`, the last two axes exchanged; `reversed`,
-    the first axis innermost; `padded`, rows that are not behind each other; `expanded`, floats that
-    are the same along the first axis.
+    `strided`: every other element. `offset`. `transposed`: the last two axes exchanged. `reversed`:
+    the first axis innermost. `padded`: gaps between rows. `expanded`: floats that are the same
+    along the first axis.
     """
     result: list[Input] = []
-    for each in inputs:
-        if not isinstance(each, TensorInput) or len(each.shape) < _LEAST_AXES.get(kind, 1):
-            result.append(each)
+    for entry in inputs:
+        if not isinstance(entry, TensorInput) or len(entry.shape) < _LEAST_AXES.get(kind, 1):
+            result.append(entry)
         elif kind == "reversed":
-            strides = contiguous_strides(each.shape[::-1])
-            result.append(replace(each, strides=strides[::-1]))
+            strides = contiguous_strides(entry.shape[::-1])
+            result.append(replace(entry, strides=strides[::-1]))
         elif kind == "padded":
-            wider = contiguous_strides((*each.shape[:-1], each.shape[-1] + _PADDING))
-            count = math.prod(each.shape[:-1]) * (each.shape[-1] + _PADDING)
-            result.append(replace(each, strides=wider, storage=count))
+            wider = contiguous_strides((*entry.shape[:-1], entry.shape[-1] + _PADDING))
+            count = math.prod(entry.shape[:-1]) * (entry.shape[-1] + _PADDING)
+            result.append(replace(entry, strides=wider, storage=count))
         elif kind == "expanded":
-            floats = each.dtype.startswith(("float", "bfloat"))
-            strides, count = (0, *each.strides[1:]), math.prod(each.shape[1:])
-            result.append(replace(each, strides=strides, storage=count) if floats else each)
+            floats = entry.dtype.startswith(("float", "bfloat"))
+            strides, count = (0, *entry.strides[1:]), math.prod(entry.shape[1:])
+            result.append(replace(entry, strides=strides, storage=count) if floats else entry)
         elif kind == "strided":
-            strides = tuple(2 * step for step in each.strides)
-            view = replace(each, strides=strides, storage=2 * each.storage + 2)
+            strides = tuple(2 * step for step in entry.strides)
+            view = replace(entry, strides=strides, storage=2 * entry.storage + 2)
             result.append(view)
         elif kind == "transposed":
-            strides = contiguous_strides((*each.shape[:-2], *each.shape[:-3:-1]))
-            result.append(replace(each, strides=(*strides[:-2], *strides[:-3:-1])))
+            strides = contiguous_strides((*entry.shape[:-2], *entry.shape[:-3:-1]))
+            result.append(replace(entry, strides=(*strides[:-2], *strides[:-3:-1])))
         else:
-            result.append(replace(each, offset=3, storage=each.storage + 7))
+            result.append(replace(entry, offset=3, storage=entry.storage + 7))
     return tuple(result)
 
 
-def drawn(
+def draw_values(
     tensor: TensorInput, random: np.random.Generator, scalars: Mapping[str, int]
 ) -> NDArray[Any]:
-    """Draw values for a storage, as float64 or int64: normal floats, small whole numbers.
-
-    Bytes have all values.
-    """
+    """Draw values for a storage as float64 or int64: normal floats, small integers, all bytes."""
     if tensor.dtype.startswith(("float", "bfloat")):
         return random.standard_normal(tensor.storage)
     if tensor.dtype == "bool":
         return random.integers(0, 2, tensor.storage)
-    if tensor.dtype in BYTES:  # data, where wider ones may be positions and lengths
+    if tensor.dtype in BYTES:  # bytes are data; wider integers may be positions or lengths
         return random.integers(*BYTES[tensor.dtype], tensor.storage)
     top = min([*(n for n in scalars.values() if n > 0), 100])
     return random.integers(0, max(top, 1), tensor.storage)
 
 
 def write_cases(folder: Path, cases: Sequence[Case]) -> None:
-    """Write what the cases are, besides the files with their contents."""
+    """Write the descriptions of cases; the contents are in separate files."""
     objects = [
         {
             "label": case.label,
             "kind": case.kind,
-            "inputs": [_object(each) for each in case.inputs],
-            "weights": [_object(each) for each in case.weights],
+            "inputs": [asdict(entry) for entry in case.inputs],
+            "weights": [asdict(weight) for weight in case.weights],
             "tracked": case.tracked,
             "cotangents": case.cotangents,
         }
@@ -482,45 +474,41 @@ def write_cases(folder: Path, cases: Sequence[Case]) -> None:
 
 
 def read_cases(folder: Path) -> list[Case]:
-    """Read what `write_cases` has written.
+    """Read the cases that `write_cases` has written.
 
     Raises:
-        CannotJudge: it is not there, or is not as we write it.
+        CannotJudge: the file does not exist or has another form.
 
     """
     try:
         objects = json.loads((folder / "cases.json").read_text(encoding="utf-8"))
         return [
             Case(
-                str(each["label"]),
-                str(each["kind"]),
-                tuple(_input(one) for one in each["inputs"]),
-                tuple(tensor_of(one) for one in each["weights"]),
-                bool(each["tracked"]),
-                int(each["cotangents"]),
+                str(entry["label"]),
+                str(entry["kind"]),
+                tuple(_input(value) for value in entry["inputs"]),
+                tuple(tensor_of(value) for value in entry["weights"]),
+                bool(entry["tracked"]),
+                int(entry["cotangents"]),
             )
-            for each in objects
+            for entry in objects
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CannotJudge(f"the inputs were not left as kvtrace writes them: {error!r}") from error
 
 
-def _object(given: Input) -> dict[str, Any]:
-    return asdict(given)
+def _input(entry: Mapping[str, Any]) -> Input:
+    if "dtype" in entry:
+        return tensor_of(entry)
+    return ScalarInput(str(entry["name"]), entry["value"])
 
 
-def _input(given: Mapping[str, Any]) -> Input:
-    if "dtype" in given:
-        return tensor_of(given)
-    return ScalarInput(str(given["name"]), given["value"])
-
-
-def tensor_of(given: Mapping[str, Any]) -> TensorInput:
-    """Read a tensor from its JSON object, and check that its view lies inside its storage."""
+def tensor_of(entry: Mapping[str, Any]) -> TensorInput:
+    """Return the tensor of a JSON object, whose view must lie inside its storage."""
     tensor = TensorInput(
-        str(given["name"]), str(given["dtype"]), tuple(map(int, given["shape"])),
-        tuple(map(int, given["strides"])), int(given["offset"]), int(given["storage"]),
-        str(given["file"]),
+        str(entry["name"]), str(entry["dtype"]), tuple(map(int, entry["shape"])),
+        tuple(map(int, entry["strides"])), int(entry["offset"]), int(entry["storage"]),
+        str(entry["file"]),
     )  # fmt: skip
     steps = zip(tensor.shape, tensor.strides, strict=True)
     reach = sum((size - 1) * step for size, step in steps) if all(tensor.shape) else -1
@@ -530,14 +518,14 @@ def tensor_of(given: Mapping[str, Any]) -> TensorInput:
         or tensor.offset + reach >= max(tensor.storage, 1)
         or "/" in tensor.file
     ):
-        raise ValueError(f"not a tensor of the request: {given}")
+        raise ValueError(f"not a tensor of the request: {entry}")
     return tensor
 
 
 def _number(text: str, whole: str) -> Any:
-    named = {"True": True, "False": False, "None": None}
-    if text in named:
-        return named[text]
+    constants = {"True": True, "False": False, "None": None}
+    if text in constants:
+        return constants[text]
     try:
         return int(text.replace("_", "")) if re.fullmatch(r"[-+]?[\d_]+", text) else float(text)
     except ValueError as error:

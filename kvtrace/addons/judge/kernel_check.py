@@ -1,4 +1,4 @@
-"""`kvtrace.check_kernel`: one launch without a GPU, judged, with what it wrote and its figures."""
+"""`kvtrace.check_kernel`: results, findings and figures of one launch, without a GPU."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from kvtrace.text import amount, duration, size
 
 
 class CannotCheck(KvtraceError):
-    """A kernel cannot be checked here and now."""
+    """The kernel cannot be checked in this process now."""
 
     slug = "cannot-check"
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one launch moves and computes, and the least time that a device needs for it.
+    """Bytes and FLOPs of one launch, and the least time that a device needs for the launch.
 
-    `bytes` is what active lanes ask for, `unique_bytes` the distinct bytes read and written, both
-    None where they depend on what is not known. `best_ns` is the time at best on `device`, where
-    `bound` says what bounds it: memory, compute or caches.
+    `bytes` are requested by active lanes, `unique_bytes` are the distinct bytes read and written;
+    both are None if they depend on unknown values. `best_ns` is the roofline time on `device`, and
+    `bound` the limiting resource: memory, compute or caches.
     """
 
     device: str | None
@@ -58,13 +58,13 @@ class Figures:
 
 @dataclass(frozen=True)
 class CheckedKernel:
-    """One launch of a kernel: what it wrote, what is wrong with it, what it costs.
+    """One launch of a kernel: its results, findings and figures.
 
     Attributes:
-        kernel: its name.
-        results: every tensor among the arguments as the launch left it, by parameter.
-        written: the parameters whose tensors hold something else than before.
-        findings: what the rules found, as `OpenedTrace.sanitize` returns it.
+        kernel: the kernel's name.
+        results: every tensor argument after the launch, by parameter.
+        written: the parameters whose tensors the launch changed.
+        findings: findings of the rules, as `OpenedTrace.sanitize` returns them.
         figures: bytes, FLOPs and the roofline of the launch.
 
     """
@@ -78,13 +78,13 @@ class CheckedKernel:
 
     @property
     def ok(self) -> bool:
-        """Whether no error was found that no comment suppresses."""
+        """There is no error, except for those that a comment suppresses."""
         return not self.findings.data.failures()
 
     @property
     def defects(self) -> tuple[Finding, ...]:
         """Errors and warnings."""
-        return tuple(found for found in self.findings.data.listed if found.is_defect)
+        return tuple(finding for finding in self.findings.data.listed if finding.is_defect)
 
     def __repr__(self) -> str:
         head = f"{self.kernel}: {'no error' if self.ok else 'errors'}"
@@ -106,12 +106,12 @@ class CheckedKernel:
             Column("one launch", lambda row: row[1], source="derived", kind="number"),
             Column("meaning", lambda row: row[2], source="derived"),
         ]
-        tone, told = ("better", "no error") if self.ok else ("error", "errors")
-        told = f'<code>{markup.words(self.kernel)}</code>: <span class="{tone}">{told}</span>'
+        tone, heading = ("better", "no error") if self.ok else ("error", "errors")
+        heading = f'<code>{markup.words(self.kernel)}</code>: <span class="{tone}">{heading}</span>'
         head = markup.facts(
             [("launch", self.invocation), ("writes", ", ".join(self.written) or "nothing")]
         )
-        table = markup.table(columns, rows, told)
+        table = markup.table(columns, rows, heading)
         return markup.shown(table, head) + self.findings._repr_html_()
 
 
@@ -134,21 +134,21 @@ def check_kernel(
         checked = kvtrace.check_kernel(scale, [x, out, x.numel()], (4,), BLOCK=256)
         checked.ok, checked.results["out"], checked.figures.flops
 
-    The launch works on copies: the tensors that are handed over stay as they are. Where there is a
-    GPU and tensors are on it, it runs there, and is judged all the same.
+    The launch works on copies, so the passed tensors do not change. A launch on tensors of a GPU
+    runs there, and is judged in the same way.
 
     Args:
-        kernel: what `@triton.jit` or `@triton.autotune` made.
-        args: its arguments in order; tensors on the CPU.
-        grid: a tuple of programs, or a function of the constants that returns one.
+        kernel: a kernel of `@triton.jit` or `@triton.autotune`.
+        args: arguments in order; tensors on the CPU.
+        grid: numbers of programs, or a function from the constants to such a tuple.
         target: `backend:architecture` to compile for.
-        device: whose limits the roofline takes, as "H100 PCIe"; None: one that fits the target.
-        rules: rules to judge by, by id, `default` or `all`; none: the default ones.
-        meta: constants and options by name, as `BLOCK=256, num_warps=4`.
+        device: the device of the roofline, such as "H100 PCIe"; None: one that fits the target.
+        rules: ids of rules, `default` or `all`; none: the default rules.
+        meta: constants and options by name, such as `BLOCK=256, num_warps=4`.
 
     Raises:
         CannotCheck: a recording is in progress in this process, or nothing was launched.
-        BadSetting: there is no such rule, device or target.
+        BadSetting: a rule, device or target does not exist.
 
     """
     if api.current() is not None:
@@ -172,7 +172,7 @@ def check_kernel(
     names = [str(name) for name in _parameters(kernel)][: len(copied)]
     tensors = {name: value for name, value in zip(names, copied, strict=False) if _is_tensor(value)}
     before = dict(zip(names, args, strict=False))
-    written = tuple(name for name, value in tensors.items() if not _same(before[name], value))
+    written = tuple(name for name, value in tensors.items() if not _is_equal(before[name], value))
     name = str(getattr(_function(kernel), "__name__", "kernel"))
     return CheckedKernel(name, tensors, written, findings, figures, invocation)
 
@@ -192,14 +192,14 @@ def figures_of(call: CallProfile, profile: Profile) -> Figures:
     """Return the figures of one launch of a call."""
     derived, roofline, runs = call.derived, call.roofline, max(call.runs, 1)
 
-    def each(total: int | None) -> int | None:
+    def per_run(total: int | None) -> int | None:
         return None if total is None else total // runs
 
     return Figures(
         None if profile.device is None else profile.device.limits.name,
-        each(derived.bytes),
-        each(derived.unique_bytes),
-        each(derived.flops),
+        per_run(derived.bytes),
+        per_run(derived.unique_bytes),
+        per_run(derived.flops),
         derived.intensity,
         None if roofline is None else roofline.best_ns / runs,
         None if roofline is None else roofline.bound,
@@ -207,7 +207,7 @@ def figures_of(call: CallProfile, profile: Profile) -> Figures:
 
 
 def _invocation(findings: Findings) -> str:
-    return next((found.invocation for found in findings.listed if found.invocation), "")
+    return next((finding.invocation for finding in findings.listed if finding.invocation), "")
 
 
 def _function(kernel: Any) -> Any:
@@ -225,7 +225,7 @@ def _is_tensor(value: Any) -> bool:
     return hasattr(value, "data_ptr") and hasattr(value, "untyped_storage")
 
 
-def _same(before: Any, after: Any) -> bool:
-    """Whether two tensors of one shape hold the same; NaN is the same as NaN."""
+def _is_equal(before: Any, after: Any) -> bool:
+    """Return whether two tensors of one shape have equal elements; NaN equals NaN."""
     equal: bool = ((before == after) | ((before != before) & (after != after))).all().item()
     return equal

@@ -1,9 +1,9 @@
-"""The log of a candidate's launches, evaluated again on our own memory.
+"""The log of a candidate's launches, and their evaluation on the judge's own memory.
 
-The log is what a process left that nobody trusts: it says which kernels were launched on what, what
-PyTorch moved between them, and what memory held that neither explains. Inputs are ours, and what
-kernels write is computed here, also on inputs that the candidate's process never had: contents that
-nothing explains, scalars and constants are then those of the recorded run.
+An untrusted process left the log: it lists launches with their arguments, PyTorch's moves between
+them, and memory contents that neither explains. The inputs are ours, and the results of kernels are
+computed here. They can also be computed on inputs that the candidate's process never had;
+unexplained contents, scalars and constants are then those of the recorded run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.judge.comparing import numpy_dtype, strided
-from kvtrace.addons.judge.deriving import Derived
+from kvtrace.addons.judge.deriving import DerivedBounds
 from kvtrace.addons.judge.inputs import Case
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.backends.triton.modules import module_from
@@ -30,7 +30,7 @@ from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.ir import Module, Op
 from kvtrace.schema.errors import KvtraceError
 
-#: Bits of NaNs that nothing computes: what memory holds that was allocated and never written.
+#: Bits of NaNs that no operation computes: the contents of memory that was never written.
 POISON: Final = {
     "fp64": (np.uint64, 0x7FF8DEAD00C0FFEE), "fp32": (np.uint32, 0x7FC0DEAD),
     "fp16": (np.uint16, 0x7E5D), "bf16": (np.uint16, 0x7FDB),
@@ -41,42 +41,45 @@ _LARGEST: Final = 1 << 31
 
 @dataclass
 class Memory:
-    """What storages hold in one case, by number; those of inputs come first, from 0."""
+    """Contents of storages in one case, by number; the inputs' storages come first, from 0."""
 
-    held: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+    storages: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
     written_by: dict[int, Op] = field(default_factory=dict)
-    #: Contents that neither launches nor moves gave, by launch and argument: the values.
-    made: dict[tuple[int, str], NDArray[Any]] = field(default_factory=dict)
-    #: What PyTorch moved, and all of the storage that it is from, if a kernel has written to that.
+    #: Contents that neither launches nor moves explain, by step and argument.
+    unexplained: dict[tuple[int, str], NDArray[Any]] = field(default_factory=dict)
+    #: Elements that PyTorch moved, and their whole source storage if a kernel has written to it.
     moved: list[tuple[NDArray[Any], NDArray[Any] | None]] = field(default_factory=list)
     modules: dict[str, Module] = field(default_factory=dict)
-    #: What kernels are compiled for.
+    #: The compilation target of the kernels.
     target: str = ""
+    #: The reason why evaluation stopped.
     reason: str | None = None
-    #: Storages whose unexplained contents are changed: results must not follow from them.
+    #: Storages whose unexplained contents are changed, to see whether results depend on them.
     disturbed: frozenset[int] = frozenset()
-    #: How far results may be off; None: it is not asked for.
-    derived: Derived | None = None
+    #: Bounds of the results' errors, if they are derived.
+    derived: DerivedBounds | None = None
 
     def view(self, entry: Mapping[str, Any]) -> NDArray[Any]:
-        """Return a tensor's elements, as a view of its storage.
+        """Return a tensor's elements as a view of the storage.
 
         Raises:
-            CannotJudge: it is not a view of a storage.
+            CannotJudge: the tensor lies outside of the storage.
 
         """
         dtype = numpy_dtype(str(entry["dtype"]))
         shape, strides = _sizes(entry["shape"]), _sizes(entry["strides"])
-        held = self.held[int(entry["storage"])]
+        storage = self.storages[int(entry["storage"])]
         start, size = int(entry["offset"]), dtype.itemsize
         last = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
-        if min((*shape, *strides, start)) < 0 or (0 not in shape and (last + 1) * size > held.size):
+        if min((*shape, *strides, start)) < 0 or (
+            0 not in shape and (last + 1) * size > storage.size
+        ):
             raise CannotJudge("a tensor of the candidate lies outside of its storage")
-        return strided(held[: held.size // size * size].view(dtype), shape, strides, start)
+        return strided(storage[: storage.size // size * size].view(dtype), shape, strides, start)
 
 
 class _Stores(Observer):
-    """Notes which op writes through which argument."""
+    """An observer that notes the last op that writes through each argument."""
 
     def __init__(self) -> None:
         self.ops: dict[int, Op] = {}
@@ -86,11 +89,11 @@ class _Stores(Observer):
             self.ops[access.argument] = access.op
 
 
-def heard_in(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:
-    """Return the log's entries by case, in order, and what else the candidate was seen to do.
+def read_log(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:
+    """Return the log's entries by call, in order, and the candidate's other observed actions.
 
     Raises:
-        CannotJudge: it is not as it should be.
+        CannotJudge: the log has another form.
 
     """
     log: dict[int, list[dict[str, Any]]] = {}
@@ -111,27 +114,27 @@ def run_launches(
     case: Case, entries: Sequence[Mapping[str, Any]], inputs: Path, folder: Path, target: str,
     *, derived: bool = False, disturbed: frozenset[int] = frozenset(),
 ) -> Memory:  # fmt: skip
-    """Evaluate the launches of a case, and return what memory holds then.
+    """Evaluate the launches of a case, and return the memory after them.
 
     Args:
-        case: Its inputs, whose contents are in `inputs`.
-        entries: Its launches, and what PyTorch moved between them.
-        inputs: Where contents of inputs are.
-        folder: Where the candidate's process left TTIR and contents.
-        target: What its kernels are compiled for.
-        derived: Whether to derive how far results may be off.
+        case: The inputs.
+        entries: The launches, and PyTorch's moves between them.
+        inputs: The folder of the inputs' contents.
+        folder: The folder of the candidate's process, with TTIR and contents.
+        target: The compilation target of the kernels.
+        derived: Derive bounds of the results' errors.
         disturbed: Storages whose unexplained contents are changed.
 
     Raises:
-        CannotJudge: the log says what cannot be.
+        CannotJudge: the log contradicts itself.
 
     """
     memory = Memory(target=target, disturbed=disturbed)
     if derived:
-        memory.derived = Derived(sum("launch" in entry for entry in entries))
+        memory.derived = DerivedBounds(sum("launch" in entry for entry in entries))
     for number, tensor in enumerate(case.tensors):
         content = (inputs / tensor.file).read_bytes()
-        memory.held[number] = np.frombuffer(content, np.uint8).copy()
+        memory.storages[number] = np.frombuffer(content, np.uint8).copy()
     for at, entry in enumerate(entries):
         try:
             if "launch" in entry:
@@ -149,13 +152,13 @@ def run_launches(
 
 
 def poisoned(values: NDArray[Any], dtype: str) -> NDArray[np.bool_]:
-    """Return where elements hold what memory holds that was never written."""
+    """Return which elements were never written."""
     name = _POISON_OF.get(dtype)
     if name is None:
         return np.zeros(values.shape, np.bool_)
     kind, bits = POISON[name]
-    blank: NDArray[np.bool_] = np.ascontiguousarray(values).view(kind) == kind(bits)
-    return blank.reshape(values.shape)
+    is_blank: NDArray[np.bool_] = np.ascontiguousarray(values).view(kind) == kind(bits)
+    return is_blank.reshape(values.shape)
 
 
 def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
@@ -166,104 +169,107 @@ def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> 
     module = memory.modules[digest]
     if follows_addresses(module):
         raise KvtraceError("it reads addresses out of memory, which are another process's here")
-    passed: dict[int, Mapping[str, Any]] = {}
-    for each in entry["arguments"]:
-        if "storage" in each:
-            passed.setdefault(int(each["storage"]), each)
+    entries_by_storage: dict[int, Mapping[str, Any]] = {}
+    for argument in entry["arguments"]:
+        if "storage" in argument:
+            entries_by_storage.setdefault(int(argument["storage"]), argument)
     for key, content in entry["contents"].items():
-        first = passed[int(key)]
+        first = entries_by_storage[int(key)]
         element = numpy_dtype_of(str(first["dtype"]))
-        _take(int(key), content, element, (at, str(first["name"])), folder, memory)
-    storages = {n: Storage(len(memory.held[n]), memory.held[n]) for n in passed}
-    arguments = [_argument(each, storages) for each in entry["arguments"]]
+        _set_contents(int(key), content, element, (at, str(first["name"])), folder, memory)
+    storages = {n: Storage(len(memory.storages[n]), memory.storages[n]) for n in entries_by_storage}
+    arguments = [_argument(argument, storages) for argument in entry["arguments"]]
     stores = _Stores()
     x, y, z = (int(extent) for extent in entry["grid"])
     kernel = str(entry["launch"])
-    if memory.derived is None or not memory.derived.evaluated(
+    if memory.derived is None or not memory.derived.evaluate(
         module, arguments, (x, y, z), storages, stores, kernel
     ):
         evaluate(
             module, arguments, (x, y, z), observers=(stores,), kernel=kernel, most_steps=MOST_STEPS
         )
-    numbers = [int(each["storage"]) if "storage" in each else None for each in entry["arguments"]]
-    for argument, op in stores.ops.items():
-        number = numbers[argument] if argument < len(numbers) else None
+    numbers = [int(a["storage"]) if "storage" in a else None for a in entry["arguments"]]
+    for position, op in stores.ops.items():
+        number = numbers[position] if position < len(numbers) else None
         if number is not None:
             memory.written_by[number] = op
 
 
-def _argument(each: Mapping[str, Any], storages: Mapping[int, Storage]) -> Argument:
-    if "storage" not in each:
-        return ScalarArgument(str(each["name"]), each["value"])
+def _argument(entry: Mapping[str, Any], storages: Mapping[int, Storage]) -> Argument:
+    if "storage" not in entry:
+        return ScalarArgument(str(entry["name"]), entry["value"])
     return TensorArgument(
-        str(each["name"]), storages[int(each["storage"])], int(each["offset"]), str(each["dtype"]),
-        _sizes(each["shape"]), _sizes(each["strides"]), bool(each["padding_nan"]),
+        str(entry["name"]), storages[int(entry["storage"])], int(entry["offset"]),
+        str(entry["dtype"]), _sizes(entry["shape"]), _sizes(entry["strides"]),
+        bool(entry["padding_nan"]),
     )  # fmt: skip
 
 
 def _move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
-    """Move elements as PyTorch did, which computes nothing."""
+    """Repeat PyTorch's move of elements, which computes nothing."""
     target, sources = entry["moved"], entry.get("sources", ())
     for key, content in entry["contents"].items():
-        views = [each for each in (*sources, target) if each]
-        held = next((each for each in views if int(each["storage"]) == int(key)), None)
-        element = np.dtype(np.uint8) if held is None else numpy_dtype(str(held["dtype"]))
-        _take(int(key), content, element, (at, f"tensor {key}"), folder, memory)
+        tensors = [tensor for tensor in (*sources, target) if tensor]
+        view = next((tensor for tensor in tensors if int(tensor["storage"]) == int(key)), None)
+        element = np.dtype(np.uint8) if view is None else numpy_dtype(str(view["dtype"]))
+        _set_contents(int(key), content, element, (at, f"tensor {key}"), folder, memory)
     if target is None:
         return
     number = int(target["storage"])
-    taken = [int(each["storage"]) for each in sources]
-    if number not in memory.held:
-        memory.held[number] = np.zeros(_size(entry["bytes"]), np.uint8)
-    into, values = memory.view(target), [memory.view(each) for each in sources]
+    source_numbers = [int(source["storage"]) for source in sources]
+    if number not in memory.storages:
+        memory.storages[number] = np.zeros(_size(entry["bytes"]), np.uint8)
+    into, values = memory.view(target), [memory.view(source) for source in sources]
     with np.errstate(all="ignore"):
         if entry["picked"] is None:
             into[...] = values[0].astype(into.dtype) if values else entry["fill"]
         else:
-            flat = [np.asarray([entry["fill"]]), *(each.ravel() for each in values)]
-            table = np.concatenate([each.astype(into.dtype) for each in flat])
+            flat = [np.asarray([entry["fill"]]), *(array.ravel() for array in values)]
+            table = np.concatenate([array.astype(into.dtype) for array in flat])
             picked = np.frombuffer(content_of(folder, entry["picked"]), np.int64)
             if picked.size and (picked.min() < 0 or picked.max() >= table.size):
                 raise ValueError("an element of none of the sources")
             into[...] = table[picked].reshape(into.shape)
     if memory.derived is not None:
-        memory.derived.moved(number, taken, into, values)
-    op = next((memory.written_by[each] for each in taken if each in memory.written_by), None)
-    if taken:
+        memory.derived.note_move(number, source_numbers, into, values)
+    op = next((memory.written_by[n] for n in source_numbers if n in memory.written_by), None)
+    if source_numbers:
         kind = values[0].dtype
-        whole = memory.held[taken[0]]
+        whole = memory.storages[source_numbers[0]]
         written = None if op is None else whole[: whole.size // kind.itemsize * kind.itemsize]
         memory.moved.append((into.copy(), None if written is None else written.view(kind).copy()))
     if op is not None:
         memory.written_by[number] = op
 
 
-def _take(
-    number: int, content: Mapping[str, Any], element: np.dtype[Any], what: tuple[int, str],
+def _set_contents(
+    number: int, content: Mapping[str, Any], element: np.dtype[Any], step_and_name: tuple[int, str],
     folder: Path, memory: Memory,
 ) -> None:  # fmt: skip
-    """Take contents that nothing explains; memory that is only allocated is poisoned."""
+    """Set a storage to unexplained contents, or to poison if the memory was only allocated."""
     size = _size(content["bytes"])
-    held = np.frombuffer(content_of(folder, content["file"]), np.uint8).copy()
-    if held.size != size:
+    storage = np.frombuffer(content_of(folder, content["file"]), np.uint8).copy()
+    if storage.size != size:
         raise ValueError("contents of another size than their storage")
-    if number in memory.disturbed:  # the second highest bit: far away, and not negative
-        held[element.itemsize - 1 :: element.itemsize] ^= 0x40
-    values = held[: size // element.itemsize * element.itemsize].view(element)
+    if number in memory.disturbed:  # the second highest bit: another magnitude, the same sign
+        storage[element.itemsize - 1 :: element.itemsize] ^= 0x40
+    values = storage[: size // element.itemsize * element.itemsize].view(element)
     name = _POISON_OF.get(element.name)
     if name is not None and values.size and np.isnan(values.astype(np.float32)).all():
         kind, bits = POISON[name]
-        held[: values.nbytes].view(kind)[:] = kind(bits)
+        storage[: values.nbytes].view(kind)[:] = kind(bits)
     else:
-        memory.made[what] = values.copy()
+        memory.unexplained[step_and_name] = values.copy()
     if memory.derived is not None:
-        memory.derived.taken(number, what[1], memory.made.get(what))
-    memory.held[number] = held
+        memory.derived.note_contents(
+            number, step_and_name[1], memory.unexplained.get(step_and_name)
+        )
+    memory.storages[number] = storage
     memory.written_by.pop(number, None)
 
 
 def numpy_dtype_of(short: str) -> np.dtype[Any]:
-    """Return NumPy's type for Triton's short name of one; bytes where there is none."""
+    """Return NumPy's type for a short type name of Triton; bytes for unknown names."""
     kinds = {"fp": "float", "i": "int", "u": "uint"}
     if short == "bf16":
         return numpy_dtype("bfloat16")
@@ -274,21 +280,21 @@ def numpy_dtype_of(short: str) -> np.dtype[Any]:
     return np.dtype("uint8")
 
 
-def launches_in(entries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Give the entries that are launches."""
+def launch_entries(entries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Return an iterator over the entries that are launches."""
     return (entry for entry in entries if "launch" in entry)
 
 
-def steps_in(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the entries that change memory, in order: launches, and what PyTorch moved."""
+def memory_steps(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the entries that change memory, in order: launches, and moves by PyTorch."""
     return [entry for entry in entries if "launch" in entry or "moved" in entry]
 
 
 def content_of(folder: Path, digest: Any) -> bytes:
-    """Return contents that the candidate's process left.
+    """Return contents that the candidate's process has stored.
 
     Raises:
-        CannotJudge: it names a file otherwise than we do.
+        CannotJudge: the file does not exist, or its name has another form.
 
     """
     try:
@@ -297,15 +303,15 @@ def content_of(folder: Path, digest: Any) -> bytes:
         raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
 
 
-def _size(given: Any) -> int:
-    size = int(given)
+def _size(value: Any) -> int:
+    size = int(value)
     if not 0 <= size <= _LARGEST:
         raise ValueError(f"a storage of {size} bytes")
     return size
 
 
-def _sizes(given: Any) -> tuple[int, ...]:
-    return tuple(int(each) for each in given)
+def _sizes(values: Any) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)
 
 
 def _digest(text: Any) -> str:

@@ -1,4 +1,4 @@
-"""Cases that follow from given inputs: filled with other values, as views and of other sizes."""
+"""Cases derived from given inputs: other values, views and sizes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kvtrace.addons.judge.inputs import (
     ScalarInput,
     TensorInput,
     as_views,
-    drawn,
+    draw_values,
     exchanged_numbers,
     extreme_sizes,
     other_fractions,
@@ -45,19 +45,19 @@ from kvtrace.addons.judge.inputs import (
 OTHER_INTEGERS: Final = "other integers"
 OTHER_VALUES: Final = "other values"
 OTHER_SCALARS: Final = "other numbers"
-#: Derived cases that reference or candidate may refuse, as other sizes.
+#: Derived cases that reference or candidate may refuse, as they may refuse other sizes.
 REFUSABLE: Final = (OTHER_INTEGERS, OTHER_SCALARS)
 _SHARE: Final = 1 / 4
 
 
-class Maker:
-    """Makes the cases of a judgment, and writes the contents of their tensors.
+class CaseMaker:
+    """A maker of a judgment's cases, which writes the contents of their tensors.
 
     Args:
-        folder: Where contents are left.
-        weights: Those of a model.
-        seed: What values are drawn from.
-        named_extents: Whether annotations say which extents are equal.
+        folder: The folder for contents.
+        weights: Weights of a model.
+        seed: The seed of drawn values.
+        named_extents: Annotations say which extents are equal.
 
     """
 
@@ -70,69 +70,75 @@ class Maker:
         self._random = np.random.default_rng(seed)
         self._files = 0
 
-    def filled(self, case: Case, source: Path | None) -> Case:
-        """Return a given case with the contents that `source` has, or drawn ones."""
+    def fill(self, case: Case, source: Path | None) -> Case:
+        """Return a case with contents read from the folder `source`, or drawn if there are none."""
         inputs: list[Input] = []
-        for each in case.inputs:
-            if isinstance(each, TensorInput):
-                if source is None or not each.file:
-                    content = self._draw(each, case.inputs)
+        for entry in case.inputs:
+            if isinstance(entry, TensorInput):
+                if source is None or not entry.file:
+                    content = self._draw(entry, case.inputs)
                 else:
-                    content = (source / each.file).read_bytes()
-                inputs.append(self._keep(each, content))
+                    content = (source / entry.file).read_bytes()
+                inputs.append(self._store(entry, content))
             else:
-                inputs.append(each)
+                inputs.append(entry)
         return replace(case, inputs=tuple(inputs), weights=self._weights)
 
-    def further(
+    def derived_cases(
         self, base: Case, views: bool, blocks: Sequence[int], numbers: Sequence[int]
     ) -> list[Case]:  # fmt: skip
-        """Return cases that follow from a given one: other values, views, other sizes."""
+        """Return the cases derived from a given case: other values, views, other sizes."""
         fixed = [size for weight in self._weights for size in weight.shape]
         plain = resized(base.inputs, {})  # contiguous, without contents
-        cases = [self._other(base, OTHER_VALUES, floats=True)]
+        cases = [self._with_other_values(base, OTHER_VALUES, floats=True)]
         if any(map(is_integers, base.inputs)):
-            cases.append(self._other(base, OTHER_INTEGERS, floats=False))
-        scalars = [each.value for each in base.inputs if isinstance(each, ScalarInput)]
-        if any(type(each) is float for each in scalars):
+            cases.append(self._with_other_values(base, OTHER_INTEGERS, floats=False))
+        scalars = [entry.value for entry in base.inputs if isinstance(entry, ScalarInput)]
+        if any(type(scalar) is float for scalar in scalars):
             cases.append(self._with_other_scalars(base))
         if views:
             cases += [
-                self._like(base, as_views(plain, kind), f"{kind} views", "view")
+                self._resampled_case(base, as_views(plain, kind), f"{kind} views", "view")
                 for kind in views_of(plain)
             ]
         for label, change in other_sizes(plain, fixed, blocks, numbers):
-            cases.append(self._like(base, resized(plain, change), label, "sizes"))
-        small = min(cases, key=lambda case: (case.kind != "sizes", _elements(case)))
-        if small.kind == "sizes" and any(map(is_floats, small.inputs)):
-            cases.append(self._other(small, f"{small.label}, {OTHER_VALUES}", floats=True))
+            cases.append(self._resampled_case(base, resized(plain, change), label, "sizes"))
+        smallest = min(cases, key=lambda case: (case.kind != "sizes", _size_key(case)))
+        if smallest.kind == "sizes" and any(map(is_floats, smallest.inputs)):
+            cases.append(
+                self._with_other_values(smallest, f"{smallest.label}, {OTHER_VALUES}", floats=True)
+            )
         for inputs in () if self._named_extents else unequal_extents(plain, fixed):
-            cases.append(self._like(base, inputs, f"unequal: {label_of(inputs)}", BEYOND))
-        numbers_changed = (other_whole_numbers, other_fractions, exchanged_numbers)
-        for label, inputs in chain.from_iterable(each(base.inputs) for each in numbers_changed):
+            cases.append(self._resampled_case(base, inputs, f"unequal: {label_of(inputs)}", BEYOND))
+        scalar_changes = (other_whole_numbers, other_fractions, exchanged_numbers)
+        for label, inputs in chain.from_iterable(
+            changed(base.inputs) for changed in scalar_changes
+        ):
             cases.append(Case(label, BEYOND, inputs, base.weights))
         for label, kind, change in extreme_sizes(plain, fixed):
-            cases.append(self._like(base, resized(plain, change), label, kind))
-        return [*cases, *self._largest_bytes(base, plain, fixed), *self._beyond(base)]
+            cases.append(self._resampled_case(base, resized(plain, change), label, kind))
+        return [*cases, *self._largest_bytes(base, plain, fixed), *self._cases_beyond_given(base)]
 
     def _largest_bytes(
         self, base: Case, plain: Sequence[Input], fixed: Sequence[int]
     ) -> Iterator[Case]:  # fmt: skip
-        """Yield wide rows of bytes that are all the largest: their sums need more than 16 bits."""
+        """Yield a case of wide rows of the largest byte, whose sums need more than 16 bits."""
         change = wide_rows(plain, fixed)
         if not change:
             return
-        made = self._like(base, resized(plain, change), "wide rows of the largest bytes", "sizes")
+        case = self._resampled_case(
+            base, resized(plain, change), "wide rows of the largest bytes", "sizes"
+        )
         inputs = [
-            self._keep(each, bytes([BYTES[each.dtype][1] - 1]) * each.storage)
-            if isinstance(each, TensorInput) and each.dtype in BYTES
-            else each
-            for each in made.inputs
+            self._store(entry, bytes([BYTES[entry.dtype][1] - 1]) * entry.storage)
+            if isinstance(entry, TensorInput) and entry.dtype in BYTES
+            else entry
+            for entry in case.inputs
         ]
-        yield replace(made, inputs=tuple(inputs))
+        yield replace(case, inputs=tuple(inputs))
 
-    def _beyond(self, base: Case) -> Iterator[Case]:
-        """Yield one tensor as several inputs, and weights that are loaded after the first call."""
+    def _cases_beyond_given(self, base: Case) -> Iterator[Case]:
+        """Yield cases of one tensor as several inputs, and of weights loaded after calls."""
         shared: dict[tuple[Any, ...], TensorInput] = {}
         inputs = tuple(
             replace(shared.setdefault((e.dtype, e.shape, e.strides, e.offset, e.storage), e),
@@ -142,106 +148,106 @@ class Maker:
         )  # fmt: skip
         if inputs != base.inputs:
             yield Case("one tensor as several inputs", BEYOND, inputs, base.weights)
-        floats = [each for each in base.weights if is_float(each)]
+        floats = [entry for entry in base.weights if is_float(entry)]
         if floats:
             weights = tuple(self._redrawn(e) if e in floats else e for e in base.weights)
             yield Case("weights loaded after calls", BEYOND, base.inputs, weights)
 
-    def ignoring(self, base: Case, values: Sequence[int]) -> Iterator[Case]:
-        """Yield the given case with some integers replaced by those that the reference ignores."""
+    def cases_of_ignored_values(self, base: Case, values: Sequence[int]) -> Iterator[Case]:
+        """Yield the case with some integers replaced by values that the reference ignores."""
         for value in values:
             inputs: list[Input] = []
-            for each in base.inputs:
-                if isinstance(each, TensorInput) and is_integers(each) and each.dtype != "bool":
-                    held = tensors.tensor_from(each, self._folder)
-                    whole = held.as_strided((each.storage,), (1,), 0)
-                    whole[self._random.random(each.storage) < _SHARE] = value
-                    inputs.append(self._keep(each, tensors.bytes_of(whole)))
+            for entry in base.inputs:
+                if isinstance(entry, TensorInput) and is_integers(entry) and entry.dtype != "bool":
+                    tensor = tensors.tensor_from(entry, self._folder)
+                    whole = tensor.as_strided((entry.storage,), (1,), 0)
+                    whole[self._random.random(entry.storage) < _SHARE] = value
+                    inputs.append(self._store(entry, tensors.bytes_of(whole)))
                 else:
-                    inputs.append(each)
+                    inputs.append(entry)
             yield Case(f"some integers are {value}", BEYOND, tuple(inputs), base.weights)
 
-    def tracked(self, base: Case, results: Sequence[Any]) -> Iterator[Case]:
-        """Yield the given case with inputs that require gradients, and the gradients of these.
+    def gradient_cases(self, base: Case, results: Sequence[Any]) -> Iterator[Case]:
+        """Yield the case with inputs that require gradients, and a case of their gradients.
 
-        `results`: what the reference gives for the case.
+        `results`: the reference's results for the case.
         """
         if not any(map(is_floats, base.inputs)):
             return
         yield replace(
             base, label="inputs that require gradients", kind=BEYOND, tracked=True
         )  # fmt: skip
-        made: list[Input] = []
-        for at, each in enumerate(results):
-            if tensors.is_floats(each):
-                dtype = str(each.dtype).removeprefix("torch.")
-                given = whole_tensor(f"gradient of result {at}", dtype, each.shape)
-                made.append(self._keep(given, self._draw(given, ())))
-        if made:
+        cotangents: list[Input] = []
+        for at, result in enumerate(results):
+            if tensors.is_floats(result):
+                dtype = str(result.dtype).removeprefix("torch.")
+                cotangent = whole_tensor(f"gradient of result {at}", dtype, result.shape)
+                cotangents.append(self._store(cotangent, self._draw(cotangent, ())))
+        if cotangents:
             yield replace(
-                base, label="gradients of the inputs", kind=BEYOND, inputs=(*base.inputs, *made),
-                tracked=True, cotangents=len(made),
+                base, label="gradients of the inputs", kind=BEYOND,
+                inputs=(*base.inputs, *cotangents), tracked=True, cotangents=len(cotangents),
             )  # fmt: skip
 
-    def _redrawn(self, each: TensorInput) -> TensorInput:
-        content = (self._folder / each.file).read_bytes()
-        return self._keep(each, other_values(content, each, self._random))
+    def _redrawn(self, entry: TensorInput) -> TensorInput:
+        content = (self._folder / entry.file).read_bytes()
+        return self._store(entry, other_values(content, entry, self._random))
 
-    def _other(self, base: Case, label: str, *, floats: bool) -> Case:
-        """Return the given case with other floats, or other integers and booleans."""
+    def _with_other_values(self, base: Case, label: str, *, floats: bool) -> Case:
+        """Return the case with other floats, or other integers and booleans."""
         inputs: list[Input] = []
-        for each in base.inputs:
-            if isinstance(each, TensorInput) and is_float(each) == floats:
-                inputs.append(self._redrawn(each))
+        for entry in base.inputs:
+            if isinstance(entry, TensorInput) and is_float(entry) == floats:
+                inputs.append(self._redrawn(entry))
             else:
-                inputs.append(each)
+                inputs.append(entry)
         kind = "values" if base.kind == "given" else base.kind
         return Case(label, kind, tuple(inputs), base.weights)
 
     def _with_other_scalars(self, base: Case) -> Case:
-        """Return the given case with other numbers in place of floats outside of tensors."""
+        """Return the case with other float scalars."""
         inputs = [
-            replace(each, value=other_scalar(each.value, self._random))
-            if isinstance(each, ScalarInput) and type(each.value) is float
-            else each
-            for each in base.inputs
+            replace(entry, value=other_scalar(entry.value, self._random))
+            if isinstance(entry, ScalarInput) and type(entry.value) is float
+            else entry
+            for entry in base.inputs
         ]
         return Case(OTHER_SCALARS, "values", tuple(inputs), base.weights)
 
-    def _like(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
-        """Return a case of these inputs, with values drawn from the given case's tensors."""
+    def _resampled_case(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
+        """Return a case of the inputs, with values drawn from the base case's tensors."""
         filled: list[Input] = []
-        sizes = [s for each in inputs if isinstance(each, TensorInput) for s in each.shape]
-        for each, like in zip(inputs, base.inputs, strict=True):
-            if not isinstance(each, TensorInput):
-                filled.append(each)
+        sizes = [s for entry in inputs if isinstance(entry, TensorInput) for s in entry.shape]
+        for entry, base_input in zip(inputs, base.inputs, strict=True):
+            if not isinstance(entry, TensorInput):
+                filled.append(entry)
                 continue
-            assert isinstance(like, TensorInput)
-            filled.append(self._keep(each, self._resampled(each, like, kind, min(sizes))))
+            assert isinstance(base_input, TensorInput)
+            filled.append(self._store(entry, self._resampled(entry, base_input, kind, min(sizes))))
         return Case(label, kind, tuple(filled), base.weights)
 
-    def _resampled(self, wanted: TensorInput, like: TensorInput, kind: str, smallest: int) -> bytes:
+    def _resampled(self, tensor: TensorInput, base: TensorInput, kind: str, smallest: int) -> bytes:
         import torch
 
-        source = tensors.tensor_from(like, self._folder).contiguous().reshape(-1)
+        source = tensors.tensor_from(base, self._folder).contiguous().reshape(-1)
         count = source.numel()
-        if not count or not wanted.storage:
-            return bytes(wanted.storage * source.element_size())
-        other = kind in ("sizes", BEYOND)
-        if not source.is_floating_point() and not other:
-            # whole numbers may be offsets or indices in an order that matters: they stay
-            whole = torch.zeros(wanted.storage, dtype=source.dtype)
-            whole.as_strided(wanted.shape, wanted.strides, wanted.offset).copy_(
-                source.reshape(wanted.shape)
+        if not count or not tensor.storage:
+            return bytes(tensor.storage * source.element_size())
+        changes_size = kind in ("sizes", BEYOND)
+        if not source.is_floating_point() and not changes_size:
+            # integers may be offsets or indices in an order that matters
+            whole = torch.zeros(tensor.storage, dtype=source.dtype)
+            whole.as_strided(tensor.shape, tensor.strides, tensor.offset).copy_(
+                source.reshape(tensor.shape)
             )
             return tensors.bytes_of(whole)
-        if wanted.storage == count:
-            places = self._random.permutation(count)
+        if tensor.storage == count:
+            positions = self._random.permutation(count)
         else:
-            places = self._random.integers(0, count, wanted.storage)
+            positions = self._random.integers(0, count, tensor.storage)
         bits = source.view(torch.uint8) if source.element_size() == 1 else source
-        chosen = bits[torch.from_numpy(places)].view(source.dtype)
-        if other and not source.is_floating_point() and source.dtype != torch.bool:
+        chosen = bits[torch.from_numpy(positions)].view(source.dtype)
+        if changes_size and not source.is_floating_point() and source.dtype != torch.bool:
             chosen = chosen % max(smallest, 1)
         return tensors.bytes_of(chosen)
 
@@ -249,38 +255,38 @@ class Maker:
         import torch
 
         sizes = {
-            f"{each.name}.{axis}": size
-            for each in inputs
-            if isinstance(each, TensorInput)
-            for axis, size in enumerate(each.shape)
+            f"{entry.name}.{axis}": size
+            for entry in inputs
+            if isinstance(entry, TensorInput)
+            for axis, size in enumerate(entry.shape)
         }
-        values = torch.from_numpy(drawn(tensor, self._random, sizes))
+        values = torch.from_numpy(draw_values(tensor, self._random, sizes))
         return tensors.bytes_of(values.to(getattr(torch, tensor.dtype)))
 
-    def _keep(self, tensor: TensorInput, content: bytes) -> TensorInput:
+    def _store(self, tensor: TensorInput, content: bytes) -> TensorInput:
         self._files += 1
         file = f"input{self._files}.bin"
         (self._folder / file).write_bytes(content)
         return replace(tensor, file=file)
 
 
-def _elements(case: Case) -> tuple[bool, int]:
-    """Return a key that sorts cases by size, tiny ones last, as `calling.py` repeats them."""
-    sizes = [math.prod(each.shape) for each in case.tensors]
-    return max(sizes, default=0) < FEW, sum(each.storage for each in case.tensors)
+def _size_key(case: Case) -> tuple[bool, int]:
+    """Return a sort key by size, with tiny cases last, as `calling.py` repeats cases."""
+    sizes = [math.prod(entry.shape) for entry in case.tensors]
+    return max(sizes, default=0) < FEW, sum(entry.storage for entry in case.tensors)
 
 
 def label_of(inputs: Sequence[Input]) -> str:
-    """Return inputs as `--shapes` has them, such as `x=f32[1000, 64], eps=1e-6`."""
+    """Return inputs in the form of `--shapes`, such as `x=f32[1000, 64], eps=1e-6`."""
     short = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "bool": "b1"}
     eight = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
     parts = []
-    for each in inputs:
-        if isinstance(each, ScalarInput):
-            parts.append(f"{each.name}={each.value}")
+    for entry in inputs:
+        if isinstance(entry, ScalarInput):
+            parts.append(f"{entry.name}={entry.value}")
             continue
-        kind = each.dtype.rstrip("0123456789")
-        dtype = short[kind] + each.dtype[len(kind) :] if kind in short else each.dtype
-        dtype = eight.get(each.dtype, dtype)
-        parts.append(f"{each.name}={dtype}[{', '.join(map(str, each.shape))}]")
+        kind = entry.dtype.rstrip("0123456789")
+        dtype = short[kind] + entry.dtype[len(kind) :] if kind in short else entry.dtype
+        dtype = eight.get(entry.dtype, dtype)
+        parts.append(f"{entry.name}={dtype}[{', '.join(map(str, entry.shape))}]")
     return ", ".join(parts)

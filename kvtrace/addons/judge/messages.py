@@ -1,7 +1,7 @@
-"""Messages between the process that hands over calls and the one that runs the candidate.
+"""Messages between the process that makes calls and the process that runs the candidate.
 
-A message is the sizes of its two parts, a JSON object, and bytes. The reader bounds both: what the
-candidate's process sends may be anything.
+A message is the sizes of its two parts, then a JSON object and bytes. The reader bounds both parts,
+since the candidate's process may send anything.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ _AT_ONCE: Final = 1 << 20
 
 
 class Malformed(CannotJudge):
-    """A message that is not written as messages are."""
+    """The bytes are not a message."""
 
 
 def send(descriptor: int, header: dict[str, Any], content: bytes = b"") -> None:
-    """Write a message, whole."""
+    """Write a message completely."""
     text = json.dumps(header).encode()
     for part in (SIZES.pack(len(text), len(content)) + text, content):
-        left = memoryview(part)
-        while left:
-            left = left[os.write(descriptor, left[:_AT_ONCE]) :]
+        remaining = memoryview(part)
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining[:_AT_ONCE]) :]
 
 
 def receive(descriptor: int, most: int) -> tuple[dict[str, Any], bytes] | None:
-    """Read a message whose bytes are at most so many; None: there is no further one.
+    """Read a message whose bytes are at most `most`; None at the end of the messages.
 
     Raises:
-        Malformed: it is none.
+        Malformed: the bytes are not a message.
 
     """
-    start = _read(descriptor, SIZES.size)
-    if not start:
+    sizes = _read(descriptor, SIZES.size)
+    if not sizes:
         return None
-    if len(start) < SIZES.size:
+    if len(sizes) < SIZES.size:
         raise Malformed("a message ends in its first bytes")
-    header_size, size = SIZES.unpack(start)
+    header_size, size = SIZES.unpack(sizes)
     if header_size > _MOST_HEADER or size > most:
         raise Malformed(f"a message of {header_size + size:,} bytes")
     text, content = _read(descriptor, header_size), _read(descriptor, size)
@@ -59,8 +59,8 @@ def receive(descriptor: int, most: int) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _read(descriptor: int, count: int) -> bytes:
-    parts, left = [], count
-    while left and (part := os.read(descriptor, min(left, _AT_ONCE))):
+    parts, remaining = [], count
+    while remaining and (part := os.read(descriptor, min(remaining, _AT_ONCE))):
         parts.append(part)
-        left -= len(part)
+        remaining -= len(part)
     return b"".join(parts)

@@ -1,4 +1,4 @@
-"""What launches give on one set of values, beside what the reference gives on them."""
+"""Results of a case's launches on one set of values, compared with the reference's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.comparing import EPSILON, Compared, compared, numpy_dtype
+from kvtrace.addons.judge.comparing import EPSILON, ComparedResult, compared, numpy_dtype
 from kvtrace.addons.judge.inputs import Case, TensorInput
 from kvtrace.addons.judge.launches import Memory, content_of, poisoned
 from kvtrace.addons.judge.reference import Expected
@@ -20,10 +20,10 @@ from kvtrace.ir import Op
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
-    """Something that is wrong with results.
+class Defect:
+    """A defect of results.
 
-    `op` is what wrote them, as far as that is known, and `share` that of the elements.
+    `op`: the op that wrote the results, if known. `share`: the share of wrong elements.
     """
 
     rule: str
@@ -36,31 +36,30 @@ class Wrong:
 
 @dataclass
 class Outcome:
-    """Results of a case's launches on one set of values.
-
-    `told` compares each with the reference's.
-    """
+    """Results of a case's launches on one set of values, and comparisons with the reference."""
 
     memory: Memory
     results: list[NDArray[Any]] = field(default_factory=list)
-    #: Planes of each, or why there are none.
+    #: Planes of each result, or the reason why there are none.
     planes: list[NDArray[Any] | str] = field(default_factory=list)
-    told: list[Compared] = field(default_factory=list)
-    wrong: list[Wrong] = field(default_factory=list)
+    comparisons: list[ComparedResult] = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
 
     @property
-    def right(self) -> bool:
-        """Whether all launches were evaluated, and nothing is wrong that is more than a warning."""
-        return self.memory.reason is None and all(each.severity != "error" for each in self.wrong)
+    def is_right(self) -> bool:
+        """All launches were evaluated, and no defect is more than a warning."""
+        return self.memory.reason is None and all(
+            defect.severity != "error" for defect in self.defects
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """A set of values: the case, what the reference gives for it, and the folders of each."""
+    """One set of values: the case, the reference's results for it, and their folders."""
 
     case: Case
     inputs: Path
-    want: Expected | None
+    expected: Expected | None
     answers: Path
 
 
@@ -68,221 +67,231 @@ def outcome_of(
     memory: Memory, values: Values, entries: Sequence[Mapping[str, Any]], child: Path, *,
     tf32: bool, narrow: bool,
 ) -> Outcome:  # fmt: skip
-    """Compare what memory holds after a case's launches with what the reference gives.
+    """Compare memory after a case's launches with the reference's results.
 
     Args:
-        memory: What the launches left.
-        values: The values that they were evaluated on.
+        memory: Memory after the launches.
+        values: The values that the launches were evaluated on.
         entries: The log of the case.
-        child: Where the candidate's process left contents.
-        tf32: Whether dots may have cut their factors to tf32.
-        narrow: Whether a sum is kept in 16 bits.
+        child: The folder of the candidate's process, with contents.
+        tf32: Dots may have rounded their factors to tf32.
+        narrow: A sum is kept in 16 bits.
 
     """
-    found = Outcome(memory)
-    returned = next(e["returned"] for e in entries if "returned" in e)
+    outcome = Outcome(memory)
+    returned = next(entry["returned"] for entry in entries if "returned" in entry)
     if memory.reason is not None:
-        return found
-    if not values.case.cotangents:  # a backward pass may overwrite what it does not need again
-        found.wrong += _modified(memory, values, entries)
+        return outcome
+    if not values.case.cotangents:  # a backward pass may overwrite its inputs
+        outcome.defects += _modified_inputs(memory, values, entries)
     ops: list[Op | None] = []
     if returned:
-        for each in returned:
-            found.results.append(result_of(each, memory, child))
-            found.planes.append(_planes(memory, each, found.results[-1]))
-            number = each.get("storage")
+        for result in returned:
+            outcome.results.append(result_of(result, memory, child))
+            outcome.planes.append(_planes(memory, result, outcome.results[-1]))
+            number = result.get("storage")
             ops.append(None if number is None else memory.written_by.get(int(number)))
     else:
-        _from_inputs(found, ops, values)
-    want = values.want
-    if want is not None and not values.case.cotangents:  # a gradient may be the one that came in
-        found.wrong += _shared(returned, values.case, want.changed)
-    if want is not None and found.results and len(found.results) != len(want.own):
-        found.wrong.append(
-            Wrong(
+        _use_written_inputs(outcome, ops, values)
+    expected = values.expected
+    if expected is not None and not values.case.cotangents:  # a gradient may be a cotangent itself
+        outcome.defects += _shared_results(returned, values.case, expected.changed)
+    if expected is not None and outcome.results and len(outcome.results) != len(expected.native):
+        outcome.defects.append(
+            Defect(
                 "result-count", "error",
-                f"{len(found.results)} results are returned, and {len(want.own)} by the reference",
+                f"{len(outcome.results)} results are returned, but {len(expected.native)} by the "
+                "reference",
                 "return what the reference returns, in its order",
             )
         )  # fmt: skip
-        return found
-    for at, got in enumerate(found.results):
-        blank = poisoned(got, str(got.dtype))
-        if blank.any() and (want is None or list(got.shape) == want.own[at]["shape"]):
-            found.wrong.append(_blank(at, blank, ops[at]))
-        elif want is not None:
-            _compare(found, at, values, ops[at], tf32=tf32, narrow=narrow)
-    return found
+        return outcome
+    for at, got in enumerate(outcome.results):
+        is_blank = poisoned(got, str(got.dtype))
+        if is_blank.any() and (expected is None or list(got.shape) == expected.native[at]["shape"]):
+            outcome.defects.append(_unwritten_defect(at, is_blank, ops[at]))
+        elif expected is not None:
+            _compare(outcome, at, values, ops[at], tf32=tf32, narrow=narrow)
+    return outcome
 
 
-def result_of(each: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[Any]:
-    """Return a result that the log tells of, of what launches left in memory or as contents."""
-    if "storage" in each:
-        return memory.view(each).copy()
-    if "content" not in each:
-        value = each.get("value")
+def result_of(entry: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[Any]:
+    """Return a logged result, from memory after the launches or from stored contents."""
+    if "storage" in entry:
+        return memory.view(entry).copy()
+    if "content" not in entry:
+        value = entry.get("value")
         return np.asarray(value if isinstance(value, int | float | bool) else np.nan, np.float64)
-    content = content_of(child, each["content"])
+    content = content_of(child, entry["content"])
     try:
-        return np.frombuffer(content, numpy_dtype(str(each["dtype"]))).reshape(each["shape"])
+        return np.frombuffer(content, numpy_dtype(str(entry["dtype"]))).reshape(entry["shape"])
     except (ValueError, TypeError, AttributeError) as error:
         raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
 
 
-def _from_inputs(found: Outcome, ops: list[Op | None], values: Values) -> None:
-    """Take inputs that are written to as the results, where nothing is returned."""
-    memory, want = found.memory, values.want
+def _use_written_inputs(outcome: Outcome, ops: list[Op | None], values: Values) -> None:
+    """Use the written inputs as results if the candidate returns nothing."""
+    memory, expected = outcome.memory, values.expected
     for number, tensor in enumerate(values.case.tensors):
-        written = number in memory.written_by
-        if written if want is None else tensor.name in want.changed:
+        is_written = number in memory.written_by
+        if is_written if expected is None else tensor.name in expected.changed:
             view = {**asdict(tensor), "storage": number}
-            found.results.append(memory.view(view).copy())
-            found.planes.append(_planes(memory, view, found.results[-1]))
+            outcome.results.append(memory.view(view).copy())
+            outcome.planes.append(_planes(memory, view, outcome.results[-1]))
             ops.append(memory.written_by.get(number))
-    if not found.results and (want is None or want.own):
-        found.wrong.append(
-            Wrong(
+    if not outcome.results and (expected is None or expected.native):
+        outcome.defects.append(
+            Defect(
                 "returns-nothing", "error", "nothing is returned, and no input written to",
                 "return the results",
             )
         )  # fmt: skip
 
 
-def _modified(memory: Memory, values: Values, entries: Sequence[Mapping[str, Any]]) -> list[Wrong]:
-    want = values.want
-    meant = set() if want is None else set(want.changed)
-    by_host = {str(n) for e in entries for n in e.get("changed", ())}
-    written = want is None and any(e.get("returned") == [] for e in entries)
-    found = []
+def _modified_inputs(
+    memory: Memory, values: Values, entries: Sequence[Mapping[str, Any]]
+) -> list[Defect]:
+    expected = values.expected
+    writable = set() if expected is None else set(expected.changed)
+    changed_by_host = {str(name) for entry in entries for name in entry.get("changed", ())}
+    may_write = expected is None and any(entry.get("returned") == [] for entry in entries)
+    defects = []
     for number, tensor in enumerate(values.case.tensors):
         before = np.frombuffer((values.inputs / tensor.file).read_bytes(), np.uint8)
-        held = memory.held[number]
-        if tensor.name in meant:  # what lies between the elements of a view is somebody else's
+        after = memory.storages[number]
+        if tensor.name in writable:  # bytes between the elements of a view must not change
             outside = _outside(tensor, before.size)
-            changed = not np.array_equal(before[outside], held[outside])
+            is_changed = not np.array_equal(before[outside], after[outside])
         else:
-            changed = not written and not np.array_equal(before, held)
-            changed |= not written and tensor.name in by_host
-        if changed:
-            between = " between the elements of its view" if tensor.name in meant else ""
-            found.append(
-                Wrong(
+            is_changed = not may_write and not np.array_equal(before, after)
+            is_changed |= not may_write and tensor.name in changed_by_host
+        if is_changed:
+            between = " between the elements of its view" if tensor.name in writable else ""
+            defects.append(
+                Defect(
                     "input-modified", "error",
-                    f"the input {tensor.name} is written to{between}, and the reference leaves it "
-                    "alone",
+                    f"the input {tensor.name} is written to{between}, but the reference does not "
+                    "write there",
                     "write to a new tensor", memory.written_by.get(number),
                 )
             )  # fmt: skip
-    return found
+    return defects
 
 
-def _shared(
+def _shared_results(
     returned: Sequence[Mapping[str, Any]], case: Case, changed: Sequence[str]
-) -> list[Wrong]:
-    """Find results that are an input, or one tensor: writing to it changes the other, too."""
-    found, known = [], dict[tuple[Any, ...], int]()
-    for at, each in enumerate(returned):
-        if "storage" not in each or 0 in each["shape"]:
+) -> list[Defect]:
+    """Return defects of results that are an input or another result: both would change together."""
+    defects, first_results = [], dict[tuple[Any, ...], int]()
+    for at, entry in enumerate(returned):
+        if "storage" not in entry or 0 in entry["shape"]:
             continue
-        number = int(each["storage"])
+        number = int(entry["storage"])
         names = [tensor.name for tensor in case.tensors[number : number + 1]]
-        key = (number, each["offset"], *each["shape"], *each["strides"])
-        other = known.setdefault(key, at)
-        what = f"the input {names[0]}" if names and names[0] not in changed else ""
-        what = what or (f"result {other}" if other != at else "")
-        if what:
-            text = f"result {at} is the memory of {what}: writing to one changes the other"
-            found.append(Wrong("result-kind", "error", text, "return a new tensor"))
-    return found
+        key = (number, entry["offset"], *entry["shape"], *entry["strides"])
+        first = first_results.setdefault(key, at)
+        owner = f"the input {names[0]}" if names and names[0] not in changed else ""
+        owner = owner or (f"result {first}" if first != at else "")
+        if owner:
+            text = f"result {at} is the memory of {owner}: writing to one changes the other"
+            defects.append(Defect("result-kind", "error", text, "return a new tensor"))
+    return defects
 
 
 def _outside(tensor: TensorInput, size: int) -> NDArray[np.bool_]:
-    """Return which bytes of a storage are in no element of a tensor."""
+    """Return which bytes of a storage belong to no element of a tensor."""
     itemsize = size // max(tensor.storage, 1)
-    left = np.ones((tensor.storage, itemsize), np.bool_)
+    is_outside = np.ones((tensor.storage, itemsize), np.bool_)
     at = np.full(tensor.shape, tensor.offset)
     for axis, (extent, step) in enumerate(zip(tensor.shape, tensor.strides, strict=True)):
-        along = np.arange(extent) * step
-        at = at + along.reshape((-1,) + (1,) * (len(tensor.shape) - axis - 1))
-    left[at.ravel()] = False
-    return left.ravel()
+        offsets = np.arange(extent) * step
+        at = at + offsets.reshape((-1,) + (1,) * (len(tensor.shape) - axis - 1))
+    is_outside[at.ravel()] = False
+    return is_outside.ravel()
 
 
 def _compare(
-    found: Outcome, at: int, values: Values, op: Op | None, *, tf32: bool, narrow: bool
+    outcome: Outcome, at: int, values: Values, op: Op | None, *, tf32: bool, narrow: bool
 ) -> None:
-    want, got = values.want, found.results[at]
-    assert want is not None
-    own, exact = array(values.answers, want.own[at]), array(values.answers, want.exact[at])
+    expected, got = values.expected, outcome.results[at]
+    assert expected is not None
+    native, exact = (
+        array(values.answers, expected.native[at]),
+        array(values.answers, expected.exact[at]),
+    )
     dtype = str(got.dtype)
-    if got.shape != own.shape:
-        found.wrong.append(
-            Wrong(
+    if got.shape != native.shape:
+        outcome.defects.append(
+            Defect(
                 "result-shape", "error",
-                f"result {at} has the shape {list(got.shape)}, not {list(own.shape)}",
+                f"result {at} has the shape {list(got.shape)}, not {list(native.shape)}",
                 "return the shape that the reference returns",
             )
         )  # fmt: skip
         return
-    if dtype != (meant := str(want.own[at]["dtype"])):
-        found.wrong.append(
-            Wrong(
+    if dtype != (expected_type := str(expected.native[at]["dtype"])):
+        outcome.defects.append(
+            Defect(
                 "result-type", "error",
-                f"result {at} is {dtype}, and {meant} by the reference",
+                f"result {at} is {dtype}, but {expected_type} by the reference",
                 "return the reference's type",
             )
         )  # fmt: skip
-    planes = found.planes[at] if want.in_float64 else "the reference does not compute in float64"
-    kept = want.granted_tf32 if tf32 else want.granted
-    granted = array(values.answers, kept[at]) if kept else None
-    each = compared(at, got, exact, own, dtype, tf32=tf32, planes=planes, granted=granted)
-    found.told.append(each)
-    if not each.wrong and each.other_meaning:
-        found.wrong.append(_other_meaning(each, op))
-    if each.wrong:
-        found.wrong.append(_off(each, op, view=values.case.kind == "view", narrow=narrow))
+    planes = (
+        outcome.planes[at] if expected.in_float64 else "the reference does not compute in float64"
+    )
+    grants = expected.granted_tf32 if tf32 else expected.granted
+    granted = array(values.answers, grants[at]) if grants else None
+    result = compared(at, got, exact, native, dtype, tf32=tf32, planes=planes, granted=granted)
+    outcome.comparisons.append(result)
+    if not result.wrong and result.other_meaning:
+        outcome.defects.append(_meaning_defect(result, op))
+    if result.wrong:
+        outcome.defects.append(
+            _wrong_defect(result, op, view=values.case.kind == "view", narrow=narrow)
+        )
 
 
-def _blank(at: int, blank: NDArray[np.bool_], op: Op | None) -> Wrong:
-    first = tuple(int(i) for i in np.unravel_index(int(np.argmax(blank)), blank.shape))
-    return Wrong(
+def _unwritten_defect(at: int, is_blank: NDArray[np.bool_], op: Op | None) -> Defect:
+    first = tuple(int(i) for i in np.unravel_index(int(np.argmax(is_blank)), is_blank.shape))
+    return Defect(
         "never-written", "error",
-        f"{int(blank.sum()):,} of {blank.size:,} elements of result {at} are never written, "
+        f"{int(is_blank.sum()):,} of {is_blank.size:,} elements of result {at} are never written, "
         f"the first at {list(first)}",
         "let the grid and the masks reach every element", op,
     )  # fmt: skip
 
 
-def _off(each: Compared, op: Op | None, *, view: bool, narrow: bool) -> Wrong:
-    where = f", {each.axis}" if each.axis else ""
-    hint = "compare the kernel's masks with the sizes" if each.axis else "see the case's inputs"
-    if narrow and not each.axis:
+def _wrong_defect(result: ComparedResult, op: Op | None, *, view: bool, narrow: bool) -> Defect:
+    where = f", {result.axis}" if result.axis else ""
+    hint = "compare the kernel's masks with the sizes" if result.axis else "see the case's inputs"
+    if narrow and not result.axis:
         hint = "accumulate in float32: a sum is kept in 16 bits"
     elif view:
         hint = "use the strides of the input, call .contiguous(), or refuse such inputs"
-    return Wrong(
+    return Defect(
         "wrong-result", "error",
-        f"{each.wrong:,} of {each.elements:,} elements of result {each.result} are wrong"
-        f"{where}: at {list(each.first)} {_number(each.got)} in place of "
-        f"{_number(each.expected)}; error {_number(each.error)} where it is worst, allowed "
-        f"there {_number(each.allowed)}{_source(each)}",
-        hint, op, each.wrong / each.elements,
+        f"{result.wrong:,} of {result.elements:,} elements of result {result.result} are wrong"
+        f"{where}: at {list(result.first)} {_number(result.got)} in place of "
+        f"{_number(result.expected)}; worst error {_number(result.error)}, where "
+        f"{_number(result.allowed)} is allowed{_source(result)}",
+        hint, op, result.wrong / result.elements,
     )  # fmt: skip
 
 
-def _source(each: Compared) -> str:
-    if each.tolerance == "granted":
-        return f" (granted by the problem: no bound was derived, because {each.because})"
-    if each.tolerance == "fixed":
-        return f" (fixed tolerance, because {each.because})"
-    return " (derived)" if each.tolerance == "derived" else ""
+def _source(comparison: ComparedResult) -> str:
+    if comparison.tolerance == "granted":
+        return f" (granted by the problem: no bound was derived, because {comparison.because})"
+    if comparison.tolerance == "fixed":
+        return f" (fixed tolerance, because {comparison.because})"
+    return " (derived)" if comparison.tolerance == "derived" else ""
 
 
-def _other_meaning(each: Compared, op: Op | None) -> Wrong:
-    return Wrong(
+def _meaning_defect(result: ComparedResult, op: Op | None) -> Defect:
+    return Defect(
         "other-meaning", "error",
-        f"{each.other_meaning:,} of {each.elements:,} elements of result {each.result} are not "
-        "the reference's in exact arithmetic, though roundings hide it here",
+        f"{result.other_meaning:,} of {result.elements:,} elements of result {result.result} "
+        "are not the reference's in exact arithmetic, though roundings hide it here",
         "compute what the reference computes: a term, a factor or a constant differs", op,
     )  # fmt: skip
 
@@ -293,44 +302,53 @@ def _planes(memory: Memory, view: Mapping[str, Any], got: NDArray[Any]) -> NDArr
     return memory.derived.planes_of(view, got.dtype.itemsize)
 
 
-def solved_by(contents: NDArray[Any], values: Values) -> bool:
-    """Whether contents are a result of the reference already, of more than one element."""
-    want = values.want
-    for own, exact in zip(want.own, want.exact, strict=True) if want else ():
+def is_reference_result(contents: NDArray[Any], values: Values) -> bool:
+    """Return whether contents are already a result of the reference with several elements."""
+    expected = values.expected
+    for native, exact in zip(expected.native, expected.exact, strict=True) if expected else ():
         truth = array(values.answers, exact)
-        if contents.size == truth.size > 1 and own["dtype"] in EPSILON:
-            flat, mine = contents.ravel().astype(np.float64), array(values.answers, own).ravel()
-            told = compared(0, flat, truth.ravel(), mine, own["dtype"], tf32=False, planes="")
-            if not told.wrong:
+        if contents.size == truth.size > 1 and native["dtype"] in EPSILON:
+            flat, native_flat = (
+                contents.ravel().astype(np.float64),
+                array(values.answers, native).ravel(),
+            )
+            comparison = compared(
+                0, flat, truth.ravel(), native_flat, native["dtype"], tf32=False, planes=""
+            )
+            if not comparison.wrong:
                 return True
     return False
 
 
-def other_index(values: Values, outcome: Outcome) -> bool:
-    """Whether indices that are not the reference's may be as right, among equal elements.
+def picks_tied_elements(values: Values, outcome: Outcome) -> bool:
+    """Return whether indices that differ from the reference's may be equally right, by ties.
 
-    False where the reference's indices are those of an input's largest or smallest elements, and
-    the result's are not.
+    They are not if the reference's indices are those of an input's extreme elements, and the
+    result's are not.
     """
     inputs = [
         input_values(values.case, number, values.inputs).astype(np.float64)
-        for number, each in enumerate(values.case.inputs_of_tensors)
-        if each.dtype in EPSILON
+        for number, tensor in enumerate(values.case.inputs_of_tensors)
+        if tensor.dtype in EPSILON
     ]
-    for own, got in zip(values.want.own if values.want else (), outcome.results, strict=True):
-        meant = array(values.answers, own)
-        if got.shape != meant.shape or np.array_equal(got, meant):
+    for native, got in zip(
+        values.expected.native if values.expected else (), outcome.results, strict=True
+    ):
+        expected = array(values.answers, native)
+        if got.shape != expected.shape or np.array_equal(got, expected):
             continue
-        for each in inputs:
-            for axis in range(each.ndim):
-                for extreme in (each.max(axis), each.min(axis)):
-                    if _picks(each, axis, meant, extreme) and not _picks(each, axis, got, extreme):
+        for array_ in inputs:
+            for axis in range(array_.ndim):
+                for extreme in (array_.max(axis), array_.min(axis)):
+                    if _picks(array_, axis, expected, extreme) and not _picks(
+                        array_, axis, got, extreme
+                    ):
                         return False
     return True
 
 
 def _picks(values: NDArray[Any], axis: int, index: NDArray[Any], extreme: NDArray[Any]) -> bool:
-    """Whether indices along an axis are those of its extreme elements."""
+    """Return whether indices along an axis select the axis's extreme elements."""
     if index.size != extreme.size or index.min() < 0 or index.max() >= values.shape[axis]:
         return False
     at = np.expand_dims(index.reshape(extreme.shape), axis)
@@ -341,8 +359,8 @@ def _picks(values: NDArray[Any], axis: int, index: NDArray[Any], extreme: NDArra
 def input_values(case: Case, number: int, folder: Path) -> NDArray[Any]:
     """Return the elements of an input."""
     tensor = case.tensors[number]
-    held = np.frombuffer((folder / tensor.file).read_bytes(), np.uint8)
-    return Memory({number: held}).view({**asdict(tensor), "storage": number})
+    storage = np.frombuffer((folder / tensor.file).read_bytes(), np.uint8)
+    return Memory({number: storage}).view({**asdict(tensor), "storage": number})
 
 
 def _number(value: float | None) -> str:

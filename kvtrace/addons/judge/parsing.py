@@ -1,7 +1,8 @@
-"""What the text of a judged file says: its functions, which of them launch kernels, its sizes.
+"""The text of a judged file: its functions, those that launch kernels, and its sizes.
 
-The text alone decides what is called: code that runs could say anything. It is parsed in a confined
-process: a parser takes 200 bytes of memory for one of source, and nests as deep as the source does.
+The text alone decides which function is called: code that runs could say anything. The text is
+parsed in a confined process, since a parser takes 200 bytes of memory per byte of source, and
+recurses as deep as the source nests.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from kvtrace.addons.judge.errors import CannotJudge
 from kvtrace.addons.judge.surroundings import reads_of
 from kvtrace.addons.judge.walls import leftovers, neighbors
 
-#: Functions that make inputs, by what files call them.
+#: Names of functions that make inputs.
 INPUTS: Final = ("inputs", "get_inputs")
-#: Decorators that make kernels of functions.
+#: Decorators of kernels.
 _KERNELS: Final = frozenset({"jit", "autotune", "heuristics"})
 _SMALLEST_BLOCK: Final = 8
 _LARGEST_BLOCK: Final = 2048
 _SMALLEST_LIMIT: Final = 100
 _LARGEST_LIMIT: Final = 1 << 21
 _MOST_BITS: Final = 21
-#: Numbers of a file that sizes are taken from, and products of its launches, at most each.
+#: Numbers of a file, and products of its launches, that sizes are taken from, at most each.
 _MOST_OF_A_KIND: Final = 2
 _SMALLEST_CAPACITY: Final = 1 << 17
 #: Arguments of a launch that are not sizes.
@@ -43,23 +44,23 @@ _MEMORY_MB: Final = 768
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """What the text of a file says.
+    """Facts from the text of a file.
 
     Attributes:
         launching: public functions and classes that launch kernels, directly or through others.
-        outermost: those of them that no other one calls.
+        outermost: launching functions and classes that no other launching one calls.
         names: all functions and classes at the file's top.
-        parameters: of each of these, of a class those of its `forward`.
-        defaults: how many of the last parameters may be left out.
-        blocks: powers of two in it, which may be the sizes of blocks.
-        numbers: other whole numbers in it, of which it may make a difference.
-        capacities: elements that launches of each function may be limited to.
-        reads: what its functions and classes read of their surroundings, and `""`: the rest.
-        used: names that each of them mentions.
-        imported: modules that it imports.
-        required: those that it imports whatever happens, and in which line.
-        annotated: functions of which a parameter says what tensor it takes.
-        largest: the text of `LARGEST = "rows=…"`, sizes that the file says it is for.
+        parameters: parameters of each function, or of a class's `forward`.
+        defaults: number of parameters with defaults, by function or class.
+        blocks: powers of two in the text, which may be block sizes.
+        numbers: other integers in the text, which may be limits.
+        capacities: numbers of elements that the launches of a function may be limited to.
+        reads: reads of surroundings by function or class; `""`: the rest of the file.
+        used: names that each function or class mentions.
+        imported: imported modules.
+        required: modules imported unconditionally, with their lines.
+        annotated: functions with a parameter whose annotation describes a tensor.
+        largest: the text of `LARGEST = "rows=…"`, the largest sizes that the file is for.
 
     """
 
@@ -81,77 +82,78 @@ class FileText:
 
     def reached(self, entry: str) -> set[str]:
         """Return the functions and classes that an entry mentions, directly or through others."""
-        found, waiting = set[str](), [entry]
-        while waiting:
-            found.add(name := waiting.pop())
-            waiting += self.used.get(name, frozenset()) & self.used.keys() - found
-        return found
+        reached, pending = set[str](), [entry]
+        while pending:
+            reached.add(name := pending.pop())
+            pending += self.used.get(name, frozenset()) & self.used.keys() - reached
+        return reached
 
     def limits(self, entry: str) -> tuple[int, ...]:
-        """Return whole numbers of the file, and of what an entry reaches, that may be limits."""
+        """Return possible limits: integers of the file and of functions that an entry reaches."""
         reached = sorted(self.reached(entry))
-        products = (each for name in reached for each in self.capacities.get(name, ()))
+        products = (number for name in reached for number in self.capacities.get(name, ()))
         return (*self.numbers[:_MOST_OF_A_KIND], *[*dict.fromkeys(products)][:_MOST_OF_A_KIND])
 
 
 def read_file(path: Path) -> FileText:
-    """Read a file that is to be judged, without running it.
+    """Read the text of a file that is to be judged, without running the file.
 
     Raises:
-        CannotJudge: it is not a regular file of at most 1 MiB, or not Python.
+        CannotJudge: the file is not a regular file of at most 1 MiB, or not Python.
 
     """
-    path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are named
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - links are not resolved
     try:
-        content = neighbors.content(path)
-    except neighbors.NotTaken as problem:
+        content = neighbors.read_regular(path)
+    except neighbors.UnsuitableFile as problem:
         raise CannotJudge(
             f"{path} cannot be read: it is {problem}; give a regular file of at most 1 MiB, by its "
             "own path"
         ) from problem
     except (OSError, ValueError) as error:
         raise CannotJudge(f"{path} cannot be read: {error}") from error
-    told = _parsed_elsewhere(path, content)
-    if "refused" in told:
-        raise CannotJudge(f"{path} is not Python that can be compiled: {told['refused']}")
+    facts = _parsed_elsewhere(path, content)
+    if "refused" in facts:
+        raise CannotJudge(f"{path} is not Python that can be compiled: {facts['refused']}")
     return FileText(
-        path, tuple(told["launching"]), tuple(told["outermost"]), frozenset(told["parameters"]),
-        {name: tuple(listed) for name, listed in told["parameters"].items()}, told["defaults"],
-        tuple(told["blocks"]), tuple(told["numbers"]),
-        {name: tuple(listed) for name, listed in told["capacities"].items()},
-        {name: tuple(listed) for name, listed in told["reads"].items()},
-        {name: frozenset(listed) for name, listed in told["used"].items()},
-        tuple(told["imported"]), told["required"], frozenset(told["annotated"]), told["largest"],
+        path, tuple(facts["launching"]), tuple(facts["outermost"]), frozenset(facts["parameters"]),
+        {name: tuple(listed) for name, listed in facts["parameters"].items()}, facts["defaults"],
+        tuple(facts["blocks"]), tuple(facts["numbers"]),
+        {name: tuple(listed) for name, listed in facts["capacities"].items()},
+        {name: tuple(listed) for name, listed in facts["reads"].items()},
+        {name: frozenset(listed) for name, listed in facts["used"].items()},
+        tuple(facts["imported"]), facts["required"], frozenset(facts["annotated"]),
+        facts["largest"],
     )  # fmt: skip
 
 
 @lru_cache(maxsize=8)
 def _parsed_elsewhere(path: Path, content: bytes) -> dict[str, Any]:
-    """Parse a file in a confined process, or in one with limits alone: it runs nothing of it."""
+    """Parse a file in a confined process; an unconfined one with limits will do: no code runs."""
     scratch = Path(tempfile.mkdtemp())
     folder = scratch / "parsed"
     try:
-        ended = run_confined(
-            partial(_tell, content, str(path)), folder, seconds=_SECONDS, memory_mb=_MEMORY_MB,
-            unconfined=True,
+        result = run_confined(
+            partial(_write_parsed, content, str(path)), folder, seconds=_SECONDS,
+            memory_mb=_MEMORY_MB, unconfined=True,
         )  # fmt: skip
-        if ended.how != "whole":
+        if result.how != "whole":
             raise CannotJudge(
-                f"{path} cannot be parsed: the process that does {ended.in_words}; "
+                f"{path} cannot be parsed: the parser's process {result.in_words}; "
                 "give a smaller file"
             )
-        told: dict[str, Any] = json.loads((folder / EVENTS_FILE).read_bytes())
+        facts: dict[str, Any] = json.loads((folder / EVENTS_FILE).read_bytes())
     finally:
         leftovers.remove(scratch)
-    return told
+    return facts
 
 
-def _tell(content: bytes, name: str) -> None:
+def _write_parsed(content: bytes, name: str) -> None:
     try:
-        told = _parsed(content.decode("utf-8"), name)
+        facts = _parsed(content.decode("utf-8"), name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        told = {"refused": str(error) or type(error).__name__}
-    line = json.dumps(told).encode()
+        facts = {"refused": str(error) or type(error).__name__}
+    line = json.dumps(facts).encode()
     while line:
         line = line[os.write(EVENTS, line) :]
 
@@ -164,10 +166,10 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
     calling = {name: node for name, node in defined.items() if not _is_kernel(node)}
     used = {name: frozenset(_names(node)) for name, node in calling.items()}
     launching = {name for name, node in calling.items() if _launches(node)}
-    while more := {
+    while callers := {
         name for name in calling if name not in launching and launching & used[name]
     }:  # fmt: skip
-        launching |= more
+        launching |= callers
     public = [n for n in calling if n in launching and not n.startswith("_") and n not in INPUTS]
     inner = {name for name in public for other in public if other != name and name in used[other]}
     return {
@@ -194,24 +196,24 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
 
 def _parameters(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
     if isinstance(node, ast.FunctionDef):
-        return [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-    for each in node.body:
-        if isinstance(each, ast.FunctionDef) and each.name == "forward":
-            return [argument.arg for argument in each.args.args[1:]]
+        return [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    for member in node.body:
+        if isinstance(member, ast.FunctionDef) and member.name == "forward":
+            return [argument.arg for argument in member.args.args[1:]]
     return []
 
 
 def _defaults(node: ast.FunctionDef | ast.ClassDef) -> int:
     if isinstance(node, ast.FunctionDef):
         return len(node.args.defaults)
-    functions = (each for each in node.body if isinstance(each, ast.FunctionDef))
-    return next((len(e.args.defaults) for e in functions if e.name == "forward"), 0)
+    methods = (member for member in node.body if isinstance(member, ast.FunctionDef))
+    return next((len(m.args.defaults) for m in methods if m.name == "forward"), 0)
 
 
 def _is_annotated(node: ast.FunctionDef | ast.ClassDef) -> bool:
     if not isinstance(node, ast.FunctionDef):
         return False
-    notes = (each.annotation for each in (*node.args.posonlyargs, *node.args.args))
+    notes = (argument.annotation for argument in (*node.args.posonlyargs, *node.args.args))
     return any(isinstance(note, ast.Constant) and isinstance(note.value, str) for note in notes)
 
 
@@ -220,23 +222,23 @@ def _is_kernel(node: ast.FunctionDef | ast.ClassDef) -> bool:
 
 
 def _launches(node: ast.AST) -> bool:
-    """Whether something is subscripted and then called: `kernel[grid](…)`."""
+    """Return whether code contains a launch such as `kernel[grid](…)`."""
     return any(
-        isinstance(each, ast.Call)
+        isinstance(inner, ast.Call)
         and (
-            isinstance(each.func, ast.Subscript)
-            or (isinstance(each.func, ast.Attribute) and each.func.attr == "run")
+            isinstance(inner.func, ast.Subscript)
+            or (isinstance(inner.func, ast.Attribute) and inner.func.attr == "run")
         )
-        for each in ast.walk(node)
+        for inner in ast.walk(node)
     )
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name):
-            yield each.id
-        elif isinstance(each, ast.Attribute):
-            yield each.attr
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            yield inner.id
+        elif isinstance(inner, ast.Attribute):
+            yield inner.attr
 
 
 def _blocks(tree: ast.AST) -> tuple[int, ...]:
@@ -252,62 +254,64 @@ def _blocks(tree: ast.AST) -> tuple[int, ...]:
 
 
 def _imported(tree: ast.AST) -> set[str]:
-    """Return the modules that a file imports, by their first names."""
-    found = set()
+    """Return the top-level names of imported modules."""
+    modules = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {each.name.partition(".")[0] for each in node.names}
+            modules |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names = [node.module] if node.module else [each.name for each in node.names]
-            found |= {name.partition(".")[0] for name in names}
-    return found
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            modules |= {name.partition(".")[0] for name in names}
+    return modules
 
 
 def _numbers(tree: ast.AST) -> tuple[int, ...]:
-    """Return what may be limits of sizes, in order; a product such as `3 * 1000` is one number."""
-    inner = {
+    """Return integers that may be limits, in order; a product such as `3 * 1000` is one number."""
+    operands = {
         operand
         for node in ast.walk(tree)
         if _folded(node) is not None and isinstance(node, ast.BinOp)
         for operand in (node.left, node.right)
     }
-    found = (_folded(node) for node in ast.walk(tree) if node not in inner)
-    numbers = (n for n in found if n is not None and _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT)
+    values = (_folded(node) for node in ast.walk(tree) if node not in operands)
+    numbers = (n for n in values if n is not None and _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT)
     return tuple(dict.fromkeys(n for n in numbers if n & (n - 1) or n > _LARGEST_BLOCK))
 
 
 def _capacities(function: ast.AST) -> list[int]:
-    """Return how many elements a function's launches may be limited to, by their constants.
+    """Return the numbers of elements that a function's launches may be limited to.
 
-    `kernel[(min(cdiv(n, 256), 1024),)](…, BLOCK=256)` is for 1,024 times 256 at most. Two launches
-    may follow each other, as partial sums do, so products of two are tried, too.
+    `kernel[(min(cdiv(n, 256), 1024),)](…, BLOCK=256)` handles at most 1,024 times 256 elements. Two
+    launches may follow each other, as partial sums do, so products of two are included.
     """
-    found = []
+    capacities = []
     for node in ast.walk(function):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
             continue
-        inner = [*_constants(node.func.slice)]
-        inner += [n for e in node.keywords if e.arg not in _OPTIONS for n in _constants(e.value)]
-        found.append(math.prod(n for n in inner if n > 0))
-    products = {*found, *(one * other for one, other in combinations(found, 2))}
+        constants = [*_constants(node.func.slice)]
+        constants += [
+            n for k in node.keywords if k.arg not in _OPTIONS for n in _constants(k.value)
+        ]
+        capacities.append(math.prod(n for n in constants if n > 0))
+    products = {*capacities, *(one * other for one, other in combinations(capacities, 2))}
     large = sorted(n for n in products if _SMALLEST_CAPACITY < n < _LARGEST_LIMIT)
     return large[:_MOST_OF_A_KIND]
 
 
 def _constants(node: ast.AST) -> Iterator[int]:
-    """Give the whole numbers of an expression that divide nothing."""
+    """Yield the integers of an expression, except for divisors in `cdiv`."""
     called = node.func if isinstance(node, ast.Call) else None
     if "cdiv" in (getattr(called, "attr", None), getattr(called, "id", None)):
         return
     if (number := _folded(node)) is not None:
         yield number
         return
-    for each in ast.iter_child_nodes(node):
-        yield from _constants(each)
+    for child in ast.iter_child_nodes(node):
+        yield from _constants(child)
 
 
 def _folded(node: ast.AST) -> int | None:
-    """Return the whole number that an expression of numbers is."""
+    """Return the value of an integer expression of constants, else None."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int else None
     if not isinstance(node, ast.BinOp):
@@ -321,10 +325,10 @@ def _folded(node: ast.AST) -> int | None:
         return one + other
     if isinstance(node.op, ast.Sub):
         return one - other
-    short = abs(one) <= _LARGEST_LIMIT and other <= _MOST_BITS
-    if short and isinstance(node.op, ast.LShift):
+    is_small = abs(one) <= _LARGEST_LIMIT and other <= _MOST_BITS
+    if is_small and isinstance(node.op, ast.LShift):
         return one << other
-    return one**other if short and isinstance(node.op, ast.Pow) else None
+    return one**other if is_small and isinstance(node.op, ast.Pow) else None
 
 
 def _largest(tree: ast.Module) -> str | None:

@@ -1,4 +1,4 @@
-"""Problems of a judged candidate, as the processes that examine it write them down as JSON."""
+"""Problems of a judged candidate, and the JSON file that an examining process writes of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, Final
 from kvtrace.addons.judge.request import EXAMINED
 from kvtrace.schema.errors import KvtraceError
 
-#: The rule of problems that only cases beyond the given inputs show.
+#: The rule of problems that show only in cases beyond the given inputs.
 BEYOND_GIVEN: Final = "beyond-given"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong, or cannot be decided, with where and what to do.
+    """A defect or an undecided question, with its place and a hint.
 
     `severity`: error (the candidate is wrong), warning, note, or unjudged (no verdict is possible).
     """
@@ -35,8 +35,8 @@ class Problem:
 
 
 @dataclass
-class Examined:
-    """All that the examiner found."""
+class ExaminerResult:
+    """Problems, cases and figures found by one examining process."""
 
     problems: list[Problem] = field(default_factory=list)
     cases: list[dict[str, Any]] = field(default_factory=list)
@@ -46,25 +46,24 @@ class Examined:
 
 
 def beyond_given(problem: Problem, case: str) -> Problem:
-    """Return a candidate's error as unjudged: only a case beyond the given inputs shows it."""
+    """Return the error as unjudged, since only a case beyond the given inputs shows it."""
     return replace(
         problem,
         rule=BEYOND_GIVEN,
         severity="unjudged",
-        message=f"wrong for inputs that the given ones do not ask for, as {case}: "
-        f"{problem.message}",
-        hint="follow the inputs, raise an error for those that it is not for, or name equal "
+        message=f"wrong for inputs beyond the given ones, such as {case}: {problem.message}",
+        hint="support such inputs, raise an error for them, or name equal "
         "extents in annotations of the reference",
         case=case,
     )
 
 
 @contextmanager
-def examined_in(folder: Path) -> Iterator[Examined]:
-    """Yield an empty `Examined` to fill, then write it into a folder as JSON."""
-    found = Examined()
+def collected_result(folder: Path) -> Iterator[ExaminerResult]:
+    """Yield an empty result to fill, then write it into the folder as JSON."""
+    result = ExaminerResult()
     try:
-        yield found
+        yield result
     except KvtraceError as error:
-        found.problems.append(Problem("cannot-judge", "unjudged", str(error)))
-    (folder / EXAMINED).write_text(json.dumps(asdict(found)), encoding="utf-8")
+        result.problems.append(Problem("cannot-judge", "unjudged", str(error)))
+    (folder / EXAMINED).write_text(json.dumps(asdict(result)), encoding="utf-8")

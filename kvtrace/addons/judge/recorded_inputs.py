@@ -1,9 +1,9 @@
-"""Inputs as a recording has them: shapes, strides, types, scalars, and contents that are kept.
+"""Inputs from a recording: shapes, strides, types, scalars, and recorded contents.
 
 A launch of the recording fits a function if its kernel's arguments have the names of the function's
-parameters (`x_ptr` is `x`), or else if the tensors that its kernel reads are as many as the
-function takes: they are its inputs in order. Where the judged file has a kernel of a recorded name,
-launches of other kernels are left out.
+parameters (`x_ptr` is `x`). Otherwise the launch fits if its kernel reads as many tensors as the
+function has parameters: the tensors are then the inputs, in order. If the judged file has a kernel
+of a recorded name, launches of other kernels are skipped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kvtrace.evaluate.arguments import Argument, ScalarArgument, TensorArgument
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.verdicts.contents.index_arguments import index_arguments
 
-#: Elements of all tensors of a launch that is taken, at most, and launches.
+#: Limits: elements of all tensors of a launch, launches, and launches named in an error.
 _MOST_ELEMENTS: Final = 1 << 21
 _MOST_CASES: Final = 4
 _MOST_TOLD: Final = 4
@@ -36,13 +36,13 @@ _POINTER: Final = re.compile(r"^p_|_?(?:ptr|pointer)$")
 
 
 def keep_recorded(trace: Path, text: FileText, entry: str, folder: Path) -> None:
-    """Leave the inputs of launches that fit a function in a folder, the most frequent ones first.
+    """Write the inputs of launches that fit a function into a folder, most frequent first.
 
     Args:
         trace: The recording.
-        text: What the judged file says.
-        entry: The function or class of it that is called.
-        folder: Where cases and contents are left; it is made.
+        text: The text of the judged file.
+        entry: The function or class that is called.
+        folder: The new folder for cases and contents.
 
     Raises:
         CannotJudge: no launch fits.
@@ -52,89 +52,91 @@ def keep_recorded(trace: Path, text: FileText, entry: str, folder: Path) -> None
     folder.mkdir()
     names, optional = text.parameters.get(entry, ()), text.defaults.get(entry, 0)
     cases: dict[tuple[Input, ...], Case] = {}
-    seen: Counter[str] = Counter()
-    large = 0
+    signatures: Counter[str] = Counter()
+    large_launches = 0
     for call, constants in _by_frequency(trace, text.names):
-        arguments = ", ".join(each.name for each in call.arguments)
-        seen[f"{call.kernel}({arguments})"] += 1
+        arguments = ", ".join(argument.name for argument in call.arguments)
+        signatures[f"{call.kernel}({arguments})"] += 1
         fitting = _fitting(call, constants, names, optional)
         if fitting is None:
             continue
-        inputs = tuple(each for each, _ in fitting)
-        if sum(e.storage for e in inputs if isinstance(e, TensorInput)) > _MOST_ELEMENTS:
-            large += 1
+        inputs = tuple(value for value, _ in fitting)
+        if sum(each.storage for each in inputs if isinstance(each, TensorInput)) > _MOST_ELEMENTS:
+            large_launches += 1
             continue
         if inputs not in cases and len(cases) < _MOST_CASES:
-            kept = tuple(
-                _kept(each, argument, folder, f"recorded{len(cases)}-{at}.bin")
-                for at, (each, argument) in enumerate(fitting)
+            stored = tuple(
+                _with_contents(value, argument, folder, f"recorded{len(cases)}-{at}.bin")
+                for at, (value, argument) in enumerate(fitting)
             )
-            cases[inputs] = Case(f"recorded {len(cases) + 1}: {_told(inputs)}", "given", kept)
+            cases[inputs] = Case(f"recorded {len(cases) + 1}: {_label(inputs)}", "given", stored)
     if cases:
         write_cases(folder, list(cases.values()))
         return
-    if large:
+    if large_launches:
         raise CannotJudge(
             f"the launches in {trace} that fit {entry} have more than {_MOST_ELEMENTS:,} elements "
             "each; give smaller inputs of the same kind by --shapes"
         )
-    listed = ", ".join([*seen][:_MOST_TOLD]) or "none that can be evaluated"
+    listed = ", ".join([*signatures][:_MOST_TOLD]) or "none that can be evaluated"
     raise CannotJudge(
         f"no launch in {trace} fits {entry}({', '.join(names)}); recorded are {listed}: name the "
         "function's parameters as the kernel's arguments, or give --shapes"
     )
 
 
-def _by_frequency(path: Path, own: frozenset[str]) -> Iterator[tuple[Call, list[ScalarArgument]]]:
-    """Give the recorded calls that can be evaluated; of kernels that the file has, if there are.
+def _by_frequency(
+    path: Path, file_names: frozenset[str]
+) -> Iterator[tuple[Call, list[ScalarArgument]]]:
+    """Yield evaluable calls, most frequent first; of the file's kernels if any were recorded.
 
-    With each of them come the numbers that were compiled as constants, as a stride of 1 is.
+    Each call comes with the numbers that were compiled as constants, such as a stride of 1.
     """
     selection = open_trace(path).selection
-    found: list[tuple[int, Call, list[ScalarArgument]]] = []
+    calls: list[tuple[int, Call, list[ScalarArgument]]] = []
     for run in selection.runs:
         launches: Counter[int] = Counter()
         for row in selection.trace.table("launches", (run,), ["call_id", "weight"]).to_pylist():
             launches[row["call_id"]] += row["weight"] or 1
         rows = selection.trace.table("calls", (run,), ["call_id", "args"]).to_pylist()
         constants = {row["call_id"]: _constants(row["args"]) for row in rows}
-        found += [
-            (launches[each.call_id], each, constants[each.call_id])
-            for each in calls_of(selection.trace, run)
-            if isinstance(each, Call)
+        calls += [
+            (launches[call.call_id], call, constants[call.call_id])
+            for call in calls_of(selection.trace, run)
+            if isinstance(call, Call)
         ]
-    named = [each for each in found if each[1].kernel in own]
-    for _, call, given in sorted(named or found, key=lambda each: -each[0]):
-        yield call, given
+    file_calls = [counted for counted in calls if counted[1].kernel in file_names]
+    for _, call, constants_of_call in sorted(file_calls or calls, key=lambda counted: -counted[0]):
+        yield call, constants_of_call
 
 
 def _constants(args: Sequence[Mapping[str, Any]]) -> list[ScalarArgument]:
-    found = []
+    constants = []
     for arg in args:
         if arg["kind"] == "constexpr" and arg["scalar"]:
             with suppress(ValueError, SyntaxError):
                 value = ast.literal_eval(arg["scalar"])
                 if isinstance(value, int | float):
-                    found.append(ScalarArgument(arg["name"], value))
-    return found
+                    constants.append(ScalarArgument(arg["name"], value))
+    return constants
 
 
 def _fitting(
     call: Call, constants: Sequence[ScalarArgument], names: Sequence[str], optional: int
 ) -> list[tuple[Input, Argument]] | None:
-    """Return inputs of a function with the launch's arguments that they are; None: none fit.
+    """Return pairs of a function's inputs and a launch's arguments; None if they do not fit.
 
-    The last parameters, as many as have defaults, may be left out.
+    The last parameters, as many as have defaults, may have no argument.
     """
     least = len(names) - optional
-    by_name = {_plain(each.name): each for each in (*constants, *call.arguments)}
+    by_name = {_plain(value.name): value for value in (*constants, *call.arguments)}
     chosen: list[tuple[str, Argument]] = []
     for name in names:
         argument = by_name.get(_plain(name))
         if argument is None:
             break
         chosen.append((name, argument))
-    if len(chosen) < least or not any(isinstance(e, TensorArgument) for _, e in chosen):
+    if len(chosen) < least or not any(isinstance(value, TensorArgument) for _, value in chosen):
         loaded = index_arguments(call.module).loaded
         if loaded is None:
             return None
@@ -142,9 +144,9 @@ def _fitting(
         if not least <= len(read) <= len(names) or not read:
             return None
         chosen = list(zip(names, read, strict=False))
-    made = [(_input(name, argument), argument) for name, argument in chosen]
-    found = [(given, argument) for given, argument in made if given is not None]
-    return found if len(found) == len(made) else None
+    pairs = [(_input(name, argument), argument) for name, argument in chosen]
+    fitting = [(entry, argument) for entry, argument in pairs if entry is not None]
+    return fitting if len(fitting) == len(pairs) else None
 
 
 def _plain(name: str) -> str:
@@ -163,30 +165,30 @@ def _input(name: str, argument: Argument) -> Input | None:
         sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if all(shape) else -1
     )
     size = argument.element.bytes
-    offset = argument.offset_bytes % _ALIGNED // size  # an alignment that a kernel may rely on
+    offset = argument.offset_bytes % _ALIGNED // size  # kernels may rely on this alignment
     return TensorInput(name, _TYPES[argument.dtype], shape, strides, offset, offset + reach + 1)
 
 
-def _kept(given: Input, argument: Argument, folder: Path, file: str) -> Input:
-    """Return an input with the contents that were recorded; without a file where there are none."""
-    if not isinstance(given, TensorInput) or not isinstance(argument, TensorArgument):
-        return given
+def _with_contents(entry: Input, argument: Argument, folder: Path, file: str) -> Input:
+    """Return an input with its recorded contents in a file, or without a file if there are none."""
+    if not isinstance(entry, TensorInput) or not isinstance(argument, TensorArgument):
+        return entry
     data = argument.storage.data
     if data is None:
-        return given
-    before, size = given.offset * argument.element.bytes, given.storage * argument.element.bytes
+        return entry
+    before, size = entry.offset * argument.element.bytes, entry.storage * argument.element.bytes
     start = argument.offset_bytes
     content = bytes(before) + data[start : start + size - before].tobytes()
     if len(content) != size:
-        return given
+        return entry
     (folder / file).write_bytes(content)
-    return replace(given, file=file)
+    return replace(entry, file=file)
 
 
-def _told(inputs: Sequence[Input]) -> str:
+def _label(inputs: Sequence[Input]) -> str:
     return ", ".join(
-        f"{each.name}={each.value}"
-        if isinstance(each, ScalarInput)
-        else f"{each.name}={each.dtype}[{', '.join(map(str, each.shape))}]"
-        for each in inputs
+        f"{entry.name}={entry.value}"
+        if isinstance(entry, ScalarInput)
+        else f"{entry.name}={entry.dtype}[{', '.join(map(str, entry.shape))}]"
+        for entry in inputs
     )

@@ -1,8 +1,8 @@
-"""What runs in the reference's first process: inputs of all cases that the reference takes.
+"""The reference's first process: inputs of all cases, as far as the reference accepts them.
 
-The candidate's file is never imported here. Where only that file says what its inputs are, another
-process (`ask_for_inputs`) has left them, and they are taken as data. Right results are made after
-the candidate's process has ended: see `answers.py`.
+The candidate's file is never imported here. If only that file makes inputs, another process
+(`ask_for_inputs`) has stored them, and they are read as data. Right results are computed after the
+candidate's process has ended: see `answers.py`.
 """
 
 from __future__ import annotations
@@ -28,84 +28,85 @@ from kvtrace.addons.judge.inputs import (
     read_cases,
     write_cases,
 )
-from kvtrace.addons.judge.making import REFUSABLE, Maker, label_of
+from kvtrace.addons.judge.making import REFUSABLE, CaseMaker, label_of
 from kvtrace.addons.judge.request import INPUTS, NO_INPUTS, CannotJudge, Place, Request
 from kvtrace.evaluate.condition import FLOATS, Draw
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
-#: What a model of the reference is made with.
+#: The file of the constructor arguments of the reference's model.
 INITIAL: Final = "initial.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the reference says of a case.
+    """The reference's results for a case.
 
-    `exact` are results in float64, `own` those in the inputs' types; `changed` names the inputs
-    that it writes to. `in_float64`: nothing was rounded to a narrower type on the way to `exact`.
-    `granted`: how far right results may be off (empty: that is not known), and where dots cut their
-    factors to tf32. `length`: of how many inputs an element is made, as measured; 0: not known.
+    `exact`: results in float64. `native`: results in the inputs' types. `changed`: names of inputs
+    that the reference writes to. `in_float64`: `exact` was computed without rounding to a narrower
+    type. `granted`: allowed errors of results, empty if not known; `granted_tf32`: the same where
+    dots round their factors to tf32. `length`: the number of inputs that an element is made of, as
+    measured; 0 if not known.
     """
 
-    exact: tuple[tensors.Kept, ...]
-    own: tuple[tensors.Kept, ...]
+    exact: tuple[tensors.StoredResult, ...]
+    native: tuple[tensors.StoredResult, ...]
     changed: tuple[str, ...]
     in_float64: bool
-    granted: tuple[tensors.Kept, ...] = ()
-    granted_tf32: tuple[tensors.Kept, ...] = ()
+    granted: tuple[tensors.StoredResult, ...] = ()
+    granted_tf32: tuple[tensors.StoredResult, ...] = ()
     length: int = 0
 
 
 def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
-    """Import a file and keep the inputs that a function of it makes."""
+    """Import a file, and store the inputs that its function makes."""
     import torch
 
-    begin(folder)
-    module = tensors.imported(file, "kvtrace_candidate")
-    torch.manual_seed(0)  # inputs that the candidate's file makes are known to it
-    write_cases(folder, [_made(getattr(module, function), folder)])
+    start_evaluator(folder)
+    module = tensors.import_file(file, "kvtrace_candidate")
+    torch.manual_seed(0)  # the candidate's file knows its own inputs anyway
+    write_cases(folder, [_case_made_by(getattr(module, function), folder)])
 
 
 def prepare(
-    request: Request, folder: Path, asked: Path | None, names: Sequence[str],
+    request: Request, folder: Path, inputs_folder: Path | None, names: Sequence[str],
     blocks: Sequence[int], numbers: Sequence[int], seed: Path,
 ) -> None:  # fmt: skip
-    """Make all cases and what the reference gives for them.
+    """Make and store all cases that the reference accepts.
 
     Args:
-        request: What is judged.
-        folder: Where cases, contents and results are left.
-        asked: Where `ask_for_inputs` has left inputs; None: it was not asked.
-        names: Parameters of what is called.
-        blocks: Sizes that blocks may have.
-        numbers: Other whole numbers of the file.
-        seed: The file of what values are drawn from.
+        request: The judgment's request.
+        folder: The folder for cases and contents.
+        inputs_folder: The folder of inputs by `ask_for_inputs` or of recorded inputs, if any.
+        names: Parameters of the entry.
+        blocks: Possible block sizes.
+        numbers: Other integers of the file.
+        seed: The file of the seed of drawn values.
 
     """
-    from kvtrace.addons.judge.moves import Ignored
+    from kvtrace.addons.judge.moves import IgnoredIndices
 
-    begin(folder)
-    drawn_from = seeded(seed)
+    start_evaluator(folder)
+    drawn_from = seed_torch(seed)
     reference = None if request.reference is None else Reference(request.reference, folder)
-    given = _given(request, reference, folder, asked, names)
+    given_cases = _given_cases(request, reference, folder, inputs_folder, names)
     weights = () if reference is None else reference.weights(folder)
-    named = _named_extents(request, reference, asked)
-    maker = Maker(folder, weights, drawn_from, named_extents=named)
-    cases = [maker.filled(*each) for each in given]
-    further = len(given) == 1 or request.trace is not None
-    if further:
-        cases += maker.further(cases[0], request.views, blocks, numbers)
-    kept: list[Case] = []
+    named_extents = _named_extents(request, reference, inputs_folder)
+    maker = CaseMaker(folder, weights, drawn_from, named_extents=named_extents)
+    cases = [maker.fill(case, source) for case, source in given_cases]
+    has_derived_cases = len(given_cases) == 1 or request.trace is not None
+    if has_derived_cases:
+        cases += maker.derived_cases(cases[0], request.views, blocks, numbers)
+    accepted: list[Case] = []
     shapes: list[Any] = []
-    ignored = Ignored()
+    ignored = IgnoredIndices()
     for number, case in enumerate(cases):
         try:
             if reference is not None:
                 with nullcontext() if number else ignored:
-                    _, results, changed = reference.own(case, folder)
+                    _, results, changed = reference.run(case, folder)
                 if changed and case.shares:
                     continue
-                shapes.append([getattr(each, "shape", None) for each in results])
+                shapes.append([getattr(result, "shape", None) for result in results])
                 if shapes[-1] == shapes[0] and _broadcasts(case, cases[0]):
                     continue
         except Exception as error:
@@ -113,22 +114,24 @@ def prepare(
                 raise CannotJudge(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
-            continue  # chosen sizes may have no meaning
-        if further and not number and reference is not None:
-            cases += maker.ignoring(case, ignored.values)
+            continue  # the reference may refuse chosen sizes
+        if has_derived_cases and not number and reference is not None:
+            cases += maker.cases_of_ignored_values(case, ignored.values)
             if not changed:
-                cases += maker.tracked(case, results)
-        kept.append(case)
-    write_cases(folder, kept)
+                cases += maker.gradient_cases(case, results)
+        accepted.append(case)
+    write_cases(folder, accepted)
 
 
-def _broadcasts(case: Case, given: Case) -> bool:
-    """Whether an extent became 1 for one tensor while another tensor stayed as it was given.
+def _broadcasts(case: Case, given_case: Case) -> bool:
+    """Return whether an extent became 1 for one tensor while another kept its given shape.
 
-    Where results keep their shapes, the reference repeats elements, which the given inputs do not
-    ask for, and a kernel reads beyond them.
+    If results keep their shapes, the reference repeats elements, which the given inputs do not ask
+    for and a kernel would read out of bounds.
     """
-    pairs = [*zip(case.inputs_of_tensors, given.inputs_of_tensors, strict=False)]  # and cotangents
+    pairs = [
+        *zip(case.inputs_of_tensors, given_case.inputs_of_tensors, strict=False)
+    ]  # and cotangents
     return (
         case.kind in ("sizes", BEYOND)
         and any(one.shape == other.shape for one, other in pairs)
@@ -136,8 +139,8 @@ def _broadcasts(case: Case, given: Case) -> bool:
     )
 
 
-def seeded(seed: Path) -> int:
-    """Seed torch with a file's number, and return it."""
+def seed_torch(seed: Path) -> int:
+    """Seed torch with the number in a file, and return the number."""
     import torch
 
     number = int(seed.read_text(encoding="ascii"), 16)
@@ -145,8 +148,8 @@ def seeded(seed: Path) -> int:
     return number
 
 
-def begin(folder: Path) -> None:
-    """Have kernels run here, and tensors for a GPU made on the CPU."""
+def start_evaluator(folder: Path) -> None:
+    """Make kernels run in the evaluator, and tensors for a GPU live on the CPU."""
     import torch
 
     from kvtrace.capture.api import start
@@ -159,145 +162,156 @@ class Reference:
     """A function or a model that gives the right results."""
 
     def __init__(self, place: Place, folder: Path) -> None:
-        module = tensors.imported(place.file, "kvtrace_reference")
+        module = tensors.import_file(place.file, "kvtrace_reference")
         self.module = module
         self.callable: Any = getattr(module, place.name)
         self.is_model = inspect.isclass(self.callable)
         if self.is_model:
             initial: Sequence[Any] = getattr(module, "get_init_inputs", list)()
             self.callable = self.callable(*initial)
-            with suppress(TypeError, ValueError):  # what is not JSON, the candidate has to say
+            # For arguments that JSON lacks, the candidate needs its own function.
+            with suppress(TypeError, ValueError):
                 (folder / INITIAL).write_text(json.dumps(list(initial)), encoding="utf-8")
 
     def inputs(self) -> Callable[..., Any] | None:
-        """Return the function of its file that makes inputs."""
-        found = next((n for n in INPUTS if callable(getattr(self.module, n, None))), None)
-        return None if found is None else getattr(self.module, found)
+        """Return the function of the reference's file that makes inputs, if any."""
+        name = next((n for n in INPUTS if callable(getattr(self.module, n, None))), None)
+        return None if name is None else getattr(self.module, name)
 
     def weights(self, folder: Path) -> tuple[TensorInput, ...]:
-        """Return what a model's weights are; their contents are kept in `folder`."""
+        """Return a model's weights, and store their contents in a folder."""
         if not self.is_model:
             return ()
-        found = []
+        weights = []
         for number, (name, value) in enumerate(self.callable.state_dict().items()):
-            made = tensors.input_of(value.contiguous().clone(), name)
-            assert isinstance(made, TensorInput)
+            weight = tensors.input_of(value.contiguous().clone(), name)
+            assert isinstance(weight, TensorInput)
             file = f"weight{number}.bin"
             (folder / file).write_bytes(tensors.bytes_of(value))
-            found.append(replace(made, file=file))
-        return tuple(found)
+            weights.append(replace(weight, file=file))
+        return tuple(weights)
 
-    def own(self, case: Case, inputs: Path) -> tuple[list[Any], list[Any], tuple[str, ...]]:
-        """Run it in the inputs' own types; return its inputs as they were, results, changed ones.
+    def run(self, case: Case, inputs: Path) -> tuple[list[Any], list[Any], tuple[str, ...]]:
+        """Run the reference in the inputs' types; return inputs before, results, changed names.
 
-        Where it returns nothing, its results are the inputs that it writes to.
+        If the reference returns nothing, its results are the inputs that it writes to.
         """
         import torch
 
         arguments = tensors.arguments_from(case, inputs)
         before = [a.clone() if tensors.is_tensor(a) else a for a in arguments]
         if self.is_model:
-            state = {each.name: tensors.tensor_from(each, inputs) for each in case.weights}
+            state = {weight.name: tensors.tensor_from(weight, inputs) for weight in case.weights}
             self.callable.load_state_dict(state)
         with torch.no_grad():
-            own = self._call(case, arguments)
+            results = self._call(case, arguments)
         changed = tuple(
-            each.name
-            for each, old, new in zip(case.inputs, before, arguments, strict=True)
+            entry.name
+            for entry, old, new in zip(case.inputs, before, arguments, strict=True)
             if tensors.is_tensor(old) and not torch.equal(_bits(old), _bits(new))
         )
-        if not own:
-            own = [a for e, a in zip(case.inputs, arguments, strict=True) if e.name in changed]
-        return before, own, changed
+        if not results:
+            results = [
+                a for entry, a in zip(case.inputs, arguments, strict=True) if entry.name in changed
+            ]
+        return before, results, changed
 
     def results(self, case: Case, inputs: Path, folder: Path, name: str) -> Expected:
-        """Run it in float64 and in the inputs' own types; results are kept in `folder`."""
+        """Run the reference in float64 and in the inputs' types; store the results in a folder."""
         import torch
 
-        before, own, changed = self.own(case, inputs)
+        before, native, changed = self.run(case, inputs)
         with torch.no_grad():
-            exact, in_float64 = self._exactly(case, before, own, changed)
-            found = self._grants(case, before, own, changed, exact) if in_float64 else None
-        grants = [] if found is None else found
+            exact, in_float64 = self._exactly(case, before, native, changed)
+            measured = self._grants(case, before, native, changed, exact) if in_float64 else None
+        grants = [] if measured is None else measured
         files = [f"granted{name}-{at}" for at in range(len(grants))]
-        kept = [
+        stored = [
             tuple(
-                tensors.kept(torch.from_numpy(each[kind]), file, folder, f"{file}-{kind}.bin")
-                for file, each in zip(files, grants, strict=True)
+                tensors.store_result(
+                    torch.from_numpy(grant[kind]), file, folder, f"{file}-{kind}.bin"
+                )
+                for file, grant in zip(files, grants, strict=True)
             )
             for kind in range(2)
         ]
         return Expected(
             tuple(
-                tensors.kept(_tensor(each), str(at), folder, f"exact{name}-{at}.bin")
-                for at, each in enumerate(exact)
+                tensors.store_result(_tensor(result), str(at), folder, f"exact{name}-{at}.bin")
+                for at, result in enumerate(exact)
             ),
             tuple(
-                tensors.kept(_tensor(each), str(at), folder, f"own{name}-{at}.bin")
-                for at, each in enumerate(own)
+                tensors.store_result(_tensor(result), str(at), folder, f"own{name}-{at}.bin")
+                for at, result in enumerate(native)
             ),
             changed,
             in_float64,
-            kept[0],
-            kept[1],
+            stored[0],
+            stored[1],
             length=max((length for *_, length in grants), default=0),
         )
 
     def _grants(
-        self, case: Case, before: Sequence[Any], own: Sequence[Any], changed: Sequence[str],
+        self, case: Case, before: Sequence[Any], native: Sequence[Any], changed: Sequence[str],
         exact: Sequence[Any],
     ) -> list[Grant] | None:  # fmt: skip
-        """Measure what the case grants its results; None: that is not known."""
-        if not exact or not all(map(tensors.is_tensor, (*exact, *own))):
+        """Measure the grants of a case's results; None if they are not known."""
+        if not exact or not all(map(tensors.is_tensor, (*exact, *native))):
             return None
 
         def results(draw: Draw) -> list[Numbers]:
-            found, in_float64 = self._exactly(case, before, own, changed, draw)
+            moved_results, in_float64 = self._exactly(case, before, native, changed, draw)
             if not in_float64:
                 raise Unmeasured
-            return [as_numbers(_tensor(each)) for each in found]
+            return [as_numbers(_tensor(result)) for result in moved_results]
 
         state = self.callable.state_dict().values() if self.is_model else ()
         floats = [
-            (as_numbers(each), str(each.dtype).removeprefix("torch."))
-            for each in (*before, *state)
-            if tensors.is_floats(each)
+            (as_numbers(value), str(value.dtype).removeprefix("torch."))
+            for value in (*before, *state)
+            if tensors.is_floats(value)
         ]
-        names = [str(each.dtype).removeprefix("torch.") for each in own]
+        names = [str(result.dtype).removeprefix("torch.") for result in native]
         if any(name not in FLOATS for _, name in floats):
             return None
-        mine = [(as_numbers(each), name) for each, name in zip(own, names, strict=True)]
-        return grants_of(results, [as_numbers(each) for each in exact], mine, floats)
+        native_values = [
+            (as_numbers(result), name) for result, name in zip(native, names, strict=True)
+        ]
+        return grants_of(results, [as_numbers(result) for result in exact], native_values, floats)
 
     def _exactly(
-        self, case: Case, inputs: Sequence[Any], own: Sequence[Any], changed: Sequence[str],
+        self, case: Case, inputs: Sequence[Any], native: Sequence[Any], changed: Sequence[str],
         draw: Draw | None = None,
     ) -> tuple[list[Any], bool]:  # fmt: skip
         import copy
 
         import torch
 
-        from kvtrace.addons.judge.moves import Narrowing
+        from kvtrace.addons.judge.moves import NarrowingDetector
 
-        wide = [_moved(each, _wide(each), draw) for each in inputs]
-        before = self.callable
+        wide_inputs = [_moved(value, _wide(value), draw) for value in inputs]
+        model = self.callable
         try:
             if self.is_model:
-                self.callable = copy.deepcopy(before).double()
-                wider = self.callable.state_dict()
-                for name, narrow in before.state_dict().items():
-                    each = wider[name]
-                    each.copy_(_moved(narrow, each, draw))
-            with Narrowing() as narrowing:
-                found = self._call(case, wide)
-            if not found:
-                found = [a for e, a in zip(case.inputs, wide, strict=True) if e.name in changed]
+                self.callable = copy.deepcopy(model).double()
+                wide_state = self.callable.state_dict()
+                for name, weight in model.state_dict().items():
+                    wide_weight = wide_state[name]
+                    wide_weight.copy_(_moved(weight, wide_weight, draw))
+            with NarrowingDetector() as narrowing:
+                results = self._call(case, wide_inputs)
+            if not results:
+                results = [
+                    a
+                    for entry, a in zip(case.inputs, wide_inputs, strict=True)
+                    if entry.name in changed
+                ]
         except (RuntimeError, TypeError, ValueError, NotImplementedError):
-            return [torch.as_tensor(each) for each in own], False  # it insists on inputs' types
+            return [torch.as_tensor(result) for result in native], False  # it takes no float64
         else:
-            return found, not narrowing.seen
+            return results, not narrowing.has_narrowed
         finally:
-            self.callable = before
+            self.callable = model
 
     def _call(self, case: Case, arguments: Sequence[Any]) -> list[Any]:
         return results_of_call(
@@ -311,9 +325,9 @@ def _wide(value: Any) -> Any:
     return value.clone() if tensors.is_tensor(value) else value
 
 
-def _moved(given: Any, wide: Any, draw: Draw | None) -> Any:
-    """Return a tensor in float64 as a draw moves it, within a share of its type's steps."""
-    name = FLOATS.get(str(getattr(given, "dtype", "")).removeprefix("torch."))
+def _moved(original: Any, wide: Any, draw: Draw | None) -> Any:
+    """Return a tensor in float64, moved by a draw within a share of its type's rounding steps."""
+    name = FLOATS.get(str(getattr(original, "dtype", "")).removeprefix("torch."))
     if draw is None or name is None:
         return wide
     import torch
@@ -334,40 +348,42 @@ def _tensor(value: Any) -> Any:
     return value.detach() if tensors.is_tensor(value) else torch.as_tensor(value)
 
 
-def _given(
-    request: Request, reference: Reference | None, folder: Path, asked: Path | None,
+def _given_cases(
+    request: Request, reference: Reference | None, folder: Path, inputs_folder: Path | None,
     names: Sequence[str],
 ) -> list[tuple[Case, Path | None]]:  # fmt: skip
-    """Return the cases that are asked for, and where their contents are, if they have any."""
+    """Return the given cases, with the folder of their contents if they have any."""
     if request.shapes:
         return [(Case(text, "given", parsed_shapes(text, names)), None) for text in request.shapes]
-    if request.trace is not None and asked is not None:
-        return [(case, asked) for case in read_cases(asked)]
+    if request.trace is not None and inputs_folder is not None:
+        return [(case, inputs_folder) for case in read_cases(inputs_folder)]
     function = None if reference is None else reference.inputs()
     if function is not None:
-        return [(_made(function, folder), folder)]
-    if asked is not None:
-        return [(read_cases(asked)[0], asked)]
-    found = None
+        return [(_case_made_by(function, folder), folder)]
+    if inputs_folder is not None:
+        return [(read_cases(inputs_folder)[0], inputs_folder)]
+    inputs = None
     if reference is not None and not reference.is_model:
         signature = inspect.signature(reference.callable)
-        found = annotated({n: (p.annotation, p.default) for n, p in signature.parameters.items()})
-    if found is None:
+        inputs = annotated({n: (p.annotation, p.default) for n, p in signature.parameters.items()})
+    if inputs is None:
         raise CannotJudge(NO_INPUTS)
-    return [(Case(label_of(found), "given", found), None)]
+    return [(Case(label_of(inputs), "given", inputs), None)]
 
 
-def _named_extents(request: Request, reference: Reference | None, asked: Path | None) -> bool:
-    """Whether annotations say which extents are equal."""
+def _named_extents(
+    request: Request, reference: Reference | None, inputs_folder: Path | None
+) -> bool:
+    """Return whether annotations say which extents are equal."""
     return (
         not request.shapes
-        and asked is None
+        and inputs_folder is None
         and reference is not None
         and reference.inputs() is None
     )
 
 
-def _made(function: Callable[..., Any], folder: Path) -> Case:
+def _case_made_by(function: Callable[..., Any], folder: Path) -> Case:
     values = function()
     if isinstance(values, dict):
         pairs = list(values.items())
@@ -375,9 +391,9 @@ def _made(function: Callable[..., Any], folder: Path) -> Case:
         pairs = [(f"input{at}", value) for at, value in enumerate(values)]
     inputs: list[Input] = []
     for at, (name, value) in enumerate(pairs):
-        made = tensors.input_of(value, str(name))
-        if isinstance(made, TensorInput):
-            made = replace(made, file=f"made{at}.bin")
-            (folder / made.file).write_bytes(tensors.storage_bytes(value))
-        inputs.append(made)
+        entry = tensors.input_of(value, str(name))
+        if isinstance(entry, TensorInput):
+            entry = replace(entry, file=f"made{at}.bin")
+            (folder / entry.file).write_bytes(tensors.storage_bytes(value))
+        inputs.append(entry)
     return Case(label_of(inputs), "given", tuple(inputs))

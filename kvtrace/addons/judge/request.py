@@ -1,6 +1,6 @@
-"""What is asked of `kvtrace judge`, and what of a file can be read without running it.
+"""Requests of `kvtrace judge`, and the checks that a file's text allows before anything runs.
 
-The file's text alone decides what is called: code that runs could say anything.
+The text alone decides which function is called: code that runs could say anything.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kvtrace.addons.judge.parsing import read_file as read_file
 
 #: Classes of files in the style of KernelBench: the candidate's, then the reference's.
 MODELS: Final = ("ModelNew", "Model")
-#: The file of what inputs, and number and order of calls, are drawn from.
+#: The file of the seed that inputs, and number and order of calls, are drawn from.
 SEED_FILE: Final = "seed"
-#: The folder of inputs that a recording has.
+#: The folder of inputs taken from a recording.
 RECORDED: Final = "recorded"
-#: The file that a process leaves which examines.
+#: The file of problems that an examining process leaves.
 EXAMINED: Final = "examined.json"
 #: The message if torch or Triton cannot be imported.
 MISSING: Final = "judging kernels takes torch and Triton ({}); pip install 'kvtrace[triton]'"
 
 
-#: The message if nothing says what the inputs are.
+#: The message if neither options nor files say what the inputs are.
 NO_INPUTS: Final = (
     'nothing says what the inputs are; give --shapes "x=f32[1000, 64]", or write a function '
     "inputs() beside the reference or the kernel that returns them, or annotate the reference as "
@@ -47,22 +47,21 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be judged, and how.
+    """The candidate, its reference, its inputs and the limits of one judgment.
 
     Attributes:
-        entry: what is called with the inputs.
-        reference: what gives the right results for the same inputs; None: there is none.
-        shapes: inputs as `x=f32[1000, 64], eps=1e-6`, a text each set of inputs.
-        target: what to compile for.
-        device: whose limits the roofline takes; None: of a device that the target fits.
+        entry: the function or class that is called with the inputs.
+        reference: the function or class that gives the right results for the same inputs, if any.
+        shapes: sets of inputs, each a text such as `x=f32[1000, 64], eps=1e-6`.
+        target: the compilation target.
+        device: the device whose limits the roofline takes; None: a device that fits the target.
         at: sizes to judge by formulas alone, as `rows=20_000_000`.
-        views: whether inputs are handed over as strided and as offset views, too.
-        trust_host: whether results are compared that PyTorch computed after the last launch.
-        seconds: how long a process may take.
-        memory_mb: how much memory a process may take, with all that it starts, besides what it
-            begins with.
-        unconfined: whether the file is run also where this system cannot keep it from the host.
-        trace: a recording that inputs are taken from.
+        views: inputs are also passed as strided and as offset views.
+        trust_host: results that PyTorch computed after the last launch count.
+        seconds: time limit of each process.
+        memory_mb: memory that a process and all that it starts may allocate after its start.
+        unconfined: the file runs even where this system cannot confine it.
+        trace: the recording that inputs are taken from.
 
     """
 
@@ -82,13 +81,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where the processes left what they made.
+    """Folders in which the processes leave their files.
 
     Attributes:
-        inputs: Cases.
-        child: The candidate's launches.
+        inputs: Cases and their contents.
+        child: The candidate's trace and log of launches.
         answers: Results of the reference.
-        answered: What the candidate returned.
+        answered: Results that the candidate returned.
 
     """
 
@@ -99,10 +98,10 @@ class Folders:
 
 
 def entry_of(text: FileText, named: str | None) -> Place:
-    """Return what is called: what is named, a model, or the only public function that launches.
+    """Return the candidate's entry: `named`, a model, or the only public function that launches.
 
     Raises:
-        CannotJudge: there is none, or more than one.
+        CannotJudge: no function or class qualifies, or several do.
 
     """
     if named is not None:
@@ -130,32 +129,32 @@ def entry_of(text: FileText, named: str | None) -> Place:
 
 
 def check(request: Request, text: FileText) -> None:
-    """Refuse what cannot be judged, as far as the files' texts show it: before anything runs.
+    """Refuse a request that the files' texts show to be impossible, before anything runs.
 
     Raises:
-        CannotJudge: a file imports what is not installed, or nothing says what the inputs are.
+        CannotJudge: a file imports a module that is not installed, or the inputs are not known.
 
     """
     reference = None if request.reference is None else read_file(request.reference.file)
-    for each in (text, *(() if reference is None else (reference,))):
-        for name, line in each.required.items():
+    for file in (text, *(() if reference is None else (reference,))):
+        for name, line in file.required.items():
             beside = (
-                each.path.with_name(name).exists(),
-                each.path.with_name(f"{name}.py").exists(),
+                file.path.with_name(name).exists(),
+                file.path.with_name(f"{name}.py").exists(),
             )
             if not any(beside) and find_spec(name) is None:
                 raise CannotJudge(
-                    f"{each.path}:{line} imports {name}, which is not installed here, and does not "
+                    f"{file.path}:{line} imports {name}, which is not installed here, and does not "
                     "lie beside it"
                 )
-    made = {*INPUTS} & {*text.names, *(() if reference is None else reference.names)}
+    input_functions = {*INPUTS} & {*text.names, *(() if reference is None else reference.names)}
     name = "" if request.reference is None else request.reference.name
     if request.shapes and request.trace is not None:
         raise CannotJudge("--shapes and --trace both say what the inputs are; give one")
     if (
         request.shapes
         or request.trace is not None
-        or made
+        or input_functions
         or (reference is not None and name in reference.annotated)
     ):
         return
@@ -163,10 +162,10 @@ def check(request: Request, text: FileText) -> None:
 
 
 def seed_of(text: str) -> int:
-    """Read a seed as a judgment writes it: up to 32 hexadecimal digits.
+    """Return the seed that a judgment printed as up to 32 hexadecimal digits.
 
     Raises:
-        CannotJudge: it is none.
+        CannotJudge: the text is not a seed.
 
     """
     if re.fullmatch(r"[0-9a-fA-F]{1,32}", text) is None:
@@ -178,22 +177,22 @@ def seed_of(text: str) -> int:
 
 
 def place_of(text: str, otherwise: Sequence[str] = ()) -> Place:
-    """Read `file.py:name`; without a name, the first of `otherwise` that the file defines.
+    """Return the place `file.py:name`; without a name, the first of `otherwise` in the file.
 
     Raises:
-        CannotJudge: the file cannot be read, or has no such name.
+        CannotJudge: the file cannot be read, or does not define the name.
 
     """
     path, colon, name = text.rpartition(":")
     if not colon or not name.isidentifier():
         path, name = text, ""
-    read = read_file(Path(path))
+    file = read_file(Path(path))
     if name:
-        return entry_of(read, name)
-    for each in otherwise:
-        if each in read.names:
-            return Place(read.path, each)
-    public = sorted(n for n in read.names if not n.startswith("_") and n not in INPUTS)
+        return entry_of(file, name)
+    for candidate in otherwise:
+        if candidate in file.names:
+            return Place(file.path, candidate)
+    public = sorted(n for n in file.names if not n.startswith("_") and n not in INPUTS)
     if len(public) == 1:
-        return Place(read.path, public[0])
+        return Place(file.path, public[0])
     raise CannotJudge(f"which function of {path}? Name it, as {path}:{(public or ['fn'])[0]}")

@@ -1,8 +1,8 @@
-"""What runs code of the user, in confined processes: the reference's, then the candidate's.
+"""Confined processes that run code of the user: the reference's, then the candidate's.
 
-It is one process with torch that forks them, executed apart from the one that judges (`beside.py`),
-which imports its own modules at the same time, and never torch: see `judge_file.py`. It imports
-this file, too, to ask for `run_file`, so what takes long is imported where that runs.
+One process with torch forks them. It is executed separately from the judging process (`beside.py`),
+which imports its own modules at the same time, and never torch: see `judge_file.py`. The judging
+process imports this module, too, so slow imports happen inside of functions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pkgutil import walk_packages
 from typing import Final
 
 from kvtrace import registry
-from kvtrace.addons.judge.confining import Ended, run_confined
+from kvtrace.addons.judge.confining import ProcessResult, run_confined
 from kvtrace.addons.judge.request import (
     INPUTS,
     MISSING,
@@ -33,7 +33,7 @@ from kvtrace.addons.judge.request import (
 )
 from kvtrace.verdicts.rules.added import added_rules
 
-#: What reference and candidate import, once for both.
+#: Modules that reference and candidate need, imported once before both are forked.
 _LIBRARIES: Final = (
     "kvtrace.addons.judge.moves", "kvtrace.addons.judge.outputs", "torch.utils._device",
     "triton.compiler.code_generator",
@@ -48,19 +48,19 @@ _LIBRARIES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """How the processes ended that ran the user's code, and the seconds that they took.
+class FileRun:
+    """The ends of the processes that ran the user's code, and their durations in seconds.
 
-    `candidate` is None where the reference's process did not come to its end.
+    `candidate` is None if the reference's process did not complete.
     """
 
-    reference: Ended
-    candidate: Ended | None
+    reference: ProcessResult
+    candidate: ProcessResult | None
     seconds: Mapping[str, float]
 
 
-class _Timed:
-    """Runs functions in confined processes, and keeps how long each took."""
+class _TimedRunner:
+    """Runs functions in confined processes, and notes the durations in seconds."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -69,125 +69,127 @@ class _Timed:
     def __call__(
         self, name: str, folder: Path, work: Callable[[], None], reads: Sequence[Path],
         code: Sequence[Path] = (), calls: Sequence[int] = (),
-    ) -> Ended:  # fmt: skip
+    ) -> ProcessResult:  # fmt: skip
         request = self._request
-        told = run_confined(
+        result = run_confined(
             work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
             code=code, unconfined=request.unconfined, calls=calls,
         )  # fmt: skip
-        self.seconds[name] = told.seconds
-        return told
+        self.seconds[name] = result.seconds
+        return result
 
 
-def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> Ran:
-    """Make inputs, and run the candidate on them; all is left in `scratch`.
+def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> FileRun:
+    """Make inputs, and run the candidate on them; all files are left in `scratch`.
 
-    The file `SEED_FILE` of it says what inputs, their order and number are drawn from. No process
-    that the candidate is forked from reads it.
+    Its file `SEED_FILE` has the seed of inputs, and of number and order of calls. No process that
+    the candidate is forked from reads the seed.
 
     Args:
-        request: What is judged.
-        text: What the candidate's file says.
-        names: Parameters of what is called.
-        scratch: Folder of which `inputs` and `child` are made.
+        request: The judgment's request.
+        text: The text of the candidate's file.
+        names: Parameters of the entry.
+        scratch: The folder in which `inputs` and `child` are made.
 
     Raises:
-        CannotJudge: torch cannot be imported, or nothing says what the inputs are.
+        CannotJudge: torch cannot be imported, or the file's function of inputs fails.
 
     """
     begun = time.monotonic()
     import_libraries(request.target)
-    from kvtrace.addons.judge.calling import forked
+    from kvtrace.addons.judge.calling import fork_worker
     from kvtrace.addons.judge.child import run_candidate
     from kvtrace.addons.judge.reference import ask_for_inputs, prepare
 
-    _take_compilers_key()
-    ended = _Timed(request)
-    ended.seconds["imports"] = time.monotonic() - begun
-    own = [text.path]
-    asked = None if request.trace is None else scratch / RECORDED
+    _cache_compilers_key()
+    run_timed = _TimedRunner(request)
+    run_timed.seconds["imports"] = time.monotonic() - begun
+    candidate_files = [text.path]
+    inputs_folder = None if request.trace is None else scratch / RECORDED
     function = _function_with_inputs(request, text)
     if function is not None:
-        asked = scratch / "asked"
-        work = partial(ask_for_inputs, text.path, function, asked)
-        done = ended("inputs", asked, work, [], own)
-        if done.how != "whole":
-            raise CannotJudge(f"{function}() of {text.path} {done.in_words}: {done.last_line}")
+        inputs_folder = scratch / "asked"
+        work = partial(ask_for_inputs, text.path, function, inputs_folder)
+        result = run_timed("inputs", inputs_folder, work, [], candidate_files)
+        if result.how != "whole":
+            raise CannotJudge(f"{function}() of {text.path} {result.in_words}: {result.last_line}")
     inputs, child = scratch / "inputs", scratch / "child"
-    theirs = [] if request.reference is None else [request.reference.file]
+    reference_files = [] if request.reference is None else [request.reference.file]
     seed = scratch / SEED_FILE
     limits = text.limits(request.entry.name)
-    work = partial(prepare, request, inputs, asked, names, text.blocks, limits, seed)
-    reads = [seed] if asked is None else [asked, seed]
-    reference = ended("reference", inputs, work, reads, theirs)
+    work = partial(prepare, request, inputs, inputs_folder, names, text.blocks, limits, seed)
+    reads = [seed] if inputs_folder is None else [inputs_folder, seed]
+    reference = run_timed("reference", inputs, work, reads, reference_files)
     if reference.how != "whole":
-        return Ran(reference, None, ended.seconds)
-    told, telling = os.pipe()
-    hearing, answering = os.pipe()
-    caller = forked(
+        return FileRun(reference, None, run_timed.seconds)
+    calls, calls_end = os.pipe()
+    answers_end, answers = os.pipe()
+    caller = fork_worker(
         os.getpid(),
-        partial(_hand_over, request, scratch, telling, hearing, closing=(told, answering)),
+        partial(_hand_over, request, scratch, calls_end, answers_end, closing=(calls, answers)),
     )
-    for each in (telling, hearing):
-        os.close(each)
+    for descriptor in (calls_end, answers_end):
+        os.close(descriptor)
     try:
         work = partial(run_candidate, request, child)
-        candidate = ended("candidate", child, work, [], own, calls=(told, answering))
+        candidate = run_timed("candidate", child, work, [], candidate_files, calls=(calls, answers))
     finally:
-        for each in (told, answering):
-            os.close(each)
-        os.waitpid(caller, 0)  # it sees the end of both pipes
-    return Ran(reference, candidate, ended.seconds)
+        for descriptor in (calls, answers):
+            os.close(descriptor)
+        os.waitpid(caller, 0)  # the caller sees the end of both pipes
+    return FileRun(reference, candidate, run_timed.seconds)
 
 
 def _hand_over(
-    request: Request, scratch: Path, telling: int, hearing: int, *, closing: Sequence[int]
+    request: Request, scratch: Path, calls_end: int, answers_end: int, *, closing: Sequence[int]
 ) -> None:
     from kvtrace.addons.judge.calling import hand_over
 
-    for each in closing:
-        os.close(each)
+    for descriptor in closing:
+        os.close(descriptor)
     hand_over(
-        scratch / "inputs", scratch / SEED_FILE, scratch / "answered", telling, hearing,
-        seconds=request.seconds, most=request.memory_mb << 20,
+        scratch / "inputs", scratch / SEED_FILE, scratch / "answered", calls_end, answers_end,
+        seconds=request.seconds, most_bytes=request.memory_mb << 20,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """How the processes ended that made right results, and compared; and their seconds."""
+    """The ends of the processes that computed right results and compared, and their durations."""
 
-    answers: Ended | None
-    results: Ended | None
+    answers: ProcessResult | None
+    results: ProcessResult | None
     seconds: Mapping[str, float]
 
 
 def compare_results(request: Request, seed: int, folders: Folders, folder: Path) -> Examination:
-    """Make right results now that the candidate has ended, and compare; `folder` has the result.
+    """Compute right results now that the candidate has ended, and compare; write into `folder`.
 
-    Until now what is right existed nowhere, and no process that forked the candidate had the seed.
+    Until now right results existed nowhere, and no process that forked the candidate had the seed.
     """
     from kvtrace.addons.judge.answers import answer
     from kvtrace.addons.judge.outputs import examine_results
 
-    ended = _Timed(request)
+    run_timed = _TimedRunner(request)
     answers = None
     if request.reference is not None:
         seeds = (folders.inputs.parent / SEED_FILE, seed)
-        places = (folders.inputs, folders.child, folders.answers)
-        work = partial(answer, request.reference, *places, *seeds)
+        folders_of_answer = (folders.inputs, folders.child, folders.answers)
+        work = partial(answer, request.reference, *folders_of_answer, *seeds)
         reads, code = [folders.inputs, folders.child, seeds[0]], [request.reference.file]
-        answers = ended("answers", folders.answers, work, reads, code)
+        answers = run_timed("answers", folders.answers, work, reads, code)
         if answers.how != "whole":
-            return Examination(answers, None, ended.seconds)
-    left = (folders.inputs, folders.child, folders.answers, folders.answered)
-    reads = [each for each in left if each.exists()]
-    results = ended("results", folder, partial(examine_results, request, folders, folder), reads)
-    return Examination(answers, results, ended.seconds)
+            return Examination(answers, None, run_timed.seconds)
+    paths = (folders.inputs, folders.child, folders.answers, folders.answered)
+    reads = [path for path in paths if path.exists()]
+    results = run_timed(
+        "results", folder, partial(examine_results, request, folders, folder), reads
+    )
+    return Examination(answers, results, run_timed.seconds)
 
 
 def _function_with_inputs(request: Request, text: FileText) -> str | None:
-    """Return which function of the candidate's file makes inputs, if nothing else has any."""
+    """Return the candidate's function that makes inputs, if no other inputs are given."""
     reference = request.reference
     if (
         request.shapes
@@ -199,7 +201,7 @@ def _function_with_inputs(request: Request, text: FileText) -> str | None:
 
 
 def import_libraries(target: str) -> None:
-    """Import and work out what both processes need.
+    """Import the modules that both processes need, and fill Triton's caches.
 
     Raises:
         CannotJudge: torch or Triton cannot be imported.
@@ -223,27 +225,27 @@ def import_libraries(target: str) -> None:
 
 
 def import_rooms(names: Iterable[str]) -> None:
-    """Import modules, and all that is in kvtrace's rooms among them: once, before forks."""
+    """Import modules, and all modules of kvtrace's packages among them, before processes fork."""
     for name in names:
         module = import_module(name)
         if name.startswith("kvtrace.") and hasattr(module, "__path__"):
-            for each in walk_packages(module.__path__, f"{name}."):
-                import_module(each.name)
+            for info in walk_packages(module.__path__, f"{name}."):
+                import_module(info.name)
 
 
 def import_all(names: Sequence[str]) -> None:
-    """Import modules and rooms, and what add-ons add, which takes longer."""
-    # Judges of whole runs import their rooms when they judge.
-    judges = (each.findings.__module__ for _, each in added_rules() if each.findings is not None)
+    """Import modules and packages, and the contributions of add-ons."""
+    # Judges of whole runs import their packages only when they judge.
+    judges = (rule.findings.__module__ for _, rule in added_rules() if rule.findings is not None)
     import_rooms((*names, *(module.rpartition(".")[0] for module in judges)))
-    # What add-ons add is read from files that a confined process does not have.
+    # Add-ons' contributions are read from files that a confined process does not have.
     for group in ("devices", "profile_sections"):
         for _ in registry.loaded(group):
             pass
 
 
-def _take_compilers_key() -> None:
-    """Read Triton's key, which is remembered in a home that a confined process does not have."""
+def _cache_compilers_key() -> None:
+    """Compute Triton's key, which is cached in a home that a confined process does not have."""
     from triton.runtime import cache
 
     from kvtrace.backends.triton import compiler_key

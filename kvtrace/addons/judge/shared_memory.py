@@ -1,6 +1,7 @@
-"""Shared memory that kernels take, beside what the target has: TTIR lowered until it is allocated.
+"""Shared memory that kernels allocate, compared with the target's limit.
 
-No code is generated. A kernel whose blocks are so small that all of them fit is not lowered.
+TTIR is lowered until Triton allocates shared memory; no code is generated. A kernel whose blocks
+are so small that all of them fit is not lowered.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ _BLOCK: Final = re.compile(r"tensor<((?:\d+x)+)(?:!tt\.ptr<)?[a-z]+(\d+)")
 _MOST_KERNELS: Final = 12
 _WORD: Final = 8
 _PTX: Final = 86
-#: Blocks of results that are laid out otherwise, at most, at one time.
+#: Blocks that are converted to another layout at the same time, at most.
 _CONVERTED: Final = 2
 
 
-def too_large(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str, str]]:
-    """Give the kernels that take more shared memory than the target has, with a sentence of each.
+def kernels_over_limit(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str, str]]:
+    """Yield each kernel that takes more shared memory than the target has, with a sentence.
 
     Args:
         trace: The recorded launches.
-        tuned: Whether kernels may be tuned: what does not fit is then left out by a device, and
-            only a kernel of which nothing fits cannot run.
+        tuned: Kernels may be autotuned: a device skips configurations that do not fit, so only a
+            kernel without any fitting configuration is yielded.
 
     """
-    found: dict[str, list[str]] = {}
+    sentences_by_kernel: dict[str, list[str]] = {}
     lowered: set[str] = set()
     for row in trace.selection.table("kernels", [*_COLUMNS]).to_pylist():
         device = DEVICES.get(row["target"] or "")
@@ -45,25 +46,25 @@ def too_large(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str, str]]:
         if device is None or job is None or len(lowered) >= _MOST_KERNELS or repr(job) in lowered:
             continue
         name = str(row["name"] or row["function"])
-        sentences = found.setdefault(name, [])
-        if _most(job) <= device.shared_bytes:
+        sentences = sentences_by_kernel.setdefault(name, [])
+        if _upper_bound(job) <= device.shared_bytes:
             sentences.append("")
             continue
         lowered.add(repr(job))
-        taken = shared_bytes(job) or 0
+        size = shared_bytes(job) or 0
         sentences.append(
-            f"{name} takes {taken:,} bytes of shared memory, and a block has at most "
+            f"{name} takes {size:,} bytes of shared memory, and a block has at most "
             f"{device.shared_bytes:,} on {row['target']} ({device.name})"
-            if taken > device.shared_bytes
+            if size > device.shared_bytes
             else ""
         )
-    for name, sentences in found.items():
+    for name, sentences in sentences_by_kernel.items():
         if any(sentences) and (not tuned or all(sentences)):
             yield name, next(filter(None, sentences))
 
 
-def _most(job: Mapping[str, Any]) -> int:
-    """Return a number of bytes that a kernel does not exceed, as far as its blocks' sizes tell."""
+def _upper_bound(job: Mapping[str, Any]) -> int:
+    """Return an upper bound of a kernel's shared memory in bytes, from its blocks' sizes."""
     largest, loaded = 0, 0
     for line in job["ttir"].splitlines():
         blocks = [
@@ -76,7 +77,7 @@ def _most(job: Mapping[str, Any]) -> int:
 
 
 def shared_bytes(job: Mapping[str, Any]) -> int | None:
-    """Return the bytes of shared memory that a kernel takes; None: this Triton does not tell."""
+    """Return a kernel's shared memory in bytes; None if this Triton does not tell."""
     from triton._C.libtriton import ir
     from triton.compiler.compiler import Language, make_backend
 
@@ -97,24 +98,24 @@ def shared_bytes(job: Mapping[str, Any]) -> int | None:
         _add_allocation(manager, target, parsed)
         manager.run(module, "allocate_shared_memory")
     except (AttributeError, ImportError, KeyError, OSError, RuntimeError, TypeError):
-        return None  # as what compiles otherwise in another Triton
-    taken = module.get_int_attr("ttg.shared")
-    return None if taken is None else int(taken)
+        return None  # this Triton's compiler differs
+    size = module.get_int_attr("ttg.shared")
+    return None if size is None else int(size)
 
 
 def _add_allocation(manager: Any, target: Any, options: Any) -> None:
-    """Add the passes that decide where in shared memory everything lies."""
+    """Add the passes that allocate shared memory."""
     from triton._C import libtriton
 
     passes = libtriton.passes
-    own = getattr(libtriton, "amd" if target.backend == "hip" else "nvidia").passes.ttgpuir
+    vendor = getattr(libtriton, "amd" if target.backend == "hip" else "nvidia").passes.ttgpuir
     if target.backend == "cuda":
         passes.ttgpuir.add_allocate_warp_groups(manager)
     passes.convert.add_scf_to_cf(manager)
-    if hasattr(own, "add_allocate_shared_memory_nv"):
+    if hasattr(vendor, "add_allocate_shared_memory_nv"):
         # Triton asks ptxas for its version, which takes a process; no allocation depends on it.
-        own.add_allocate_shared_memory_nv(manager, target.arch, options.ptx_version or _PTX)
-    elif hasattr(own, "add_allocate_shared_memory"):
-        own.add_allocate_shared_memory(manager)
+        vendor.add_allocate_shared_memory_nv(manager, target.arch, options.ptx_version or _PTX)
+    elif hasattr(vendor, "add_allocate_shared_memory"):
+        vendor.add_allocate_shared_memory(manager)
     else:
         passes.ttgpuir.add_allocate_shared_memory(manager)

@@ -1,8 +1,8 @@
-"""State that a candidate keeps from call to call: counters, buffers, tables.
+"""Dependence of results on state that a candidate keeps between calls: counters, buffers, tables.
 
-What a call finds in memory that neither its inputs nor its launches explain, and another call of
-the same inputs finds otherwise, is left by calls in between. It is harmless where it is written
-before it is read, so the launches are evaluated once more, with these contents changed.
+State shows as memory that neither the inputs nor the launches of a call explain, and that differs
+between two calls of the same inputs. State is harmless where memory is written before it is read,
+so the launches are evaluated twice, the second time with these contents changed.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kvtrace.addons.judge.comparing import unlike
+from kvtrace.addons.judge.comparing import count_differences
 from kvtrace.addons.judge.inputs import Case
-from kvtrace.addons.judge.launches import Memory, run_launches, steps_in
+from kvtrace.addons.judge.launches import Memory, memory_steps, run_launches
 from kvtrace.addons.judge.outcomes import result_of
 from kvtrace.addons.judge.request import CannotJudge
 
@@ -23,35 +23,37 @@ Log = Sequence[Mapping[str, Any]]
 def depends_on_state(
     case: Case, calls: Sequence[Log], inputs: Path, child: Path, target: str
 ) -> bool:  # fmt: skip
-    """Whether results of a case depend on memory that earlier calls have left.
+    """Return whether results of a case depend on memory that earlier calls have left.
 
     Args:
         case: The inputs.
-        calls: The log of two calls on them.
-        inputs: Where contents of inputs are.
-        child: Where the candidate's process left contents.
-        target: What its kernels are compiled for.
+        calls: The log of two calls on the inputs.
+        inputs: The folder of the inputs' contents.
+        child: The folder of the candidate's process.
+        target: The compilation target of the kernels.
 
     Raises:
-        CannotJudge: the log says what cannot be.
+        CannotJudge: the log contradicts itself.
 
     """
-    first, last = (steps_in(each) for each in calls)
+    first_steps, last_steps = (memory_steps(call) for call in calls)
     try:
-        kept = _kept(first, last)
+        state_storages = _state_storages(first_steps, last_steps)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
-    returned = next((each["returned"] for each in calls[1] if "returned" in each), ())
-    if not kept or not returned:
+    returned = next((entry["returned"] for entry in calls[1] if "returned" in entry), ())
+    if not state_storages or not returned:
         return False
-    plain = run_launches(case, last, inputs, child, target)
-    other = run_launches(case, last, inputs, child, target, disturbed=kept)
+    plain = run_launches(case, last_steps, inputs, child, target)
+    disturbed = run_launches(case, last_steps, inputs, child, target, disturbed=state_storages)
     if plain.reason is not None:
         return False
-    return other.reason is not None or any(_differs(each, plain, other, child) for each in returned)
+    return disturbed.reason is not None or any(
+        _differs(result, plain, disturbed, child) for result in returned
+    )
 
 
-def _kept(first: Log, last: Log) -> frozenset[int]:
+def _state_storages(first: Log, last: Log) -> frozenset[int]:
     """Return storages whose unexplained contents differ between two calls of the same inputs."""
     return frozenset(
         int(number)
@@ -61,6 +63,6 @@ def _kept(first: Log, last: Log) -> frozenset[int]:
     )
 
 
-def _differs(each: Mapping[str, Any], plain: Memory, other: Memory, child: Path) -> bool:
-    one, two = result_of(each, plain, child), result_of(each, other, child)
-    return unlike(one, two) > 0
+def _differs(result: Mapping[str, Any], plain: Memory, disturbed: Memory, child: Path) -> bool:
+    one, two = result_of(result, plain, child), result_of(result, disturbed, child)
+    return count_differences(one, two) > 0

@@ -1,8 +1,9 @@
-"""What a file reads of its surroundings: the clock, other modules, variables, files, the stack.
+"""Reads of surroundings in a file's text: clock, other modules, variables, files, stack.
 
-A function of tensors has no use for it, and one that looks may do otherwise where it is not judged,
-or later. This reads the text alone: what is disguised is not found. Python's own modules count as a
-whole unless they are known: too many of them tell the time, as `gzip` and `uuid` do.
+A function of tensors does not need them, and a function that reads them may behave differently
+later or elsewhere. Only the text is inspected, so disguised reads are missed. Modules of Python's
+standard library count as a whole unless listed below: too many of them tell the time, as `gzip` and
+`uuid` do.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _CLOCKS: Final = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
-#: Names in modules; the last part `*`: all of them.
+#: Names in modules; `*` stands for all names of a module.
 _READING: Final = frozenset(
     {f"time.{name}{suffix}" for name in _CLOCKS for suffix in ("", "_ns")}
     | {
@@ -36,7 +37,7 @@ _READING: Final = frozenset(
         "torch.cuda.get_device_name", "torch.is_inference_mode_enabled",
     }
 )  # fmt: skip
-#: Modules of Python's own that tell nothing but what they are handed, or that `_READING` has.
+#: Modules of the standard library that depend on their arguments alone, or are in `_READING`.
 _HARMLESS: Final = frozenset(
     {
         "__future__", "abc", "array", "ast", "bisect", "cmath", "collections", "contextlib",
@@ -47,46 +48,46 @@ _HARMLESS: Final = frozenset(
     }
     | {name.partition(".")[0] for name in _READING if not name.endswith(".*")}
 )  # fmt: skip
-#: What leads from an error or a generator to the functions that called, and to a terminal.
+#: Attributes that lead from an error or a generator to the calling functions, or to a terminal.
 _ATTRIBUTES: Final = frozenset(
     {"tb_frame", "gi_frame", "cr_frame", "ag_frame", "f_back", "f_globals", "findCaller", "isatty"}
 )
-#: Modules that are not handed on as a whole, as to `getattr`.
+#: Modules that count as read when passed as a whole, for example to `getattr`.
 _WHOLE: Final = frozenset({"time", "datetime", "sys", "os", "inspect", "importlib", "builtins"})
 _BUILTINS: Final = frozenset({"exec", "eval", "__import__"})
 _WRITING: Final = frozenset({"setdefault", "update"})
 
 
 def reads_of(tree: ast.Module) -> dict[str, list[str]]:
-    """Return what each function and class at the file's top reads, and where; `""`: the rest."""
-    named = _imported(tree)
-    found: dict[str, list[str]] = {}
+    """Return the reads of each top-level function and class with their lines; `""`: the rest."""
+    imported_names = _imported(tree)
+    reads_by_name: dict[str, list[str]] = {}
     for node in tree.body:
         if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
             continue
         name = node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else ""
-        reads = [f"{read} in line {line}" for read, line in _reads(node, named)]
+        reads = [f"{read} in line {line}" for read, line in _reads(node, imported_names)]
         if reads:
-            found.setdefault(name, []).extend(reads)
-    return found
+            reads_by_name.setdefault(name, []).extend(reads)
+    return reads_by_name
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
-    """Return what names are of other modules."""
-    named = {}
+    """Return the full name in another module of each imported name."""
+    imported_names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for each in node.names:
-                top = each.name.partition(".")[0]
-                named[each.asname or top] = each.name if each.asname else top
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                imported_names[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for each in node.names:
-                named[each.asname or each.name] = f"{node.module}.{each.name}"
-    return named
+            for alias in node.names:
+                imported_names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return imported_names
 
 
-def _reads(top: ast.AST, named: dict[str, str]) -> Iterator[tuple[str, int]]:
-    written = {
+def _reads(top: ast.AST, imported_names: dict[str, str]) -> Iterator[tuple[str, int]]:
+    assigned = {
         id(node.value)
         for node in ast.walk(top)
         if (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
@@ -94,29 +95,35 @@ def _reads(top: ast.AST, named: dict[str, str]) -> Iterator[tuple[str, int]]:
     }
     inner = {id(node.value) for node in ast.walk(top) if isinstance(node, ast.Attribute)}
     for node in ast.walk(top):
-        if not isinstance(node, ast.Name | ast.Attribute) or id(node) in written:
+        if not isinstance(node, ast.Name | ast.Attribute) or id(node) in assigned:
             continue
         if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             yield node.attr, node.lineno
             continue
-        name = _dotted(node, named)
+        name = _dotted(node, imported_names)
         if name is None:
             continue
         module = name.partition(".")[0]
-        whole = name in _WHOLE and id(node) not in inner
-        all_of = f"{module}.*" in _READING and "." in name
-        unknown = module in sys.stdlib_module_names - _HARMLESS and (
+        is_whole_module = name in _WHOLE and id(node) not in inner
+        is_listed_module = f"{module}.*" in _READING and "." in name
+        is_unlisted_module = module in sys.stdlib_module_names - _HARMLESS and (
             "." in name or id(node) not in inner
         )
-        if whole or all_of or unknown or name in _READING or name in _BUILTINS:
+        if (
+            is_whole_module
+            or is_listed_module
+            or is_unlisted_module
+            or name in _READING
+            or name in _BUILTINS
+        ):
             yield name, node.lineno
 
 
-def _dotted(node: ast.AST, named: dict[str, str]) -> str | None:
-    """Return the full name of what an expression is in a module."""
+def _dotted(node: ast.AST, imported_names: dict[str, str]) -> str | None:
+    """Return the full name of an expression that names something in a module, else None."""
     if isinstance(node, ast.Name):
-        return named.get(node.id, node.id if node.id in _BUILTINS else None)
+        return imported_names.get(node.id, node.id if node.id in _BUILTINS else None)
     if isinstance(node, ast.Attribute):
-        before = _dotted(node.value, named)
-        return None if before is None else f"{before}.{node.attr}"
+        prefix = _dotted(node.value, imported_names)
+        return None if prefix is None else f"{prefix}.{node.attr}"
     return None

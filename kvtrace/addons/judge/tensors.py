@@ -1,4 +1,4 @@
-"""torch's side of inputs: tensors made of storages' bytes, and files of results' bytes."""
+"""Conversion between torch's tensors and the files of inputs and results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from kvtrace.addons.judge.comparing import numpy_dtype
 from kvtrace.addons.judge.inputs import Case, Input, ScalarInput, TensorInput
 
-#: How results that a file keeps are named; a tensor is `name`, `dtype`, `shape`, `file`.
-Kept = dict[str, Any]
+#: Description of a stored result: `name`, `dtype`, `shape` and `file`.
+StoredResult = dict[str, Any]
 
 
-def imported(path: Path, name: str) -> ModuleType:
-    """Import a file under a name, or one that is like it; files beside it can be imported by it."""
+def import_file(path: Path, name: str) -> ModuleType:
+    """Import a file under a name, or under the name with underscores if that is taken.
+
+    Files beside the file can be imported by it.
+    """
     sys.path.insert(0, str(path.parent))
     while name in sys.modules:
         name += "_"
@@ -33,37 +36,37 @@ def imported(path: Path, name: str) -> ModuleType:
     return module
 
 
-def tensor_from(given: TensorInput, folder: Path, device: str = "cpu") -> Any:
-    """Make the tensor of an input on a device, on a separate storage."""
-    return tensor_of(given, (folder / given.file).read_bytes(), device)
+def tensor_from(description: TensorInput, folder: Path, device: str = "cpu") -> Any:
+    """Return the tensor of an input on a device, with a new storage read from a folder."""
+    return tensor_of(description, (folder / description.file).read_bytes(), device)
 
 
-def tensor_of(given: TensorInput, content: bytes, device: str = "cpu") -> Any:
-    """Make the tensor of an input on a device, on a separate storage with these bytes."""
+def tensor_of(description: TensorInput, content: bytes, device: str = "cpu") -> Any:
+    """Return the tensor of an input on a device, with a new storage of the given bytes."""
     import torch
 
-    dtype = getattr(torch, given.dtype)
+    dtype = getattr(torch, description.dtype)
     data = bytearray(content)
     storage = torch.frombuffer(data, dtype=dtype).clone() if data else torch.empty(0, dtype=dtype)
-    return storage.to(device).as_strided(given.shape, given.strides, given.offset)
+    return storage.to(device).as_strided(description.shape, description.strides, description.offset)
 
 
 def arguments_from(case: Case, folder: Path, device: str = "cpu") -> list[Any]:
-    """Make all inputs of a case on a device."""
-    made: list[Any] = []
-    for number, each in enumerate(case.inputs):
-        same = case.shared_with(number)
-        if same is not None:
-            made.append(made[same])
-        elif isinstance(each, ScalarInput):
-            made.append(each.value)
+    """Return all arguments of a case, with tensors on a device."""
+    arguments: list[Any] = []
+    for number, entry in enumerate(case.inputs):
+        first = case.shared_with(number)
+        if first is not None:
+            arguments.append(arguments[first])
+        elif isinstance(entry, ScalarInput):
+            arguments.append(entry.value)
         else:
-            made.append(tensor_from(each, folder, device))
-    return made
+            arguments.append(tensor_from(entry, folder, device))
+    return arguments
 
 
 def bytes_of(tensor: Any) -> bytes:
-    """Return the bytes of a tensor's elements, one after the other."""
+    """Return the bytes of a tensor's elements in order."""
     import torch
 
     flat = tensor.detach().contiguous().reshape(-1)
@@ -78,47 +81,47 @@ def storage_bytes(tensor: Any) -> bytes:
     return bytes(whole.set_(tensor.detach().untyped_storage()).cpu().numpy().tobytes())
 
 
-def kept(tensor: Any, name: str, folder: Path, file: str) -> Kept:
-    """Write a result's elements into a file, and return what describes it."""
+def store_result(tensor: Any, name: str, folder: Path, file: str) -> StoredResult:
+    """Write a result's elements into a file, and return its description."""
     (folder / file).write_bytes(bytes_of(tensor))
     dtype = str(tensor.dtype).removeprefix("torch.")
     return {"name": name, "dtype": dtype, "shape": list(tensor.shape), "file": file}
 
 
 def array(folder: Path, entry: Mapping[str, Any]) -> NDArray[Any]:
-    """Return a result that `kept` has written."""
+    """Return the elements of a result that `store_result` has written."""
     content = (folder / str(entry["file"])).read_bytes()
     return np.frombuffer(content, numpy_dtype(str(entry["dtype"]))).reshape(entry["shape"])
 
 
 def results_of(returned: Any) -> list[Any]:
-    """Return the tensors of what a function returned, in order; other values stay as they are."""
+    """Return the leaves of a function's returned lists, tuples and dictionaries, in order."""
     if returned is None:
         return []
     if isinstance(returned, Mapping):
-        return [one for each in returned.values() for one in results_of(each)]
+        return [leaf for value in returned.values() for leaf in results_of(value)]
     if isinstance(returned, Sequence) and not isinstance(returned, str | bytes):
-        return [one for each in returned for one in results_of(each)]
+        return [leaf for value in returned for leaf in results_of(value)]
     return [returned]
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether it is a tensor of torch."""
+    """Return whether a value is a tensor of torch."""
     import torch
 
     return isinstance(value, torch.Tensor)
 
 
 def is_floats(value: Any) -> bool:
-    """Whether a value is a tensor of torch that holds floats."""
+    """Return whether a value is a tensor of torch that holds floats."""
     return is_tensor(value) and bool(value.is_floating_point())
 
 
 def input_of(value: Any, name: str) -> Input:
-    """Return what an input is that a function of a file made, without its contents.
+    """Return the description of an input value, without its contents.
 
     Raises:
-        TypeError: it is neither a tensor nor a number.
+        TypeError: the value is neither a tensor nor a number.
 
     """
     if is_tensor(value):
@@ -129,4 +132,4 @@ def input_of(value: Any, name: str) -> Input:
         )
     if value is None or isinstance(value, int | float | bool | str):
         return ScalarInput(name, value)
-    raise TypeError(f"the input {name} is a {type(value).__name__}, no tensor or number")
+    raise TypeError(f"the input {name} is a {type(value).__name__}, not a tensor or number")

@@ -1,4 +1,4 @@
-"""Questions to traces that `kvtrace mcp` asks in a separate process, which can be ended.
+"""Questions about traces, which `kvtrace mcp` asks in a separate process that can be killed.
 
 python -m kvtrace.addons.judge.trace_questions sql < arguments.json > answer.json
 """
@@ -10,27 +10,27 @@ from typing import Any, Final
 
 from kvtrace.schema.errors import KvtraceError
 
-#: What DuckDB may take for a statement.
+#: Memory limit of DuckDB for a statement.
 _MEMORY: Final = "2GB"
-#: Characters of an answer: what no agent reads is not made.
+#: Characters of an answer, at most.
 _LONGEST: Final = 4 << 20
 
 
 class TooLong(KvtraceError):
-    """An answer has more characters than are sent."""
+    """An answer has too many characters to be sent."""
 
     slug = "too-long"
 
 
 def sanitize(trace: str, run: str | None, rules: list[str] | None) -> Any:
-    """Return a trace's findings."""
+    """Return the findings of a trace."""
     from kvtrace.analysis.traces import open as open_trace
 
     return open_trace(trace, run=run).sanitize(*(rules or ())).to_json()
 
 
 def profile(trace: str, run: str | None, device: str | None) -> Any:
-    """Return where a trace's time goes."""
+    """Return the profile of a trace: where its time goes."""
     from kvtrace.analysis.traces import open as open_trace
 
     opened = open_trace(trace, run=run)
@@ -40,28 +40,28 @@ def profile(trace: str, run: str | None, device: str | None) -> Any:
 
 
 def diff(before: str, after: str) -> Any:
-    """Return how two sides differ."""
+    """Return the differences between two sides."""
     from kvtrace.analysis.traces import diff as compare
 
     return compare(before, after).to_json()
 
 
 def sql(trace: str, statement: str, run: str | None, rows: int) -> Any:
-    """Return what a statement gives: columns, so many rows, and whether there are more."""
+    """Return a statement's columns, at most `rows` rows, and whether there are more."""
     from kvtrace.analysis.traces import open as open_trace
 
-    found = open_trace(trace, run=run).sql(statement, rows + 1, memory=_MEMORY)
-    listed = [row for row, _ in zip(found, range(rows), strict=False)]
-    return {"columns": found.arrow.column_names, "rows": listed, "more": len(found) > rows}
+    result = open_trace(trace, run=run).sql(statement, rows + 1, memory=_MEMORY)
+    listed = [row for row, _ in zip(result, range(rows), strict=False)]
+    return {"columns": result.arrow.column_names, "rows": listed, "more": len(result) > rows}
 
 
 _QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    each.__name__: each for each in (sanitize, profile, diff, sql)
+    question.__name__: question for question in (sanitize, profile, diff, sql)
 }
 
 
 def main() -> int:
-    """Answer the question that the command line names; 2 and a sentence where that fails."""
+    """Print the answer to the question that the command line names; return the exit code."""
     try:
         answer = json.dumps(_QUESTIONS[sys.argv[1]](**json.load(sys.stdin)), default=str)
         if len(answer) > _LONGEST:

@@ -1,4 +1,4 @@
-"""A program that launches kernels, and versions of it, as a project under test has them."""
+"""A program that launches kernels, versions of the program, and repositories of projects."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ LARGER = BENCH.replace("128", "256")
 
 
 def run(*arguments: str | Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with this environment, without settings of ours, in a folder."""
+    """Run Python in a folder, without settings of kvtrace in the environment."""
     return subprocess.run(
         [PYTHON, *map(str, arguments)],
         cwd=folder,
@@ -45,13 +45,13 @@ def run(*arguments: str | Path, folder: Path, **variables: str) -> subprocess.Co
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without settings of kvtrace, of pytest, and of git."""
+    """Return the environment without settings of kvtrace, pytest and git."""
     left_out = ("KVTRACE", "PYTEST", "GIT_")
     return {k: v for k, v in os.environ.items() if not k.startswith(left_out)}
 
 
 def commit_all(repository: Path, subject: str, files: Mapping[str, str | None]) -> str:
-    """Write files (None: remove it), commit all of the folder, and return the commit."""
+    """Write files (None: delete), commit the whole folder, and return the commit."""
     for name, text in files.items():
         if text is None:
             (repository / name).unlink()
@@ -63,7 +63,7 @@ def commit_all(repository: Path, subject: str, files: Mapping[str, str | None]) 
 
 
 def new_repository(folder: Path) -> Path:
-    """Make an empty repository with somebody who commits."""
+    """Make an empty repository with a configured author."""
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "--quiet", "--initial-branch", "main")
     git(folder, "config", "user.email", "nobody@example.invalid")
@@ -73,8 +73,8 @@ def new_repository(folder: Path) -> Path:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git, which must succeed, and return what it prints."""
-    done = subprocess.run(
+    """Run git, which must succeed, and return its output."""
+    result = subprocess.run(
         ["git", *arguments],
         cwd=folder,
         env=clean_environment(),
@@ -82,4 +82,4 @@ def git(folder: Path, *arguments: str) -> str:
         text=True,
         check=True,
     )
-    return done.stdout.strip()
+    return result.stdout.strip()

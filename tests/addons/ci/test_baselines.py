@@ -15,7 +15,7 @@ from tests.converters.written_trace import add_findings, write_trace
 
 @pytest.fixture
 def traces(tmp_path, monkeypatch):
-    """Two judged traces, the second of which has a violation, and a folder to be in."""
+    """Two judged traces, the second with a violation, and a project as the working directory."""
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
     sides = [write_trace(tmp_path / name, [SCALE]) for name in ("before", "after")]
@@ -44,7 +44,7 @@ def test_a_baseline_is_saved_listed_compared_with_and_removed(traces, capsys):
     assert "no baseline in .kvtrace/baselines" in capsys.readouterr().out
 
 
-def test_saving_again_replaces_what_was_there(traces, capsys):
+def test_saving_again_replaces_the_baseline(traces, capsys):
     before, after = traces
     save_baseline("main", before)
     save_baseline("main", after)
@@ -53,7 +53,7 @@ def test_saving_again_replaces_what_was_there(traces, capsys):
     assert main(["diff", "--against", "main", str(after.trace.path), *rules]) == 0
 
 
-def test_a_save_that_fails_leaves_what_was_there(traces, monkeypatch):
+def test_failed_save_keeps_the_earlier_baseline(traces, monkeypatch):
     before, after = traces
     saved = save_baseline("main", before)
 
@@ -76,32 +76,32 @@ def test_no_pass_touches_a_baseline(traces, capsys):
     assert {path: path.stat().st_mtime_ns for path in BASELINES.rglob("*")} == files
 
 
-def test_git_is_shown_the_baselines_alone(traces):
+def test_git_tracks_the_baselines_alone(traces):
     save_baseline("main", traces[0])
     assert (BASELINES.parent / ".gitignore").read_text() == "/gate/\n/bisect/\n/report/\n"
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "a b", "-x", "x" * 101])
-def test_what_is_no_name_is_a_sentence(name):
+def test_invalid_name_is_a_one_sentence_error(name):
     with pytest.raises(BadSetting, match="cannot name a baseline"):
         baseline_folder(name)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["diff", "--against", "none", "AFTER"], "there is no baseline 'none'"),
         (["diff", "--against", "main", "AFTER", "AFTER"], "give two sides"),
         (["diff", "AFTER"], "give two sides"),
         (["baseline", "rm", "none"], "there is no baseline 'none'"),
-        (["baseline", "keep", "main"], "it is save NAME"),
-        (["baseline", "save"], "it is save NAME"),
-        (["baseline", "list", "main"], "list names none"),
+        (["baseline", "keep", "main"], "use save NAME"),
+        (["baseline", "save"], "use save NAME"),
+        (["baseline", "list", "main"], "list takes no name"),
         (["baseline", "rm", "main", "AFTER"], "rm takes a name alone"),
         (["baseline", "save", "main"], "there is no directory .kvtrace/gate"),
     ],
 )
-def test_what_cannot_be_done_is_a_sentence(traces, words, told, capsys):
+def test_invalid_command_is_a_one_sentence_error(traces, words, message, capsys):
     after = str(traces[1].trace.path)
     assert main([after if word == "AFTER" else word for word in words]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err

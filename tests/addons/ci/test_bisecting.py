@@ -21,12 +21,12 @@ from tests.addons.ci.programs import (
 )
 
 RULES = ("--fail-on", "findings.new")
-#: Stands in parameters for what `run_bench` gives.
+#: Placeholder in parameters for the option of `run_bench`.
 RUN = ("--run", "the program")
 
 
 def state_of(repository):
-    """All that a bisection must leave alone."""
+    """Return the state that a bisection must not change."""
     files = sorted(path for path in repository.rglob("*") if path.is_file())
     ours = (".git", ".kvtrace")
     return (
@@ -67,55 +67,55 @@ def history(tmp_path_factory):
 
 @pytest.fixture
 def repository(history, project):
-    """A copy of it that the test may change, and is in."""
+    """A copy of `history` that the test may change, as the working directory."""
     shutil.copytree(history, project, dirs_exist_ok=True)
     git(project, "status")  # brings the index up to date with the copies
     return project
 
 
 @pytest.mark.process
-def test_the_commit_is_found_and_the_checkout_is_not_touched(repository, capsys, run_bench):
+def test_first_bad_commit_is_found_without_touching_the_checkout(repository, capsys, run_bench):
     before = state_of(repository)
     culprit = git(repository, "rev-parse", "HEAD~2")
     assert main(["bisect", "HEAD~7", "HEAD", *run_bench, *RULES]) == 1
-    said = capsys.readouterr().out
-    steps = {line[20:].split("  ")[0].strip(): line[14:18].strip() for line in said.splitlines()
+    output = capsys.readouterr().out
+    steps = {line[20:].split("  ")[0].strip(): line[14:18].strip() for line in output.splitlines()
              if line[12:14] == "  " and line[14:18].strip() in ("good", "bad", "skip")}  # fmt: skip
     assert steps["first"] == "good"
     assert steps["more launches"] == steps["drop the mask"] == "bad"
     assert steps["runs again"] == "good"
     assert steps.get("does not run", "skip") == "skip"
-    assert f"first bad commit: {culprit} drop the mask (Nobody, " in said
-    assert "kernels: 1 changed" in said
-    assert "findings.new: add" in said
-    assert "kvtrace-bisect-" not in said  # places are those of the repository
+    assert f"first bad commit: {culprit} drop the mask (Nobody, " in output
+    assert "kernels: 1 changed" in output
+    assert "findings.new: add" in output
+    assert "kvtrace-bisect-" not in output  # paths are those of the repository
     assert state_of(repository) == before
 
 
 @pytest.mark.process
-def test_commits_that_cannot_be_run_leave_candidates(repository, capsys, run_bench):
-    """The bad one lies among commits of which none runs."""
+def test_commits_that_cannot_be_run_become_candidates(repository, capsys, run_bench):
+    """The bad commit lies among commits that cannot run."""
     git(repository, "reset", "--quiet", "--hard", "HEAD~5")
     commits = [
         commit_all(repository, "broken", {"bench.py": "import nothing_of_that_name\n"}),
         commit_all(repository, "bad and runs", {"bench.py": UNMASKED}),
     ]
     assert main(["bisect", "HEAD~2", "HEAD", *run_bench, *RULES]) == 2
-    said = capsys.readouterr().out
-    assert "the first bad commit is one of these" in said
-    assert all(commit in said for commit in commits)
-    assert "the program ends with 1, see" in said
+    output = capsys.readouterr().out
+    assert "the first bad commit is one of these" in output
+    assert all(commit in output for commit in commits)
+    assert "the program ended with exit code 1, see" in output
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
 @pytest.mark.process
-def test_nothing_is_looked_for_where_bad_breaks_no_rule(repository, capsys, run_bench):
+def test_bisection_ends_at_once_if_bad_breaks_no_rule(repository, capsys, run_bench):
     assert main(["bisect", "HEAD~7", "HEAD~6", *run_bench, *RULES]) == 0
     assert "HEAD~6 breaks no rule" in capsys.readouterr().out
 
 
 @pytest.mark.process
-def test_a_commit_right_after_the_good_one_is_found_without_a_step(repository, capsys, run_bench):
+def test_bad_commit_right_after_good_is_found_without_a_step(repository, capsys, run_bench):
     culprit = git(repository, "rev-parse", "HEAD~2")
     assert main(["bisect", "HEAD~3", "HEAD~2", *run_bench, *RULES]) == 1
     assert f"first bad commit: {culprit} drop the mask" in capsys.readouterr().out
@@ -131,11 +131,11 @@ def test_a_command_runs_in_the_folder_where_the_user_is(repository, monkeypatch,
     assert main(["bisect", "HEAD~1", "HEAD", *run_bench, *RULES]) == 1
     assert f"first bad commit: {culprit} drop its mask" in capsys.readouterr().out
     assert main(["bisect", "HEAD~2", "HEAD", *run_bench, *RULES]) == 2
-    assert "it has no folder kernels" in capsys.readouterr().err
+    assert "the commit has no folder kernels" in capsys.readouterr().err
 
 
 @pytest.mark.process
-def test_a_rule_on_compiling_has_every_commit_compile_anew(repository, run_bench):
+def test_rule_on_compile_time_uses_an_empty_cache_for_every_commit(repository, run_bench):
     """The second commit has the kernel of the first, which Triton's cache has."""
     rules = ("--fail-on", "compile<-90%")
     assert main(["bisect", "HEAD~7", "HEAD~6", *run_bench, *rules]) == 0
@@ -143,26 +143,30 @@ def test_a_rule_on_compiling_has_every_commit_compile_anew(repository, run_bench
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["HEAD~7", "nowhere", *RUN, *RULES], "there is no commit 'nowhere'"),
-        (["HEAD~4", "HEAD", *RUN, *RULES], "cannot be judged: the program ends with 1"),
+        (["HEAD~4", "HEAD", *RUN, *RULES], "cannot be judged: the program ended with exit code 1"),
         (["HEAD~7", "HEAD", *RUN, "--fail-on", "registers>3"], "breaks a rule itself"),
         (["HEAD~7", "HEAD", *RUN, "--fail-on", "time>+5%"], "cannot be judged: time>+5%"),
-        (["HEAD~7", "HEAD", *RULES], "say what to run"),
+        (["HEAD~7", "HEAD", *RULES], "give the command to run"),
         (["HEAD~7", *RUN, *RULES], "give either two commits"),
         (["HEAD~7", "HEAD", *RUN, "--triton", "3.6.0"], "give either two commits"),
     ],
 )
-def test_what_cannot_be_bisected_is_a_sentence(repository, words, told, capsys, run_bench):
-    given = [run_bench[1] if word == RUN[1] else word for word in words]
-    assert main(["bisect", *given]) == 2
-    assert told in capsys.readouterr().err
+def test_impossible_bisection_is_a_one_sentence_error(
+    repository, words, message, capsys, run_bench
+):
+    arguments = [run_bench[1] if word == RUN[1] else word for word in words]
+    assert main(["bisect", *arguments]) == 2
+    assert message in capsys.readouterr().err
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
 @pytest.mark.process
-def test_outside_a_repository_git_says_why(project, monkeypatch, capsys, run_bench):
+def test_missing_repository_is_an_error_with_the_reason_of_git(
+    project, monkeypatch, capsys, run_bench
+):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(project.parent))
     assert main(["bisect", "a", "b", *run_bench, *RULES]) == 2
     assert "not a git repository" in capsys.readouterr().err
@@ -170,7 +174,7 @@ def test_outside_a_repository_git_says_why(project, monkeypatch, capsys, run_ben
 
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_clean_when_it_is_interrupted(repository, tmp_path, number):
+def test_interrupted_bisection_cleans_up(repository, tmp_path, number):
     """While git walks: the program of a commit in between waits forever."""
     before = state_of(repository)
     waits = f"git log -1 --format=%s | grep -q again && echo $$ > {tmp_path}/pid && sleep 600"
@@ -186,17 +190,17 @@ def test_it_ends_clean_when_it_is_interrupted(repository, tmp_path, number):
     try:
         pid = waited_for(tmp_path / "pid", process)
         process.send_signal(number)
-        said, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130, said
-    assert "Traceback" not in said
+    assert process.returncode == 130, output
+    assert "Traceback" not in output
     assert not Path(f"/proc/{pid}").exists()
     assert state_of(repository) == before
 
 
 def waited_for(file, process):
-    """The number in a file, once it is there."""
+    """Return the number in a file once the file has one."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         if file.exists() and file.read_text().strip():

@@ -1,6 +1,6 @@
 """The composite action: each of its shell steps is run, as a runner would, in a local repository.
 
-What other actions do (caches, uploads) is left out; `gh` is a script that keeps what it is told.
+Steps of other actions (caches, uploads) are left out; `gh` is a script that logs its calls.
 """
 
 import json
@@ -33,13 +33,13 @@ exit "$GH_CODE"
 """
 
 
-#: What the runner itself, and Python, leave.
+#: Files of the runner itself and of Python.
 OF_THE_RUNNER = {".GITHUB_OUTPUT", ".GITHUB_STEP_SUMMARY", "__pycache__", ".gitignore"}
 
 
 @dataclass
 class Runner:
-    """Runs shell steps with their expressions filled in, and keeps what they put out."""
+    """A runner of shell steps, with their expressions filled in and their outputs stored."""
 
     folder: Path
     inputs: dict[str, str] = field(default_factory=dict)
@@ -47,17 +47,17 @@ class Runner:
     outputs: dict[str, str] = field(default_factory=dict)
 
     def value(self, text: str) -> str:
-        """Fill in each `${{ … }}`; what the test gives no value for is an error."""
-        known = {f"inputs.{name}": value for name, value in self.inputs.items()}
-        known |= {f"steps.gate.outputs.{name}": value for name, value in self.outputs.items()}
-        known |= {"github.repository": "owner/kernels", "github.event.pull_request.number": "7"}
-        known |= {"github.action_path": str(ROOT)}
-        return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda found: known[found[1]], text)
+        """Fill in each `${{ … }}`; KeyError if the test has no value."""
+        values = {f"inputs.{name}": value for name, value in self.inputs.items()}
+        values |= {f"steps.gate.outputs.{name}": value for name, value in self.outputs.items()}
+        values |= {"github.repository": "owner/kernels", "github.event.pull_request.number": "7"}
+        values |= {"github.action_path": str(ROOT)}
+        return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda match: values[match[1]], text)
 
     def run(self, name: str) -> subprocess.CompletedProcess[str]:
         step = STEPS[name]
         assert step["shell"] == "bash"
-        assert "${{" not in step["run"]  # what users write reaches a shell as variables alone
+        assert "${{" not in step["run"]  # inputs of users reach a shell as variables alone
         files = {
             each: self.folder / f".{each}" for each in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
         }
@@ -85,7 +85,7 @@ class Runner:
 
 @pytest.fixture
 def runner(project, tmp_path, run_bench):
-    """A runner in a repository, with our programs and `gh` on the path."""
+    """A runner in a repository, with Python and the script `gh` on the path."""
     new_repository(project)
     commit_all(project, "first", {"bench.py": BENCH})
     programs = tmp_path / "programs"
@@ -97,7 +97,7 @@ def runner(project, tmp_path, run_bench):
         "TRITON_CACHE_DIR": os.environ["TRITON_CACHE_DIR"],
         "GH_LOG": str(tmp_path / "gh.log"), "GH_KNOWN": "", "GH_CODE": "0",
     }  # fmt: skip
-    inputs = {name: str(given.get("default", "")) for name, given in ACTION["inputs"].items()} | {
+    inputs = {name: str(entry.get("default", "")) for name, entry in ACTION["inputs"].items()} | {
         "run": run_bench[1],
         "save": "false",
         "token": "secret",
@@ -111,7 +111,7 @@ def steps_of(runner: Runner, *names: str) -> None:
         assert done.returncode == 0, f"{name}: {done.stdout}{done.stderr}"
 
 
-def test_it_runs_nothing_that_a_test_does_not():
+def test_every_shell_step_of_the_action_is_tested():
     shell = {name for name, step in STEPS.items() if "run" in step}
     assert shell == {"Install", "Gate", "Summary", "Comment", "Verdict"}
     assert {step["uses"].partition("@")[0] for step in STEPS.values() if "uses" in step} == {
@@ -121,12 +121,12 @@ def test_it_runs_nothing_that_a_test_does_not():
 
 
 @pytest.mark.process
-def test_a_pull_request_with_a_defect(runner, tmp_path):
+def test_pull_request_with_a_defect_fails_and_is_commented(runner, tmp_path):
     # on the main branch the run becomes the baseline
     runner.inputs["save"] = "true"
     steps_of(runner, "Gate", "Summary", "Verdict")
     assert runner.outputs == {"exit-code": "0", "sarif": "true"}
-    # a pull request that drops a mask is told of it, and fails at the end
+    # a pull request that drops a mask gets a comment, and fails at the end
     runner.inputs |= {"save": "false", "fail-on": "findings.new, spills>0"}
     commit_all(runner.folder, "drop the mask", {"bench.py": UNMASKED})
     steps_of(runner, "Gate", "Summary", "Comment")
@@ -145,17 +145,17 @@ def test_a_pull_request_with_a_defect(runner, tmp_path):
     assert {place["artifactLocation"]["uri"] for place in places} == {"bench.py"}
     assert runner.read(".kvtrace/report/gate.html").lower().startswith("<!doctype html>")
     # the comment is made, and is the same one after the next push
-    told = (tmp_path / "gh.log").read_text().splitlines()
-    assert "--method POST repos/owner/kernels/issues/7/comments" in told[-1]
+    calls = (tmp_path / "gh.log").read_text().splitlines()
+    assert "--method POST repos/owner/kernels/issues/7/comments" in calls[-1]
     assert (tmp_path / "gh.log.body").read_text() == comment
     runner.variables["GH_KNOWN"] = "4321\n"
     steps_of(runner, "Comment")
-    told = (tmp_path / "gh.log").read_text().splitlines()
-    assert "--method PATCH repos/owner/kernels/issues/comments/4321" in told[-1]
+    calls = (tmp_path / "gh.log").read_text().splitlines()
+    assert "--method PATCH repos/owner/kernels/issues/comments/4321" in calls[-1]
 
 
 @pytest.mark.process
-def test_a_first_run_and_a_program_that_fails_are_told(runner):
+def test_first_run_and_failing_program_are_reported(runner):
     runner.inputs["run"] = "echo 'said by the program'; python bench.py; exit 3"
     done = runner.run("Gate")
     assert done.returncode == 0
@@ -170,7 +170,7 @@ def test_a_first_run_and_a_program_that_fails_are_told(runner):
 
 
 @pytest.mark.process
-def test_a_comment_that_may_not_be_written_fails_nothing(runner):
+def test_missing_permission_to_comment_does_not_fail_the_action(runner):
     (runner.folder / ".kvtrace" / "report").mkdir(parents=True)
     (runner.folder / ".kvtrace" / "report" / "comment.md").write_text("x")
     runner.variables["GH_CODE"] = "1"
@@ -180,7 +180,7 @@ def test_a_comment_that_may_not_be_written_fails_nothing(runner):
 
 
 @pytest.mark.process
-def test_a_long_comparison_is_cut_where_a_comment_ends(runner):
+def test_long_comparison_is_cut_to_the_size_of_a_comment(runner):
     folder = runner.folder / ".kvtrace" / "report"
     folder.mkdir(parents=True)
     (folder / "gate.md").write_text("### kvtrace\n" + "é" * 70_000)
@@ -193,7 +193,7 @@ def test_a_long_comparison_is_cut_where_a_comment_ends(runner):
 
 
 @pytest.mark.process
-def test_what_is_to_be_installed_is_given_to_pip_word_by_word(runner):
+def test_install_input_is_passed_to_pip_word_by_word(runner):
     runner.inputs["install"] = "--help --quiet"
     done = runner.run("Install")
     assert done.returncode == 0, done.stderr
@@ -201,7 +201,7 @@ def test_what_is_to_be_installed_is_given_to_pip_word_by_word(runner):
 
 
 @pytest.mark.process
-def test_it_installs_its_own_kvtrace_where_python_has_none(runner, tmp_path):
+def test_action_installs_its_own_kvtrace_if_python_lacks_it(runner, tmp_path):
     python = tmp_path / "programs" / "python"
     python.write_text('#!/usr/bin/env bash\nprintf "%s\\n" "$*" >> "$GH_LOG"\n[[ $1 != -c ]]\n')
     python.chmod(0o755)

@@ -25,8 +25,8 @@ def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n, other=0))
 """
-#: 24 tests of kernels, 3 of them with a defect that their assertions do not see: `copy` stores past
-#: the end. Two of them launch the same call; another launches it in a fixture. 6 launch none.
+#: 24 tests of kernels, 3 of them with a defect that their assertions miss: `copy` stores past the
+#: end. Two tests launch the same call; a third launches that in a fixture. 6 tests launch nothing.
 SUITE = """import pytest, torch, triton
 from kernels import add, copy
 
@@ -77,7 +77,7 @@ def suite(project):
 
 
 def run_pytest(*options, folder, **variables):
-    """What `python -m pytest` does, in a process that has pytest and torch already."""
+    """Run pytest in a process that has imported pytest and torch already."""
     return warm_python(modules=("torch", "pytest")).run(
         "-c", "import sys, pytest; sys.exit(pytest.console_main())", *options, folder=folder,
         environment=clean_environment() | variables,
@@ -85,25 +85,25 @@ def run_pytest(*options, folder, **variables):
 
 
 def results_of(file):
-    """Each test's name, its outcome, and its properties by name."""
+    """Yield each test's name, whether it failed, and its properties by name."""
     for case in ET.parse(file).getroot().iter("testcase"):
-        found = {}
-        for each in case.iter("property"):
-            found.setdefault(each.get("name"), []).append(each.get("value"))
+        properties = {}
+        for property_ in case.iter("property"):
+            properties.setdefault(property_.get("name"), []).append(property_.get("value"))
         failed = case.find("failure") is not None or case.find("error") is not None
-        yield case.get("name"), failed, found
+        yield case.get("name"), failed, properties
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("workers", WORKERS.values(), ids=WORKERS)
-def test_tests_with_a_violation_fail_and_launches_are_known_by_test(suite, workers):
-    done = run_pytest(*OURS, *workers, "--kvtrace", "out", "--kvtrace-fail=violation",
+def test_tests_with_a_violation_fail_and_launches_are_attributed_to_tests(suite, workers):
+    result = run_pytest(*OURS, *workers, "--kvtrace", "out", "--kvtrace-fail=violation",
                folder=suite)  # fmt: skip
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "3 failed, 27 passed" in done.stdout
-    assert "24 tests launched 2 kernels 24 times, recorded in out" in done.stdout
-    assert "3 tests launched a kernel with a defect" in done.stdout
-    assert "kernels.py:14:33: error[out-of-bounds]" in done.stdout
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "3 failed, 27 passed" in result.stdout
+    assert "24 tests launched 2 kernels 24 times, recorded in out" in result.stdout
+    assert "3 tests launched a kernel with a defect" in result.stdout
+    assert "kernels.py:14:33: error[out-of-bounds]" in result.stdout
     results = list(results_of(suite / "results.xml"))
     assert {name for name, failed, _ in results if failed} == DEFECTS
     for name, failed, properties in results:
@@ -131,61 +131,63 @@ def launches_in_marks(trace, runs):
 
 
 @pytest.mark.process
-def test_without_fail_the_defects_are_told_and_all_passes(suite):
-    done = run_pytest(*OURS, "--kvtrace", "out", folder=suite)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "30 passed" in done.stdout
-    assert "3 tests launched a kernel with a defect" in done.stdout
+def test_without_fail_option_defects_are_reported_and_tests_pass(suite):
+    result = run_pytest(*OURS, "--kvtrace", "out", folder=suite)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "30 passed" in result.stdout
+    assert "3 tests launched a kernel with a defect" in result.stdout
 
 
 @pytest.mark.process
-def test_without_the_option_nothing_happens(suite):
-    done = run_pytest(*OURS, "-k", "nothing", folder=suite)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "kvtrace" not in done.stdout
+def test_without_the_option_nothing_is_recorded(suite):
+    result = run_pytest(*OURS, "-k", "nothing", folder=suite)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "kvtrace" not in result.stdout
     assert not (suite / "out").exists()
-    assert [found for _, _, found in results_of(suite / "results.xml") if found] == []
+    assert [
+        properties for _, _, properties in results_of(suite / "results.xml") if properties
+    ] == []
 
 
 @pytest.mark.process
 def test_collecting_alone_records_nothing(suite):
-    done = run_pytest(*OURS, "--collect-only", "--kvtrace", "out", folder=suite)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = run_pytest(*OURS, "--collect-only", "--kvtrace", "out", folder=suite)
+    assert result.returncode == 0, result.stdout + result.stderr
     assert not (suite / "out").exists()
 
 
 @pytest.mark.process
-def test_a_suite_without_kernels_says_so(suite):
-    done = run_pytest(*OURS, "-k", "nothing", "--kvtrace", "out", folder=suite)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "no test launched a kernel that was recorded in out" in done.stdout
+def test_suite_without_kernels_is_reported(suite):
+    result = run_pytest(*OURS, "-k", "nothing", "--kvtrace", "out", folder=suite)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "no test launched a kernel that was recorded in out" in result.stdout
 
 
 @pytest.mark.process
-def test_a_recording_around_the_suite_goes_on(suite):
+def test_outer_recording_continues_around_the_suite(suite):
     """`kvtrace gate -- pytest --kvtrace …`: one run, judged test by test."""
     options = (*OURS, "-k", "copy", "--kvtrace", "mine", "--kvtrace-fail=violation")
-    done = run_pytest(*options, folder=suite, KVTRACE="around")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "2 failed, 1 passed" in done.stdout
+    result = run_pytest(*options, folder=suite, KVTRACE="around")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "2 failed, 1 passed" in result.stdout
     assert not (suite / "mine").exists()
     assert open_trace(suite / "around").table("launches").num_rows == 3
 
 
 @pytest.mark.process
-def test_a_suppressed_finding_fails_nothing(suite):
+def test_suppressed_finding_does_not_fail_a_test(suite):
     kernels = KERNELS.replace("other=0))", "other=0))  # kvtrace: ignore[out-of-bounds] padded")
     (suite / "kernels.py").write_text(kernels)
-    done = run_pytest(*OURS, "-k", "copy", "--kvtrace", "out", "--kvtrace-fail=violation",
+    result = run_pytest(*OURS, "-k", "copy", "--kvtrace", "out", "--kvtrace-fail=violation",
                folder=suite)  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.process
-def test_importing_the_plugin_costs_next_to_nothing():
+def test_importing_the_plugin_imports_no_other_module():
     program = (
         "import sys, pytest; before = set(sys.modules); import kvtrace.pytest_plugin; "
         "print(sorted(set(sys.modules) - before))"
     )
-    done = run("-c", program, folder=".")
-    assert set(ast.literal_eval(done.stdout)) <= {"kvtrace", "kvtrace.pytest_plugin"}
+    result = run("-c", program, folder=".")
+    assert set(ast.literal_eval(result.stdout)) <= {"kvtrace", "kvtrace.pytest_plugin"}

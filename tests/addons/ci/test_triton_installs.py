@@ -1,4 +1,4 @@
-"""Versions of Triton are installed once, and what cannot be is one sentence. Needs no network."""
+"""Installation of Triton versions, once each, and errors as sentences; needs no network."""
 
 import subprocess
 import sys
@@ -16,25 +16,25 @@ from kvtrace.addons.ci.triton_installs import (
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
-    """Stand in for the installer: what it is asked for, and what it is to answer."""
+def installer(tmp_path, monkeypatch):
+    """Replace the installer; return its commands, and the list of its results to come."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     commands = []
 
     def answer(command, **_):
         commands.append(command)
-        code, said = answers.pop(0)
+        code, stderr = answers.pop(0)
         if code == 0:
             Path(command[command.index("--target") + 1], "triton").mkdir()
-        return subprocess.CompletedProcess(command, code, "", said)
+        return subprocess.CompletedProcess(command, code, "", stderr)
 
     answers = []
     monkeypatch.setattr(triton_installs.subprocess, "run", answer)
     return commands, answers
 
 
-def test_a_version_is_installed_once_for_a_python(asked, tmp_path):
-    commands, answers = asked
+def test_a_version_is_installed_once_for_a_python(installer, tmp_path):
+    commands, answers = installer
     answers.append((0, ""))
     first = installed_triton("3.6.0")
     assert installed_triton("3.6.0") == first
@@ -47,7 +47,7 @@ def test_a_version_is_installed_once_for_a_python(asked, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("stderr", "message"),
     [
         ("ERROR: Could not find a version that satisfies the requirement triton==9.9\n"
          "ERROR: No matching distribution found for triton==9.9\n",
@@ -57,30 +57,30 @@ def test_a_version_is_installed_once_for_a_python(asked, tmp_path):
         ("", r"Triton 9\.9 cannot be installed: exit code 1"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_installed_is_a_sentence_and_leaves_nothing(asked, said, told, tmp_path):
-    asked[1].append((1, said))
-    with pytest.raises(NotInstallable, match=told):
+def test_failed_installation_is_an_error_and_leaves_no_files(installer, stderr, message, tmp_path):
+    installer[1].append((1, stderr))
+    with pytest.raises(NotInstallable, match=message):
         installed_triton("9.9")
     assert list(cache_folder({"XDG_CACHE_HOME": str(tmp_path)}).iterdir()) == []
 
 
 @pytest.mark.parametrize("version", ["", "none", "../3.6", "3.6.0 --index-url=x", "3.6/0"])
-def test_what_is_no_version_is_never_asked_for(asked, version):
+def test_invalid_version_is_never_requested(installer, version):
     with pytest.raises(NotInstallable, match="is not a version of Triton"):
         installed_triton(version)
-    assert asked[0] == []
+    assert installer[0] == []
 
 
-def test_uv_is_taken_where_it_is_there_and_pip_else(monkeypatch):
+def test_uv_is_preferred_to_pip(monkeypatch):
     monkeypatch.setattr(triton_installs.shutil, "which", lambda _: "/usr/bin/uv")
     assert triton_installs._installer()[:3] == ["/usr/bin/uv", "pip", "install"]
     monkeypatch.setattr(triton_installs.shutil, "which", lambda _: None)
     assert triton_installs._installer()[:3] == [sys.executable, "-m", "pip"]
     monkeypatch.setattr(triton_installs, "find_spec", lambda _: None)
-    with pytest.raises(NotInstallable, match="neither uv nor pip"):
+    with pytest.raises(NotInstallable, match="needs uv or pip"):
         triton_installs._installer()
 
 
-def test_the_version_stands_in_front_of_what_is_there(tmp_path):
+def test_version_precedes_the_existing_pythonpath(tmp_path):
     assert with_triton(tmp_path, {}) == {"PYTHONPATH": str(tmp_path)}
     assert with_triton(tmp_path, {"PYTHONPATH": "a"}) == {"PYTHONPATH": f"{tmp_path}:a"}

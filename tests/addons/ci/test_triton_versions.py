@@ -27,7 +27,7 @@ def figures(registers=32, spills=0, findings=0):
 
 
 def put_triton(folder, source, version=None):
-    """Make a folder with a Triton: links to all of it, and a number of its own."""
+    """Make a folder with a Triton: links to the files of another, and a version number."""
     package = folder / "triton"
     package.mkdir(parents=True)
     for path in source.iterdir():
@@ -66,49 +66,47 @@ def test_each_version_compiles_and_is_judged(versions, project, run_bench, capsy
     (project / "bench.py").write_text(program)
     words = ["bisect", "--triton", ",".join(versions), "--run", run_bench[1]]
     assert main([*words, "--all", "--fail-on", "findings.new, launches>+0"]) in (0, 1)
-    said, complained = capsys.readouterr()
-    assert "add (BLOCK=128, *fp32)" in said
-    rows = {line.split()[0]: line.split() for line in said.splitlines() if line.startswith("  ")}
+    output, errors = capsys.readouterr()
+    assert "add (BLOCK=128, *fp32)" in output
+    rows = {line.split()[0]: line.split() for line in output.splitlines() if line.startswith("  ")}
     assert list(rows) == versions
     for version in versions:
         registers, spills = rows[version][1:3]
         assert int(registers.rstrip("↑↓")) > 8
         assert spills == "0"
     assert int(rows[versions[0]][-1].rstrip("↑↓")) > 0  # findings: the mask is past the end
-    assert "wrong: exit code 4" in said
-    assert f"under Triton {OTHER} the program ends with 4" in complained
-    assert "ran under" not in complained  # each ran under its own
+    assert "wrong: exit code 4" in output
+    assert f"under Triton {OTHER} the program ended with exit code 4" in errors
+    assert "ran under" not in errors  # each run used its own version
 
 
 @pytest.mark.process
-def test_a_version_that_is_not_the_one_asked_for_is_told(versions, run_bench, capsys):
+def test_run_under_another_version_is_reported(versions, run_bench, capsys):
     cache = cache_folder(os.environ)
     shutil.copytree(cache / f"{OTHER}-{tag()}", cache / f"99.0.2-{tag()}", symlinks=True)
     assert main(["bisect", "--triton", "99.0.2", "--run", run_bench[1]]) == 0
-    assert f"was to run under Triton 99.0.2 ran under {OTHER}" in capsys.readouterr().err
+    assert f"was to run under Triton 99.0.2, but ran under {OTHER}" in capsys.readouterr().err
 
 
 @pytest.mark.process
-def test_a_version_that_is_not_there_has_a_row_and_a_sentence(
-    versions, run_bench, monkeypatch, capsys
-):
+def test_missing_version_has_a_row_and_an_error(versions, run_bench, monkeypatch, capsys):
     monkeypatch.setattr("kvtrace.addons.ci.triton_installs.shutil.which", lambda _: None)
     monkeypatch.setattr("kvtrace.addons.ci.triton_installs.find_spec", lambda _: None)
     words = ["bisect", "--triton", f"{versions[0]},0.0.1", "--run", run_bench[1]]
     assert main(words) == 2
-    said, complained = capsys.readouterr()
-    assert "neither uv nor pip is here" in complained
-    assert re.search(r"^0\.0\.1 +not installed +-$", said, re.MULTILINE)
-    assert "1 variant of kernels is the same" in said
+    output, errors = capsys.readouterr()
+    assert "needs uv or pip" in errors
+    assert re.search(r"^0\.0\.1 +not installed +-$", output, re.MULTILINE)
+    assert "1 variant of kernels is the same" in output
 
 
 @pytest.mark.parametrize("words", ["", "3.6.0,3.6.0"])
-def test_versions_are_named_once_each(project, words, capsys):
+def test_missing_or_repeated_versions_are_an_error(project, words, capsys):
     assert main(["bisect", "--triton", words, "--run", "true"]) == 2
-    assert "wants versions, each once" in capsys.readouterr().err
+    assert "takes different versions of Triton" in capsys.readouterr().err
 
 
-def test_what_changed_is_marked_and_what_did_not_is_counted():
+def test_changed_figures_are_marked_and_equal_variants_counted():
     before = {("add", "BLOCK=64"): figures(), ("mul", ""): figures()}
     after = {("add", "BLOCK=64"): figures(registers=40, spills=2), ("mul", ""): figures()}
     outcomes = [
@@ -125,7 +123,7 @@ def test_what_changed_is_marked_and_what_did_not_is_counted():
         "  3.7.0        32↓      0↓     0 B  4.01 KiB     1 ms         0",
         "  3.8.0          -       -       -         -        -         -",
         "",
-        "↑ ↓: more, or less, than under the version before",
+        "↑ ↓: more or less than under the version before",
         "",
         "1 variant of kernels is the same under 3.5.1, 3.6.0, 3.7.0 except for times",
         "  (--all shows them)",

@@ -1,4 +1,4 @@
-"""Kernels over many jobs: what is claimed of them, findings, and the page."""
+"""Kernels over many jobs: claimed changes, findings, and the page."""
 
 import json
 import shutil
@@ -40,7 +40,7 @@ def write_job(
     folder, number, *, kernels, ranks=1, device=True, devices=H200, findings=(), seal=True,
     settings=None, weight=None, placed=True,
 ):  # fmt: skip
-    """Write a job: of each kernel, twelve launches that take about as long as is said."""
+    """Write a job with twelve launches per kernel of about the given durations in ns."""
     for rank in range(ranks):
         random = np.random.default_rng((number, rank))
         run = f"20260101-{number:06d}-{rank}"
@@ -105,7 +105,7 @@ def trace(tmp_path_factory):
     return open_trace(folder)
 
 
-def test_a_change_is_claimed_of_the_job_that_brought_it_and_of_no_other(trace):
+def test_change_is_claimed_for_the_job_that_brought_it_alone(trace):
     fleet = read_fleet(trace, trace.select())
     assert (fleet.runs, len(fleet.jobs), fleet.newest) == (24, 12, 11)
     matmul, softmax = fleet.kernels
@@ -121,7 +121,7 @@ def test_a_change_is_claimed_of_the_job_that_brought_it_and_of_no_other(trace):
     assert commit_of(8)[:12] in text
 
 
-def test_the_job_that_is_chosen_is_compared_with_those_before_it_alone(trace):
+def test_chosen_job_is_compared_with_earlier_jobs_alone(trace):
     fleet = read_fleet(trace, trace.select(f"@{commit_of(8)}"))
     assert (len(fleet.jobs), fleet.newest) == (9, 8)
     assert fleet.kernels[0].newest is not None
@@ -131,7 +131,7 @@ def test_the_job_that_is_chosen_is_compared_with_those_before_it_alone(trace):
     assert early.kernels[0].reason == "fewer than 4 jobs before"
 
 
-def test_one_job_is_compared_with_none_and_says_so(trace):
+def test_single_job_is_reported_as_not_compared(trace):
     fleet = read_fleet(trace, trace.select(f"@{commit_of(0)}"))
     assert len(fleet.jobs) == 1
     lines = fleet_text(fleet)
@@ -141,14 +141,14 @@ def test_one_job_is_compared_with_none_and_says_so(trace):
     assert next(line for line in lines if line.startswith("newest job")).split()[2:] == ["median"]
 
 
-def test_findings_say_when_they_were_seen_first_and_whether_they_still_are(trace):
+def test_findings_have_first_and_last_job_and_whether_they_remain(trace):
     fleet = read_fleet(trace, trace.select())
-    found = {one.rule: (one.first, one.last, one.jobs, one.still) for one in fleet.findings}
-    assert found == {"overflow": (10, 11, 2, True), "race": (9, 10, 2, False)}
+    findings = {f.rule: (f.first, f.last, f.jobs, f.still) for f in fleet.findings}
+    assert findings == {"overflow": (10, 11, 2, True), "race": (9, 10, 2, False)}
     assert fleet.judged_jobs == 12
 
 
-def test_host_times_are_compared_where_there_is_no_device_timeline(tmp_path):
+def test_host_times_are_compared_without_a_device_timeline(tmp_path):
     for number in range(6):
         slow = 1.5 if number == 5 else 1.0
         kernels = {"matmul": 9_000 * slow}
@@ -166,7 +166,7 @@ def test_host_times_are_compared_where_there_is_no_device_timeline(tmp_path):
     assert "not judged" not in "\n".join(fleet_text(evaluated)[:3])
 
 
-def test_other_machines_are_not_compared(tmp_path):
+def test_jobs_on_different_machines_are_not_compared(tmp_path):
     for number in range(6):
         devices = H200 if number < 5 else [{"index": 0, "name": "NVIDIA B200"}]
         write_job(tmp_path, number, kernels={"k": 9_000 // (1 + number // 5)}, devices=devices)
@@ -176,7 +176,7 @@ def test_other_machines_are_not_compared(tmp_path):
     assert all(not kernel.changes and kernel.newest is None for kernel in fleet.kernels)
 
 
-def test_of_very_many_launches_a_part_is_looked_at_and_said(trace):
+def test_very_many_launches_are_sampled_and_the_rate_is_reported(trace):
     fleet = read_fleet(trace, trace.select(), most_launches=200)
     assert fleet.every == 3
     assert [change.job for change in fleet.kernels[0].changes] == [8]
@@ -203,7 +203,7 @@ def mixed(tmp_path_factory):
 
 
 @pytest.mark.parametrize("at_once", some([(3, 4_000_000), (1, 4_000_000), (99, 50)], 3))
-def test_runs_looked_at_some_at_a_time_say_the_same(mixed, monkeypatch, at_once):
+def test_reading_runs_in_portions_gives_the_same_figures(mixed, monkeypatch, at_once):
     runs, launches = at_once
     trace = open_trace(mixed)
     whole = fleet_object(read_fleet(trace, trace.select()))
@@ -216,22 +216,22 @@ def test_runs_looked_at_some_at_a_time_say_the_same(mixed, monkeypatch, at_once)
     monkeypatch.setattr(reading, "_LAUNCHES_AT_ONCE", launches)
     trace = open_trace(mixed)
     assert len(list(reading._portions(trace.runs, dict.fromkeys(trace.run_ids, 24), 1))) > 1
-    found = fleet_object(read_fleet(trace, trace.select()))
-    for kernel in (*found["kernels"], *whole["kernels"]):
+    portioned = fleet_object(read_fleet(trace, trace.select()))
+    for kernel in (*portioned["kernels"], *whole["kernels"]):
         kernel["total_ns"] = round(kernel["total_ns"])
-    assert found == whole
+    assert portioned == whole
 
 
 @pytest.mark.parametrize("remote", [None, "a store"])
-def test_runs_in_an_object_store_are_looked_at_by_one_thread(trace, monkeypatch, remote):
+def test_runs_in_an_object_store_are_read_by_one_thread(trace, monkeypatch, remote):
     threads = set()
     times = reading._times
 
-    def seen(*given):
+    def noted_times(*arguments):
         threads.add(threading.current_thread())
-        return times(*given)
+        return times(*arguments)
 
-    monkeypatch.setattr(reading, "_times", seen)
+    monkeypatch.setattr(reading, "_times", noted_times)
     monkeypatch.setattr(reading, "remote_folder", lambda path: remote)
     assert len(read_fleet(trace, trace.select()).kernels) == 2
     assert (threads == {threading.main_thread()}) == (remote is not None)
@@ -244,9 +244,9 @@ def test_executions_find_their_call_by_their_launch(mixed):
     assert matmul.times[6] == pytest.approx(90_000, rel=0.01)
 
 
-def test_a_trace_that_nobody_may_write_is_read_and_stays_as_it_is(mixed):
+def test_read_only_trace_is_read_and_not_changed(mixed):
     paths = sorted(mixed.rglob("*"))
-    held = {path: path.stat().st_mtime_ns for path in paths}
+    times = {path: path.stat().st_mtime_ns for path in paths}
     for path in paths:
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
@@ -255,10 +255,10 @@ def test_a_trace_that_nobody_may_write_is_read_and_stays_as_it_is(mixed):
     finally:
         for path in paths:
             path.chmod(0o755 if path.is_dir() else 0o644)
-    assert {path: path.stat().st_mtime_ns for path in sorted(mixed.rglob("*"))} == held
+    assert {path: path.stat().st_mtime_ns for path in sorted(mixed.rglob("*"))} == times
 
 
-def test_a_run_that_is_added_or_replaced_is_seen(tmp_path):
+def test_replaced_run_changes_the_figures(tmp_path):
     for number in range(6):
         write_job(tmp_path, number, kernels={"k": 9_000}, findings=None)
     trace = open_trace(tmp_path)
@@ -266,8 +266,8 @@ def test_a_run_that_is_added_or_replaced_is_seen(tmp_path):
     shutil.rmtree(tmp_path / "gpu_kernels" / "run=20260101-000005-0")
     other = tmp_path / "other"
     write_job(other, 5, kernels={"k": 18_000}, findings=None)
-    held = "gpu_kernels/run=20260101-000005-0"
-    shutil.copytree(other / held, tmp_path / held)
+    part = "gpu_kernels/run=20260101-000005-0"
+    shutil.copytree(other / part, tmp_path / part)
     trace = open_trace(tmp_path)
     (after,) = read_fleet(trace, trace.select()).kernels
     assert before.times[5] == pytest.approx(9_000, rel=0.01)
@@ -275,7 +275,7 @@ def test_a_run_that_is_added_or_replaced_is_seen(tmp_path):
     assert {**after.times, 5: 0} == {**before.times, 5: 0}
 
 
-def test_noise_is_not_claimed_and_a_step_is():
+def test_noise_is_not_claimed_and_a_lasting_step_is():
     random = np.random.default_rng(5)
     claimed = changed = 0
     for _ in range(300):
@@ -306,13 +306,13 @@ def test_the_command_prints_text_and_json_and_writes_a_page(trace, tmp_path, cap
     assert written.count("<svg") == 2
     assert "http" not in written.replace("http-equiv", "")
     assert main(["fleet", str(trace.path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    content = json.loads(capsys.readouterr().out)
     fleet = read_fleet(open_trace(trace.path), open_trace(trace.path).select())
-    assert told == json.loads(json.dumps(fleet_object(fleet)))
+    assert content == json.loads(json.dumps(fleet_object(fleet)))
 
 
 def test_a_thousand_jobs_are_judged_and_drawn_quickly():
-    """What is not reading: 1,000 kernels over 1,000 jobs, a second of processor time each."""
+    """Statistics alone, without reading: 1,000 kernels over 1,000 jobs."""
     random = np.random.default_rng(3)
     logs = random.normal(0, 0.03, (1_000, 1_000))
     began = time.process_time()
@@ -321,7 +321,7 @@ def test_a_thousand_jobs_are_judged_and_drawn_quickly():
     assert time.process_time() - began < 10
 
 
-def test_kernels_are_those_of_the_other_outputs():
+def test_kernels_are_those_of_the_device_time_table():
     trace = open_trace(FIXTURES / "planted" / "recompiles")
     device = read_device_time(trace, trace.runs)
 

@@ -1,4 +1,4 @@
-"""Traces in an S3-compatible server: what is read is fetched, and nothing else."""
+"""Traces in an S3-compatible server: only files that are read are fetched."""
 
 import os
 import socket
@@ -71,7 +71,7 @@ def uploaded(store, folder, name="out"):
 
 
 def fetched(trace):
-    """What was fetched, by table."""
+    """Return the tables of which files were fetched."""
     files = [path for path in trace.path.rglob("*") if path.is_file()]
     return {path.relative_to(trace.path).parts[0] for path in files}
 
@@ -91,7 +91,7 @@ def two_runs(folder):
     [("s3://bucket/out", True), ("s3:/bucket/out", True), ("gs://b/o", True), ("out/", False),
      ("C:/out", False), ("s3", False), ("s3:out", False)],
 )  # fmt: skip
-def test_addresses_of_object_stores_are_told_from_folders(address, remote):
+def test_addresses_of_object_stores_differ_from_folders(address, remote):
     assert is_remote(address) is remote
 
 
@@ -102,17 +102,17 @@ def test_commands_print_of_a_store_what_they_print_of_a_folder(store, capsys):
         ["profile", "TRACE", "--calls"], ["info", "TRACE"], ["sql", "TRACE", statement],
         ["fleet", "TRACE"],
     ):  # fmt: skip
-        told = []
+        outputs = []
         for place in (str(FIXTURES / "llama"), address):
             words = [place if word == "TRACE" else word for word in command]
             assert main(words) == 0
             folder = str(open_trace(place).path)
-            told.append(capsys.readouterr().out.replace(folder, "TRACE").split())
-        assert told[0] == told[1]
-        assert told[0]
+            outputs.append(capsys.readouterr().out.replace(folder, "TRACE").split())
+        assert outputs[0] == outputs[1]
+        assert outputs[0]
 
 
-def test_only_what_is_asked_for_is_fetched(store, tmp_path, capsys):
+def test_only_files_of_the_queried_table_are_fetched(store, tmp_path, capsys):
     two_runs(tmp_path / "out")
     address = uploaded(store, tmp_path / "out")
     trace = open_trace(address)
@@ -126,14 +126,14 @@ def test_only_what_is_asked_for_is_fetched(store, tmp_path, capsys):
     assert not run_folder(trace.path, "launches", "run-0").exists()
 
 
-def test_a_file_that_is_kept_is_not_fetched_again_until_it_changes(store, tmp_path):
+def test_cached_file_is_not_fetched_again_until_it_changes(store, tmp_path):
     two_runs(tmp_path / "out")
     address = uploaded(store, tmp_path / "out")
     open_trace(address).table("kernels")
-    (kept,) = run_folder(open_trace(address).path, "kernels", "run-1").iterdir()
-    before = kept.stat().st_ino
+    (cached,) = run_folder(open_trace(address).path, "kernels", "run-1").iterdir()
+    before = cached.stat().st_ino
     open_trace(address).table("kernels")
-    assert kept.stat().st_ino == before
+    assert cached.stat().st_ino == before
     path = "bucket/out/kernels/run=run-1/part-00000.parquet"
     with store.open_output_stream(path) as file:
         file.write(b"this is shorter")
@@ -151,7 +151,7 @@ def test_a_running_program_s_journal_is_read(store, tmp_path):
     assert not trace.runs[0].sealed
 
 
-def test_findings_are_stored_where_the_trace_is(store, tmp_path, monkeypatch):
+def test_findings_are_written_to_the_object_store(store, tmp_path, monkeypatch):
     address = uploaded(store, FIXTURES / "train")
     assert main(["sanitize", address]) in (0, 1)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
@@ -165,7 +165,7 @@ def test_findings_are_stored_where_the_trace_is(store, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/nothing", "s3://nowhere/out", "s3://bucket"])
-def test_what_is_not_there_is_one_sentence(store, address, capsys):
+def test_missing_address_is_a_one_sentence_error(store, address, capsys):
     assert main(["info", address]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

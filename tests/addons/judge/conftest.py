@@ -1,4 +1,4 @@
-"""Judging starts a process beside the tests', in whichever test judges first: all are marked."""
+"""The marker `process` for all tests of judging, since any of them may start the helper process."""
 
 from pathlib import Path
 

@@ -1,11 +1,11 @@
-"""Runs `tests/addons/judge/escapes` confined, as a user and on a system that are asked for.
+"""Program that runs the files of `escapes/` confined, as a chosen user on a chosen system.
 
     python escapes_as.py FOLDER USER NAMESPACES [UNCONFINED] NAME…
 
-USER is a number; NAMESPACES is `all`, `none-of-users` where making one of users is refused, as in
-most containers, or `no-landlock` where the kernel has no Landlock. It prints a JSON object: what
-became of each escape by its name. FOLDER holds `socket` and `precious`, which no escape may reach.
-Another user than root gets a root folder in which this Python can be read.
+USER is a number; NAMESPACES is `all`, `none-of-users` if a namespace of users is refused, as in
+most containers, or `no-landlock` if the kernel has no Landlock. The program prints a JSON object:
+the result of each escape by name. FOLDER holds `socket` and `precious`, which no escape may reach.
+A user other than root gets a root folder in which this Python can be read.
 """
 
 import errno
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from kvtrace.addons.judge.beside import beside  # noqa: E402
+from kvtrace.addons.judge.beside import helper_process  # noqa: E402
 from kvtrace.addons.judge.confining import CannotConfine, run_confined  # noqa: E402
 from kvtrace.addons.judge.walls import filters, leftovers, mounts, system_calls  # noqa: E402
 
@@ -31,13 +31,13 @@ SECONDS, MEMORY_MB = 3, 160
 
 
 def become(user: int, host: Path) -> None:
-    """Execute this program once more as another user, who can read it."""
-    own = Path(tempfile.mkdtemp())
+    """Execute this program again as another user, with a root folder that the user can read."""
+    root = Path(tempfile.mkdtemp())
     system_calls.unshare(NEW_MOUNTS)
-    mounts.change_root(own, [ROOT, host], 1 << 30)
+    mounts.change_root(root, [ROOT, host], 1 << 30)
     system_calls.mount("proc", "/proc", "proc", 0)
-    os.chown(own, user, user)
-    os.environ["TMPDIR"] = str(own)
+    os.chown(root, user, user)
+    os.environ["TMPDIR"] = str(root)
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
@@ -45,19 +45,19 @@ def become(user: int, host: Path) -> None:
 
 
 def refuse_namespaces_of_users() -> None:
-    """Let nothing here make a namespace of users from now on, as an administrator does."""
+    """Refuse new namespaces of users from now on, as administrators may do."""
     if os.geteuid() != 0:
         system_calls.prctl(38, 1)  # no new privileges
     filters.install(
         [
-            filters.Refused(call, errno.EPERM, argument=0, mask=NEW_USER, equal=NEW_USER)
+            filters.RefusedCall(call, errno.EPERM, argument=0, mask=NEW_USER, equal=NEW_USER)
             for call in ("unshare", "clone")
         ]
     )
 
 
-def ended(name: str, scratch: Path, host: Path, *, unconfined: bool) -> dict[str, object]:
-    """Return what became of an escape."""
+def result_of(name: str, scratch: Path, host: Path, *, unconfined: bool) -> dict[str, object]:
+    """Return the result of an escape as a JSON object."""
     program = scratch / f"{name}.py"
     text = (ESCAPES / program.name).read_text(encoding="utf-8")
     program.write_text(text.replace("@HOST@", str(host)), encoding="utf-8")
@@ -66,16 +66,20 @@ def ended(name: str, scratch: Path, host: Path, *, unconfined: bool) -> dict[str
         run_confined, partial(runpy.run_path, str(program)), folder, seconds=SECONDS,
         memory_mb=MEMORY_MB, code=[program], unconfined=unconfined,
     )  # fmt: skip
-    with beside() as other:
-        other.ask(work)
+    with helper_process() as helper:
+        helper.ask(work)
         try:
-            told = asdict(other.answer())
+            result = asdict(helper.answer())
         except CannotConfine as error:
             return {"refused": str(error)}
-        children = Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text(encoding="ascii")
-    left = {str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir()}
-    odd = [each for each in left if not (folder / each).is_file() or (folder / each).is_symlink()]
-    return told | {"left": sorted(left), "odd": odd, "children": children}
+        children = Path(f"/proc/{helper.pid}/task/{helper.pid}/children").read_text(
+            encoding="ascii"
+        )
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    odd_files = [
+        name for name in files if not (folder / name).is_file() or (folder / name).is_symlink()
+    ]
+    return result | {"left": sorted(files), "odd": odd_files, "children": children}
 
 
 def main() -> None:
@@ -87,15 +91,15 @@ def main() -> None:
         refuse_namespaces_of_users()
     if namespaces == "no-landlock":
         system_calls.prctl(38, 1)  # no new privileges
-        filters.install([filters.Refused("landlock_create_ruleset", errno.ENOSYS)])
+        filters.install([filters.RefusedCall("landlock_create_ruleset", errno.ENOSYS)])
     scratch = Path(tempfile.mkdtemp())
-    told = {
-        name: ended(name, scratch, Path(host), unconfined=unconfined)
+    results = {
+        name: result_of(name, scratch, Path(host), unconfined=unconfined)
         for name in names
         if name != "UNCONFINED"
     }
     leftovers.remove(scratch)
-    print(json.dumps(told))
+    print(json.dumps(results))
 
 
 main()

@@ -1,4 +1,4 @@
-"""The labelled kernels: what each is compared with, and what a wrong one is told."""
+"""Labeled kernels, cheats and deceptions: their references, requests and expected rules."""
 
 import ast
 from pathlib import Path
@@ -13,12 +13,12 @@ _REFERENCES: Final = {
 
 
 def labelled(kind: str) -> dict[str, Path]:
-    """Return the files of a kind, right or wrong, by name."""
+    """Return the files of the right or the wrong kernels by name."""
     return {path.stem: path for path in sorted((FOLDER / "kernels" / kind).glob("*.py"))}
 
 
 def request_of(path: Path) -> Request:
-    """Return what judging a labelled kernel asks for."""
+    """Return the request that judges a labeled kernel."""
     entry = entry_of(read_file(path), None)
     if entry.name == "ModelNew":
         return Request(entry, Place(FOLDER / "model_reference.py", "Model"))
@@ -32,29 +32,31 @@ def expected_rule(path: Path) -> str:
 
 
 def pairs() -> dict[str, Path]:
-    """Return the files that hold a cheat and its honest twin, by name."""
+    """Return the files with a cheat and its honest twin by name."""
     files = sorted((FOLDER / "cheats").glob("*.py"))
     return {path.stem: path for path in files if path.stem != "simple"}
 
 
 def request_for(path: Path, name: str) -> Request:
-    """Return what judging one function of a pair asks for."""
+    """Return the request that judges one function of a pair."""
     return Request(Place(path, name), Place(FOLDER / "references.py", expected_rule(path)))
 
 
 def deceptions() -> dict[str, Request]:
-    """Return what judging the candidates of `deceptions/` asks for, by file and name."""
-    found = {}
+    """Return the requests that judge the candidates of `deceptions/` by file and name."""
+    requests = {}
     for path in sorted((FOLDER / "deceptions").glob("*.py")):
         if path.stem in ("kernels", "at_start"):
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
                 continue
-            said = ast.get_docstring(node)
-            if said is None:
+            docstring = ast.get_docstring(node)
+            if docstring is None:
                 continue  # a kernel of the candidates
-            module, _, name = said.partition(":")[0].rpartition(".")
+            module, _, name = docstring.partition(":")[0].rpartition(".")
             file = FOLDER / "deceptions" / f"{module}.py" if module else FOLDER / "references.py"
-            found[f"{path.stem}.{node.name}"] = Request(Place(path, node.name), Place(file, name))
-    return found
+            requests[f"{path.stem}.{node.name}"] = Request(
+                Place(path, node.name), Place(file, name)
+            )
+    return requests

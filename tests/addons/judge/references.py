@@ -1,4 +1,4 @@
-"""The right results of `kernels/`, in PyTorch. Annotations say what inputs there are."""
+"""References of `kernels/` in PyTorch, whose annotations describe the inputs."""
 
 # ruff: noqa: F821 - the annotations are no types of Python
 

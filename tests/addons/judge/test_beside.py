@@ -1,4 +1,4 @@
-"""A process of kvtrace's own code beside this one: its answers, its errors, its end."""
+"""The helper process: its answers, its errors, its end."""
 
 import operator
 import os
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.judge.beside import Beside, beside
+from kvtrace.addons.judge.beside import HelperProcess, helper_process
 from kvtrace.addons.judge.request import CannotJudge, read_file
 
 
 def answer(function, *arguments):
-    with beside() as other:
-        other.ask(function, *arguments)
-        return other.answer()
+    with helper_process() as helper:
+        helper.ask(function, *arguments)
+        return helper.answer()
 
 
 @pytest.mark.process
-def test_it_runs_elsewhere_and_is_kept():
+def test_helper_is_a_child_process_and_is_reused():
     first = answer(os.getpid)
     assert first != os.getpid()
     assert answer(os.getppid) == os.getpid()
@@ -26,44 +26,44 @@ def test_it_runs_elsewhere_and_is_kept():
 
 
 @pytest.mark.process
-def test_two_at_a_time_are_two():
-    with beside() as one, beside() as other:
-        assert one.pid != other.pid
+def test_nested_blocks_get_different_helpers():
+    with helper_process() as one, helper_process() as helper:
+        assert one.pid != helper.pid
 
 
 @pytest.mark.process
-def test_it_has_no_secret_of_the_environment(monkeypatch):
+def test_helper_environment_has_no_secret(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "the-secret")
-    other = Beside()
+    helper = HelperProcess()
     try:
-        other.ask(os.getenv, "HF_TOKEN")
-        assert other.answer() is None
-        assert b"the-secret" not in Path(f"/proc/{other.pid}/environ").read_bytes()
+        helper.ask(os.getenv, "HF_TOKEN")
+        assert helper.answer() is None
+        assert b"the-secret" not in Path(f"/proc/{helper.pid}/environ").read_bytes()
     finally:
-        other.end()
+        helper.end()
 
 
 @pytest.mark.process
-def test_its_sentence_is_raised_here(tmp_path):
+def test_kvtrace_error_of_a_function_is_raised_by_answer(tmp_path):
     with pytest.raises(CannotJudge, match=r"gone\.py cannot be read"):
         answer(read_file, tmp_path / "gone.py")
 
 
-def test_an_error_is_named():
+def test_other_error_becomes_cannot_judge_with_its_type():
     with pytest.raises(CannotJudge, match="ZeroDivisionError: integer division"):
         answer(operator.floordiv, 1, 0)
 
 
 @pytest.mark.process
-def test_a_process_that_dies_is_said_and_not_asked_again():
+def test_helper_that_dies_is_reported_and_not_reused():
     with pytest.raises(CannotJudge, match="before it was done"):
         answer(os._exit, 3)
     assert answer(operator.add, 1, 2) == 3
 
 
-def test_one_that_owes_an_answer_ends_with_the_block():
-    with beside() as other:
-        other.ask(time.sleep, 60)
+def test_helper_that_owes_an_answer_is_killed_after_the_block():
+    with helper_process() as helper:
+        helper.ask(time.sleep, 60)
 
     with pytest.raises(ProcessLookupError):
-        os.kill(other.pid, 0)
+        os.kill(helper.pid, 0)

@@ -1,4 +1,4 @@
-"""What a candidate's process can find, and what is heard of it."""
+"""The candidate's process: what the candidate can reach, and which actions are logged."""
 
 import pytest
 
@@ -13,16 +13,16 @@ SOURCE = labelled("right")["relu"].read_text(encoding="utf-8")
 
 
 def judged(tmp_path, lines):
-    """Judge a right kernel, before which some lines run."""
+    """Judge a right kernel after some lines; return messages by rule."""
     path = tmp_path / "relu.py"
     body = "".join(f"    {line}\n" for line in lines)
     path.write_text(SOURCE.replace("def relu(x):\n", f"def relu(x):\n{body}"))
     judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
-    findings = judgement.object["findings"]  # of NaN the kernel makes 0, which is noted
-    return {each["rule"]: each["message"] for each in findings if each["rule"] != "awkward-values"}
+    findings = judgement.object["findings"]  # the kernel maps NaN to 0, which is a note
+    return {f["rule"]: f["message"] for f in findings if f["rule"] != "awkward-values"}
 
 
-def test_neither_answers_nor_later_inputs_nor_seeds_are_in_reach_of_a_candidate(tmp_path):
+def test_candidate_cannot_reach_answers_later_inputs_or_seeds(tmp_path):
     lines = [
         "import os, sys, pathlib",
         "frame, folders, named = sys._getframe(), set(), set()",
@@ -40,23 +40,23 @@ def test_neither_answers_nor_later_inputs_nor_seeds_are_in_reach_of_a_candidate(
         "there = sorted(each.name for each in named if each.is_file())",
         "raise ValueError(str('seed' in names), there, *files)",
     ]
-    told = judged(tmp_path, lines)["raises"]
-    assert "('True', [], '" in told  # where the seed's file is can be had; there it is not
-    assert not any(word in told for word in ("cases.json", "exact", "answers", "/seed"))
+    message = judged(tmp_path, lines)["raises"]
+    assert "('True', [], '" in message  # the seed file's path is known, but no file is there
+    assert not any(word in message for word in ("cases.json", "exact", "answers", "/seed"))
 
 
-def test_nothing_around_a_candidate_says_that_it_is_judged(tmp_path):
+def test_candidate_cannot_tell_that_it_is_judged(tmp_path):
     lines = [
         "import os, sys, tempfile",
         "raise ValueError([os.getcwd(), __name__, __file__, sys.argv[1:], tempfile.gettempdir(), "
         "sorted(os.environ.items())])",
     ]
-    told = judged(tmp_path, lines)["raises"]
-    assert f"'{tmp_path}', 'relu', " in told
-    assert "kvtrace" not in told.replace(str(tmp_path), "")
+    message = judged(tmp_path, lines)["raises"]
+    assert f"'{tmp_path}', 'relu', " in message
+    assert "kvtrace" not in message.replace(str(tmp_path), "")
 
 
-def test_threads_are_heard(tmp_path):
+def test_actions_of_threads_are_logged(tmp_path):
     lines = [
         "import threading",
         f"write = lambda: open({str(tmp_path / 'written')!r}, 'w')",
@@ -66,7 +66,7 @@ def test_threads_are_heard(tmp_path):
 
 
 @pytest.mark.smoke
-def test_what_was_heard_cannot_be_taken_back(tmp_path):
+def test_logged_actions_cannot_be_removed(tmp_path):
     lines = [
         "import contextlib, os",
         f"with contextlib.suppress(OSError): open({str(tmp_path / 'written')!r}, 'w')",
@@ -76,20 +76,21 @@ def test_what_was_heard_cannot_be_taken_back(tmp_path):
     assert "writes" in judged(tmp_path, lines)
 
 
-def test_its_own_temporary_folders_are_no_writes(tmp_path):
-    """Python removes them by descriptors of folders, whose paths nothing in /proc says."""
+def test_temporary_folders_of_the_candidate_do_not_count_as_writes(tmp_path):
+    """Python deletes them by descriptors of folders, whose paths no file in /proc shows."""
     lines = [
         "import contextlib, os, tempfile",
         "with tempfile.TemporaryDirectory() as folder: os.makedirs(folder + '/inner/inner')",
         "if 'outside' not in globals(): globals()['outside'] = os.open('/usr', os.O_RDONLY)",
     ]
-    assert judged(tmp_path, lines).keys() == {"surroundings"}  # for its name says where it is
+    # The path of a temporary folder may tell where the candidate runs.
+    assert judged(tmp_path, lines).keys() == {"surroundings"}
     lines.append("with contextlib.suppress(OSError): os.mkdir('made', dir_fd=outside)")
     assert "/usr/made" in judged(tmp_path, lines)["writes"]
 
 
 @pytest.mark.parametrize(
-    ("lines", "named"),
+    ("lines", "name"),
     [
         (["import time", "time.perf_counter = lambda: 0.0"], "time.perf_counter"),
         (
@@ -107,12 +108,12 @@ def test_its_own_temporary_folders_are_no_writes(tmp_path):
         (["torch.set_default_dtype(torch.float16)"], "torch's default type"),
     ],
 )  # fmt: skip
-def test_what_is_replaced_outside_of_torchs_modules_is_found(tmp_path, lines, named):
+def test_replaced_functions_and_process_settings_are_reported(tmp_path, lines, name):
     path = tmp_path / "relu.py"
     path.write_text(SOURCE + "\n" + "\n".join(lines) + "\n")
     judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
-    told = {each["rule"]: each["message"] for each in judgement.object["findings"]}
-    assert named in told["patches"]
+    messages = {each["rule"]: each["message"] for each in judgement.object["findings"]}
+    assert name in messages["patches"]
 
 
 KEEPING = """
@@ -126,7 +127,7 @@ def relu(x):
 """
 
 
-def test_results_that_are_kept_may_change_later(tmp_path):
+def test_candidate_that_keeps_results_is_unjudged(tmp_path):
     path = tmp_path / "relu.py"
     path.write_text(SOURCE + KEEPING)
     judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))

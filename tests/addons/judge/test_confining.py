@@ -1,4 +1,4 @@
-"""Files that attack: what they do is said, and harms nothing; others try to leave their room."""
+"""Candidates that attack the judge, and the limits of confined processes."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def attacked(tmp_path, monkeypatch):
 
     def judge(name, **settings):
         path = tmp_path / f"{name}.py"
-        path.write_text(told(text_of(name), folder))
+        path.write_text(with_targets(text_of(name), folder))
         request = Request(entry_of(read_file(path), None), REFERENCE, seconds=20)
         judgement = judge_file(replace(request, **settings))
         assert {path.name for path in folder.iterdir()} == {"precious"}
@@ -42,15 +42,15 @@ def attacked(tmp_path, monkeypatch):
 
 
 def text_of(name):
-    """Return the text of an attack, or of a right kernel's file that begins with an escape."""
+    """Return the text of an attack, or of an escape followed by a right kernel."""
     if name in ATTACKS:
         return ATTACKS[name].read_text()
     escape = (FOLDER / "escapes" / f"{name}.py").read_text()
     return escape + (FOLDER / "kernels" / "right" / "relu.py").read_text()
 
 
-def told(text, folder):
-    """Return a program that knows what to attack; its environment says nothing."""
+def with_targets(text, folder):
+    """Return a program's text with its targets, which it could not learn itself."""
     return text.replace("@HOST@", str(folder)).replace("@JUDGE@", str(os.getpid()))
 
 
@@ -64,7 +64,7 @@ def rules_of(judgement):
 
 
 @pytest.mark.parametrize(
-    ("name", "rule", "said"),
+    ("name", "rule", "message"),
     [
         ("writes_files", "writes", "changes files outside of its folder, or tries to"),
         ("deletes_files", "writes", "precious"),
@@ -75,19 +75,19 @@ def rules_of(judgement):
         ("patches_kvtrace", "patches", "kvtrace.addons.judge.comparing.compared"),
     ],
 )
-def test_an_attack_is_told_and_fails(attacked, name, rule, said):
+def test_attack_is_reported_and_does_no_harm(attacked, name, rule, message):
     judgement = attacked(name)
     assert judgement.verdict == "wrong"
-    assert said in rules_of(judgement)[rule]["message"]
+    assert message in rules_of(judgement)[rule]["message"]
     assert all(judgement.object["confined"][wall] for wall in ("network", "writes", "processes"))
 
 
 @pytest.mark.parametrize("name", ["patches_torch", "patches_kvtrace"])
-def test_what_is_patched_changes_no_result(attacked, name):
+def test_patched_functions_do_not_change_the_verdict(attacked, name):
     assert "wrong-result" in rules_of(attacked(name))
 
 
-def test_a_loop_without_end_is_ended(attacked):
+def test_endless_loop_is_killed_at_the_time_limit(attacked):
     begun = time.monotonic()
     judgement = attacked("loops", seconds=3)
     assert time.monotonic() - begun < 20
@@ -107,25 +107,25 @@ def test_too_much_memory_is_refused(attacked):
     assert "MemoryError" in rules_of(judgement)["raises"]["message"]
 
 
-def test_ending_the_process_gives_no_verdict_of_right(attacked):
+def test_candidate_that_exits_is_not_judged_right(attacked):
     judgement = attacked("exits")
     assert judgement.verdict != "right"
     assert "dies" in rules_of(judgement)
 
 
-def test_a_result_that_is_mended_on_the_host_is_not_believed(attacked):
+def test_result_corrected_by_the_host_is_unjudged(attacked):
     judgement = attacked("changes_result")
     assert judgement.verdict == "unjudged"
     assert "PyTorch" in rules_of(judgement)["host-computed"]["message"]
 
 
 @pytest.mark.parametrize("name", ["forges_log", "forges_trace"])
-def test_a_forged_record_gives_no_verdict_of_right(attacked, name):
+def test_forged_log_or_trace_is_not_judged_right(attacked, name):
     assert attacked(name).verdict != "right"
 
 
 @pytest.mark.parametrize("name", ["lists_processes", "reads_secrets"])
-def test_what_a_file_looks_for_in_vain_is_named_and_not_there(attacked, name):
+def test_reads_of_processes_and_secrets_are_reported_and_find_nothing(attacked, name):
     judgement = attacked(name)
     assert problems_of(judgement) == {"surroundings"}
     assert "ESCAPED" not in str(judgement.object)
@@ -134,7 +134,7 @@ def test_what_a_file_looks_for_in_vain_is_named_and_not_there(attacked, name):
 @pytest.mark.parametrize(
     "name", ["replaces_files_by_pipes", "replaces_files_by_links", "nests_folders"]
 )
-def test_what_a_file_leaves_holds_up_nobody(attacked, name, monkeypatch, tmp_path):
+def test_odd_files_left_behind_do_not_block_the_judgment(attacked, name, monkeypatch, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -152,13 +152,13 @@ def test_memory_and_files_together_are_bounded(attacked):
     assert message.endswith("it and its files took more memory together than they may")
 
 
-def test_memory_is_not_had_by_other_processes(attacked):
-    found = rules_of(attacked("takes_memory_in_four", memory_mb=300))
-    assert "PermissionError" in found["raises"]["message"]
-    assert "processes" in found
+def test_candidate_cannot_take_memory_in_other_processes(attacked):
+    findings = rules_of(attacked("takes_memory_in_four", memory_mb=300))
+    assert "PermissionError" in findings["raises"]["message"]
+    assert "processes" in findings
 
 
-def test_planted_links_are_not_there_and_that_is_told(tmp_path):
+def test_links_beside_the_file_are_not_copied_but_reported(tmp_path):
     (tmp_path / "key").write_text("the private key")
     folder = tmp_path / "repository"
     folder.mkdir()
@@ -176,13 +176,13 @@ def test_planted_links_are_not_there_and_that_is_told(tmp_path):
 
     judgement = judge_file(request)
 
-    assert problems_of(judgement) == {"surroundings"}  # it asks for the links itself
+    assert problems_of(judgement) == {"surroundings"}  # the file asks for the links itself
     (note,) = [each for each in judgement.object["findings"] if each["rule"] == "left-out"]
     assert (note["rule"], note["severity"]) == ("left-out", "note")
     assert note["message"].endswith(": all.py (a link), key.py (a link)")
 
 
-def test_a_confined_process_has_a_folder_of_its_own(tmp_path):
+def test_confined_process_writes_to_its_folder_alone(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
 
@@ -204,32 +204,32 @@ def test_a_confined_process_has_a_folder_of_its_own(tmp_path):
     ended = run_confined(work, folder, seconds=10, memory_mb=500)
 
     assert (ended.how, ended.confined) == ("whole", True)
-    assert len(ended.said.split()) == 3
+    assert len(ended.output.split()) == 3
     assert (folder / "mine").read_text() == "no token"
     assert (folder / EVENTS_FILE).read_bytes() == b"an event"
     assert list(outside.iterdir()) == []
 
 
-def test_what_is_given_can_be_read_and_not_changed(tmp_path):
+def test_readable_files_cannot_be_changed(tmp_path):
     (tmp_path / "given").mkdir()
-    given = tmp_path / "given" / "file"
-    given.write_text("given")
+    file = tmp_path / "given" / "file"
+    file.write_text("given")
 
     def work():
-        print(given.read_text())
-        given.write_text("changed")
+        print(file.read_text())
+        file.write_text("changed")
 
     ended = run_confined(
         work, tmp_path / "folder", seconds=10, memory_mb=500, reads=[tmp_path / "given"]
     )
 
     assert ended.how == "broken"
-    assert ended.said.startswith("given\n")
+    assert ended.output.startswith("given\n")
     assert "Read-only file system" in ended.last_line
-    assert given.read_text() == "given"
+    assert file.read_text() == "given"
 
 
-def test_events_cannot_be_taken_back_nor_made_up(tmp_path):
+def test_events_cannot_be_removed_or_forged(tmp_path):
     def work():
         os.write(EVENTS, b"first\n")
         (tmp_path / "folder" / EVENTS_FILE).write_bytes(b"forged")
@@ -249,21 +249,21 @@ def test_a_flood_of_output_is_cut(tmp_path):
     ended = run_confined(work, tmp_path / "folder", seconds=20, memory_mb=500)
 
     assert (ended.how, ended.last_line) == ("whole", "the end")
-    assert len(ended.said) == 4000
+    assert len(ended.output) == 4000
 
 
-def test_the_command_refuses_what_it_cannot_confine(tmp_path):
-    """By a filter as containers have: a namespace of users cannot be made, nor any other."""
+def test_command_refuses_if_confining_is_impossible(tmp_path):
+    """A filter as in containers refuses all new namespaces."""
     program = (
         "import sys\n"
         "from kvtrace.addons.judge.walls import filters, system_calls\n"
         "system_calls.prctl(38, 1)\n"
-        "filters.install([filters.Refused('unshare')])\n"
+        "filters.install([filters.RefusedCall('unshare')])\n"
         "from kvtrace.cli import main\n"
         "sys.exit(main())\n"
     )
     words = [FOLDER / "kernels" / "right" / "relu.py", "--reference", f"{REFERENCE.file}:relu"]
-    done, asked = (
+    refused, unconfined = (
         subprocess.run(
             [sys.executable, "-c", program, "judge", *words, *options], cwd=tmp_path,
             capture_output=True, text=True, timeout=200,
@@ -271,7 +271,7 @@ def test_the_command_refuses_what_it_cannot_confine(tmp_path):
         for options in ([], ["--unconfined", "--text"])
     )  # fmt: skip
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "does not let kvtrace confine what it runs" in done.stderr
-    assert asked.returncode == 0
-    assert "note: it was not confined" in asked.stdout
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "does not let kvtrace confine what it runs" in refused.stderr
+    assert unconfined.returncode == 0
+    assert "note: the file ran unconfined" in unconfined.stdout

@@ -1,6 +1,6 @@
-"""Programs that try to leave their room: as root and as another user, with namespaces or without.
+"""Programs that try to escape: as root and as another user, with namespaces or without.
 
-`escapes_as.py` runs all of `escapes/` in a process of its own, which becomes that user.
+`escapes_as.py` runs all of `escapes/` in a separate process, which becomes the user.
 """
 
 import json
@@ -19,13 +19,13 @@ from tests.addons.judge.labelled import FOLDER
 PROGRAM = Path(__file__).with_name("escapes_as.py")
 ESCAPES = sorted(path.stem for path in (FOLDER / "escapes").glob("*.py"))
 ROOT, NOBODY = 0, 65534
-#: Escapes that do not come to their end, how they end, and what they are ended for.
+#: Escapes that do not complete: how they end, and the bound that they exceed.
 ENDED = {
     "takes_memory_and_disk": ("broken", "took more memory together than they may"),
-    "keeps_anonymous_files": ("broken", ""),  # its folder is full, or that and its memory are
+    "keeps_anonymous_files": ("broken", ""),  # bound of the folder, or of folder and memory
     "keeps_segments": ("broken", "took more memory together than they may"),
     "takes_memory_in_four": ("broken", ""),
-    "fills_the_disk": ("broken", ""),  # by the bound of its folder, or of that and its memory
+    "fills_the_disk": ("broken", ""),  # bound of the folder, or of folder and memory
     "calls_as_32_bits": ("broken", ""),
     "starts_threads": ("broken", "more than 256 threads"),
     "floods_events": ("broken", "more than 256 MiB of events"),
@@ -37,14 +37,14 @@ ENDED = {
 }
 SYSTEMS = [(ROOT, "all"), (ROOT, "none-of-users"), (ROOT, "no-landlock"), (NOBODY, "all")]
 SECRET = "a-line-of-the-host"
-MOST_MIB = 1.2 * 160  # what `escapes_as.py` grants, with what the kernel needs besides
+MOST_MIB = 1.2 * 160  # the limit of `escapes_as.py`, and memory that the kernel needs besides
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
-    """Return a folder with a socket that answers and a file, which escapes must not reach.
+    """Yield a folder with a listening socket and a file, which escapes must not reach.
 
-    Another socket has the folder's path as a name that is in no folder.
+    A second socket has the folder's path as its abstract name.
     """
     folder = tmp_path_factory.mktemp("host")
     (folder / "precious").write_text(SECRET)
@@ -59,7 +59,7 @@ def host(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def escaping(host):
-    """Return a function that runs escapes as a user, once for all tests."""
+    """Return a function that runs escapes as a user, and caches the results."""
 
     @cache
     def run(user, namespaces, *names):
@@ -79,20 +79,20 @@ def escaping(host):
 @pytest.mark.process
 @pytest.mark.parametrize("name", ESCAPES)
 @pytest.mark.parametrize(("user", "namespaces"), SYSTEMS)
-def test_nothing_gets_out(escaping, host, user, namespaces, name):
-    found = escaping(user, namespaces)[name]
-    if "refused" in found:
-        pytest.skip(f"this system cannot confine user {user}: {found['refused']}")
+def test_no_escape_reaches_the_host(escaping, host, user, namespaces, name):
+    result = escaping(user, namespaces)[name]
+    if "refused" in result:
+        pytest.skip(f"this system cannot confine user {user}: {result['refused']}")
 
-    assert found["confined"]
-    assert "ESCAPED" not in found["said"], found["said"]
-    assert SECRET not in str(found)
+    assert result["confined"]
+    assert "ESCAPED" not in result["output"], result["output"]
+    assert SECRET not in str(result)
     how, reason = ENDED.get(name, ("whole", ""))
-    assert found["how"] == how, found
-    assert reason in found["reason"]
-    assert found["seconds"] < 10
-    assert max(map(int, re.findall(r"HOLDS (\d+)", found["said"])), default=0) <= MOST_MIB
-    assert found["children"] == ""
+    assert result["how"] == how, result
+    assert reason in result["reason"]
+    assert result["seconds"] < 10
+    assert max(map(int, re.findall(r"HOLDS (\d+)", result["output"])), default=0) <= MOST_MIB
+    assert result["children"] == ""
     assert (host / "precious").read_text() == SECRET
     assert sorted(path.name for path in host.iterdir()) == ["precious", "socket"]
 
@@ -100,33 +100,33 @@ def test_nothing_gets_out(escaping, host, user, namespaces, name):
 @pytest.mark.process
 @pytest.mark.parametrize("name", ["replaces_files_by_pipes", "replaces_files_by_links"])
 def test_only_regular_files_are_taken_over(escaping, name):
-    found = escaping(os.geteuid(), "all")[name]
-    assert (found["left"], found["odd"]) == (["events"], [])
+    result = escaping(os.geteuid(), "all")[name]
+    assert (result["left"], result["odd"]) == (["events"], [])
 
 
 def test_files_are_taken_over_up_to_the_bound(escaping):
-    found = escaping(os.geteuid(), "all")["fills_the_disk"]
-    assert {"file0", "file2"} <= set(found["left"])
-    assert "file9" not in found["left"]
+    result = escaping(os.geteuid(), "all")["fills_the_disk"]
+    assert {"file0", "file2"} <= set(result["left"])
+    assert "file9" not in result["left"]
 
 
 @pytest.mark.process
-def test_where_it_cannot_be_confined_it_is_refused(escaping):
-    found = escaping(NOBODY, "none-of-users", "lists_processes")["lists_processes"]
-    assert "does not let kvtrace confine" in found["refused"]
-    assert "--unconfined" in found["refused"]
+def test_run_is_refused_on_a_system_that_cannot_confine(escaping):
+    result = escaping(NOBODY, "none-of-users", "lists_processes")["lists_processes"]
+    assert "does not let kvtrace confine" in result["refused"]
+    assert "--unconfined" in result["refused"]
 
 
 @pytest.mark.process
-def test_unless_it_is_asked_for_and_then_that_is_said(escaping):
-    found = escaping(NOBODY, "none-of-users", "UNCONFINED", "nests_folders", "reads_secrets")
+def test_unconfined_run_is_allowed_on_request_and_reported(escaping):
+    results = escaping(NOBODY, "none-of-users", "UNCONFINED", "nests_folders", "reads_secrets")
 
-    nested, read = found["nests_folders"], found["reads_secrets"]
+    nested, read = results["nests_folders"], results["reads_secrets"]
     assert (nested["how"], nested["confined"], nested["left"]) == ("whole", False, ["events"])
     assert (read["how"], read["confined"]) == ("whole", False)
 
 
 @pytest.mark.process
-def test_what_can_be_confined_is_confined_also_then(escaping):
-    found = escaping(os.geteuid(), "all", "UNCONFINED", "lists_processes")["lists_processes"]
-    assert found["confined"]
+def test_unconfined_option_still_confines_where_possible(escaping):
+    result = escaping(os.geteuid(), "all", "UNCONFINED", "lists_processes")["lists_processes"]
+    assert result["confined"]

@@ -1,11 +1,11 @@
-"""Derived bounds of results: carried over launches, and ended where PyTorch steps in."""
+"""Derived bounds of results: carried over launches, and ended by operations of PyTorch."""
 
 import jsonschema
 import numpy as np
 import pytest
 
 from kvtrace.addons.judge.comparing import compared
-from kvtrace.addons.judge.deriving import Derived
+from kvtrace.addons.judge.deriving import DerivedBounds
 from kvtrace.addons.judge.judge_file import judge_file, judgement_text, schema
 from kvtrace.addons.judge.request import Place, Request
 from kvtrace.evaluate.shadows.errors.planes import PLANES
@@ -76,7 +76,7 @@ def test_results_are_compared_by_derived_bounds_over_two_launches(tmp_path):
 
 
 @pytest.mark.process
-def test_what_pytorch_moves_may_be_off_by_what_the_problem_grants(tmp_path):
+def test_result_moved_by_pytorch_gets_the_granted_tolerance(tmp_path):
     judgement = judged(tmp_path, "twice_with_a_move", "by_root_twice")
 
     assert judgement.verdict == "right"
@@ -96,13 +96,13 @@ def test_a_reference_that_rounds_has_a_fixed_tolerance(tmp_path):
 
 
 @pytest.mark.process
-def test_a_forgotten_term_that_roundings_hide_is_another_meaning(tmp_path):
+def test_missing_term_hidden_by_rounding_is_reported_as_other_meaning(tmp_path):
     """In bfloat16 an epsilon of 1e-5 is far below a step; the fixed tolerance let it pass."""
     judgement = judged(tmp_path, "norm", "by_root", epsilon="")
 
-    found = {each["rule"] for each in judgement.object["findings"] if each["severity"] == "error"}
+    errors = {each["rule"] for each in judgement.object["findings"] if each["severity"] == "error"}
     assert judgement.verdict == "wrong"
-    assert "other-meaning" in found
+    assert "other-meaning" in errors
 
 
 RELU = """
@@ -154,57 +154,57 @@ def reference(x: "f32[1000]"):
         ("in_bfloat16", {"wrong-result", "result-type"}),
     ],
 )
-def test_a_candidate_cannot_widen_what_the_reference_grants(tmp_path, entry, errors):
+def test_candidate_cannot_widen_the_granted_tolerance(tmp_path, entry, errors):
     path = tmp_path / "relu.py"
     path.write_text(RELU)
     judgement = judge_file(Request(Place(path, entry), Place(path, "reference"), views=False))
 
-    found = {each["rule"] for each in judgement.object["findings"] if each["severity"] == "error"}
+    rules = {each["rule"] for each in judgement.object["findings"] if each["severity"] == "error"}
     assert judgement.verdict == ("wrong" if errors else "right")
-    assert found == errors
+    assert rules == errors
 
 
 @pytest.mark.process
-def test_a_launch_whose_order_decides_is_evaluated_without(tmp_path):
+def test_launch_with_order_dependent_results_has_no_derived_bounds(tmp_path):
     judgement = judge_file(request_of(FOLDER / "kernels" / "wrong" / "total_race.py"))
 
     reasons = {because for tolerance, because in tolerances(judgement) if tolerance == "granted"}
     assert any("their order decides" in each for each in reasons)
 
 
-def test_contents_of_python_have_no_bounds_unless_they_are_short():
-    derived = Derived(1)
+def test_contents_made_by_python_have_bounds_only_if_they_have_few_bits():
+    derived = DerivedBounds(1)
     view = {"storage": 0, "offset": 0, "shape": [2], "strides": [1]}
-    derived.taken(0, "scale", np.array([0.5, 3.0], np.float32))
+    derived.note_contents(0, "scale", np.array([0.5, 3.0], np.float32))
     assert not np.any(derived.planes_of(view, 4)["worst"])
-    derived.taken(0, "scale", np.array([0.1, 3.0], np.float32))
+    derived.note_contents(0, "scale", np.array([0.1, 3.0], np.float32))
     assert derived.planes_of(view, 4) == "Python or PyTorch computed what scale holds"
 
 
 def test_rounding_by_pytorch_ends_bounds_and_widening_does_not():
-    derived = Derived(1)
+    derived = DerivedBounds(1)
     view = {"storage": 1, "offset": 0, "shape": [1], "strides": [1]}
     half, single = np.array([0.1], np.float16), np.array([0.1], np.float32)
-    derived.moved(1, [0], half.astype(np.float32), [half])
+    derived.note_move(1, [0], half.astype(np.float32), [half])
     assert not isinstance(derived.planes_of(view, 4), str)
-    derived.moved(1, [0], half, [single])
+    derived.note_move(1, [0], half, [single])
     assert derived.planes_of(view, 2) == "PyTorch rounds to float16"
 
 
-def test_elements_without_a_bound_make_the_tolerance_a_fixed_one():
+def test_tolerance_is_fixed_if_an_element_has_no_bound():
     got = np.array([1.0, 2.0], np.float32)
     exact = np.array([1.0, 2.0001])
     planes = np.zeros(2, PLANES)
     planes["near"] = 1e-6, np.inf
 
-    told = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
+    result = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
 
-    assert (told.tolerance, told.because) == ("fixed", "no bound is known of 1 element")
-    assert told.wrong == 1
+    assert (result.tolerance, result.because) == ("fixed", "no bound is known for 1 element")
+    assert result.wrong == 1
     planes["near"] = 1e-6, 2e-4
     planes["off"][1] = 1e-4
-    told = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
-    assert (told.tolerance, told.wrong, told.other_meaning) == ("derived", 0, 0)
+    result = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
+    assert (result.tolerance, result.wrong, result.other_meaning) == ("derived", 0, 0)
     planes["off"][1] = 0
-    told = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
-    assert (told.wrong, told.other_meaning) == (0, 1)
+    result = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
+    assert (result.wrong, result.other_meaning) == (0, 1)

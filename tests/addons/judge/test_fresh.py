@@ -20,7 +20,7 @@ from kvtrace.addons.judge.inputs import TensorInput, whole_tensor
 RANDOM = np.random.default_rng(3)
 
 
-def drawn(values, dtype, **settings):
+def draw_values(values, dtype, **settings):
     values = np.asarray(values, dtype)
     tensor = whole_tensor("x", dtype, values.shape)
     content = other_values(values.tobytes(), tensor, RANDOM, **settings)
@@ -29,7 +29,7 @@ def drawn(values, dtype, **settings):
 
 def test_sums_and_extremes_of_floats_differ_and_nothing_leaves_the_range():
     before = RANDOM.standard_normal((20, 30)).astype(np.float32)
-    after = drawn(before, "float32")
+    after = draw_values(before, "float32")
     assert abs(after.sum() - before.sum()) > 0.1
     assert before.min() < after.min() < after.max() < before.max()
 
@@ -37,44 +37,44 @@ def test_sums_and_extremes_of_floats_differ_and_nothing_leaves_the_range():
 def test_zeros_and_infinities_stay_where_they_are():
     before = np.triu(RANDOM.standard_normal((9, 9))).astype(np.float32)
     before[0, 5] = -np.inf
-    after = drawn(before, "float32")
+    after = draw_values(before, "float32")
     assert np.array_equal(after == 0, before == 0)
     assert np.array_equal(np.isinf(after), np.isinf(before))
 
 
-def test_a_factor_keeps_what_is_symmetric():
+def test_common_factor_keeps_a_matrix_symmetric():
     half = RANDOM.standard_normal((5, 5))
-    after = drawn(half + half.T, "float64", scaled=True)
+    after = draw_values(half + half.T, "float64", scaled=True)
     assert np.allclose(after, after.T)
     assert not np.allclose(after, half + half.T)
 
 
 def test_zeros_among_signed_numbers_have_both_signs():
     signed = RANDOM.standard_normal(40).astype(np.float32)
-    zeros = [each for each in drawn(signed, "float32", awkward="zero") if each == 0]
+    zeros = [each for each in draw_values(signed, "float32", awkward="zero") if each == 0]
     assert {bool(np.signbit(each)) for each in zeros} == {False, True}
-    assert not np.signbit(drawn(np.abs(signed), "float32", awkward="zero")).any()
+    assert not np.signbit(draw_values(np.abs(signed), "float32", awkward="zero")).any()
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32"])
-def test_what_is_in_order_stays_in_order(dtype):
-    after = drawn(np.sort(RANDOM.integers(0, 1000, 50)), dtype)
+def test_sorted_values_stay_sorted(dtype):
+    after = draw_values(np.sort(RANDOM.integers(0, 1000, 50)), dtype)
     assert (after[1:] >= after[:-1]).all()
 
 
 def test_offsets_of_parts_begin_and_end_where_they_did():
-    after = drawn([0, 3, 3, 7, 20], "int32")
+    after = draw_values([0, 3, 3, 7, 20], "int32")
     assert (after[0], after[-1]) == (0, 20)
 
 
-def test_a_permutation_stays_one_and_other_integers_stay_in_their_range():
-    assert sorted(drawn(RANDOM.permutation(40), "int64")) == list(range(40))
-    after = drawn(RANDOM.integers(5, 9, 300), "int64")
+def test_permutations_stay_permutations_and_integers_stay_in_range():
+    assert sorted(draw_values(RANDOM.permutation(40), "int64")) == list(range(40))
+    after = draw_values(RANDOM.integers(5, 9, 300), "int64")
     assert set(after) == {5, 6, 7, 8}
-    assert set(drawn([True, False] * 50, "bool")) == {True, False}
+    assert set(draw_values([True, False] * 50, "bool")) == {True, False}
 
 
-def test_only_what_a_view_reaches_changes():
+def test_only_elements_of_the_view_change():
     before = RANDOM.standard_normal(21).astype(np.float32)
     tensor = TensorInput("x", "float32", (10,), (2,), 1, 21)
     after = np.frombuffer(other_values(before.tobytes(), tensor, RANDOM), np.float32)
@@ -83,52 +83,59 @@ def test_only_what_a_view_reaches_changes():
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -2.0])
-def test_what_is_the_same_everywhere_is_drawn_anew(value):
-    after = drawn(np.full(300, value), "float32")
+def test_equal_values_are_drawn_from_scratch(value):
+    after = draw_values(np.full(300, value), "float32")
     assert np.unique(after).size > 250
     assert np.abs(after).max() <= max(1.5 * abs(value), 1)
     assert (after * value >= 0).all()
 
 
-def test_awkward_values_are_what_they_are_called():
+def test_awkward_values_have_the_named_property():
     before = RANDOM.standard_normal((20, 30)).astype(np.float32)
-    found = {kind: drawn(before, "float32", awkward=kind) for kind in (*AWKWARD, SPECIAL)}
-    assert np.abs(found["large"]).max() > 60
-    assert np.abs(found["tiny"]).max() < 1e-5
-    assert (found["negative"] < 0).all()
-    assert np.isfinite(found["huge"]).all()
+    drawn_values = {
+        kind: draw_values(before, "float32", awkward=kind) for kind in (*AWKWARD, SPECIAL)
+    }
+    assert np.abs(drawn_values["large"]).max() > 60
+    assert np.abs(drawn_values["tiny"]).max() < 1e-5
+    assert (drawn_values["negative"] < 0).all()
+    assert np.isfinite(drawn_values["huge"]).all()
     with np.errstate(over="ignore"):
-        assert np.isinf(found["huge"] ** 2).any()
-    assert (found["zero"][:10] == 0).all()
-    assert np.unique(found["equal"]).size <= 3
-    assert np.ptp(found["nearly equal"]) < 0.02 * found["nearly equal"].max()
-    assert np.unique(found["all equal"]).size == 1
-    assert found["all equal"][0, 0] == drawn(before[:5], "float32", awkward="all equal")[0, 0]
-    assert (np.diff(found["sorted"].ravel()) >= 0).all()
-    assert np.abs(found["cancelling"].sum()) < 1e-3 * np.abs(found["cancelling"]).sum()
-    assert 0 < np.abs(found["denormal"]).max() < 2.0**-126
-    assert np.isnan(found[SPECIAL]).any()
-    assert np.isinf(found[SPECIAL]).any()
+        assert np.isinf(drawn_values["huge"] ** 2).any()
+    assert (drawn_values["zero"][:10] == 0).all()
+    assert np.unique(drawn_values["equal"]).size <= 3
+    assert np.ptp(drawn_values["nearly equal"]) < 0.02 * drawn_values["nearly equal"].max()
+    assert np.unique(drawn_values["all equal"]).size == 1
+    assert (
+        drawn_values["all equal"][0, 0]
+        == draw_values(before[:5], "float32", awkward="all equal")[0, 0]
+    )
+    assert (np.diff(drawn_values["sorted"].ravel()) >= 0).all()
+    assert (
+        np.abs(drawn_values["cancelling"].sum()) < 1e-3 * np.abs(drawn_values["cancelling"]).sum()
+    )
+    assert 0 < np.abs(drawn_values["denormal"]).max() < 2.0**-126
+    assert np.isnan(drawn_values[SPECIAL]).any()
+    assert np.isinf(drawn_values[SPECIAL]).any()
 
 
-def test_awkward_values_keep_signs_and_shares():
+def test_awkward_values_for_shares_stay_between_zero_and_one():
     before = RANDOM.random(100).astype(np.float32)
     for kind in AWKWARD:
-        after = drawn(before, "float32", awkward=kind)
+        after = draw_values(before, "float32", awkward=kind)
         assert 0 <= after.min() <= after.max() <= 1
 
 
 def test_thresholds_are_drawn_with_numbers_between_and_beyond_them():
     before = RANDOM.standard_normal(1000).astype(np.float32)
-    after = drawn(before, "float32", awkward=CONSTANTS, constants=[7.0, -1000.0, 1e30])
+    after = draw_values(before, "float32", awkward=CONSTANTS, constants=[7.0, -1000.0, 1e30])
     assert {7.0, -7.0, 503.5, 1000.0, 2000.0, 3.5} <= set(after.tolist())
     assert np.abs(after).max() == 2000
-    shares = drawn(np.abs(before / 9), "float32", awkward=CONSTANTS, constants=[0.25, 7.0])
+    shares = draw_values(np.abs(before / 9), "float32", awkward=CONSTANTS, constants=[0.25, 7.0])
     assert 0.25 in shares
     assert 0 <= shares.min() <= shares.max() <= 1
 
 
-def test_constants_are_drawn_together_with_those_of_about_their_size():
+def test_constants_are_grouped_by_magnitude():
     groups = groups_of([7.0, 0.5, 1e-20, 3e-20, 1e-30, -1e9, 1e6, 1e38, 0.001])
     usual = [7.0, 0.5, 1e-20, 3e-20, 0.001]
     assert groups == [
@@ -136,29 +143,29 @@ def test_constants_are_drawn_together_with_those_of_about_their_size():
     ]  # fmt: skip
 
 
-def test_constants_of_other_sizes_are_drawn_alone():
+def test_tiny_and_huge_constants_are_drawn_alone():
     before = RANDOM.standard_normal(1000).astype(np.float32)
-    tiny = drawn(before, "float32", awkward=CONSTANTS, constants=[1e-20])
+    tiny = draw_values(before, "float32", awkward=CONSTANTS, constants=[1e-20])
     assert 0 < np.abs(tiny).min() <= np.abs(tiny).max() < 5e-20
     assert (tiny < 0).any()
     assert np.float32(1e-20) in np.abs(tiny)
-    large = drawn(before, "float32", awkward=CONSTANTS, constants=[1e6])
+    large = draw_values(before, "float32", awkward=CONSTANTS, constants=[1e6])
     assert 2e5 < large.min() < large.max() < 5e6
-    shares = drawn(np.abs(before / 9), "float32", awkward=CONSTANTS, constants=[1e6])
+    shares = draw_values(np.abs(before / 9), "float32", awkward=CONSTANTS, constants=[1e6])
     assert shares.max() <= 1
 
 
-def test_what_is_nan_everywhere_is_drawn_anew():
-    after = drawn(np.full(300, np.nan), "float32")
+def test_values_that_are_all_nan_are_drawn_from_scratch():
+    after = draw_values(np.full(300, np.nan), "float32")
     assert np.isfinite(after).all()
     assert np.unique(after).size > 250
 
 
 def test_integers_of_all_sizes_reach_both_ends_of_their_type():
-    after = drawn(RANDOM.integers(0, 5, 300), "int32", awkward=WIDE)
+    after = draw_values(RANDOM.integers(0, 5, 300), "int32", awkward=WIDE)
     assert after.min() < -(1 << 30)
     assert after.max() > 1 << 30
-    assert np.abs(drawn(RANDOM.integers(0, 5, 300), "int64", awkward=WIDE)).max() <= 1 << 40
+    assert np.abs(draw_values(RANDOM.integers(0, 5, 300), "int64", awkward=WIDE)).max() <= 1 << 40
 
 
 def test_a_number_between_zero_and_one_stays_there():

@@ -31,7 +31,7 @@ def test_results_come_back_where_no_gradients_are_asked_for():
 
 
 @pytest.mark.parametrize("function", [lambda x: x.detach(), lambda x: torch.ones(1) * 2])
-def test_what_has_no_gradient_is_refused(function):
+def test_function_without_a_gradient_is_refused(function):
     with pytest.raises(ValueError, match="no gradient"):
         gradients(function, torch.ones(1), torch.ones(1))
 
@@ -48,8 +48,8 @@ class Tripled(torch.autograd.Function):
 
 def test_a_candidate_without_a_function_of_autograd_has_no_gradients():
     settings = {"tracked": True, "cotangents": 1, "is_candidate": True}
-    given = [torch.ones(1), torch.ones(1)]
+    arguments = [torch.ones(1), torch.ones(1)]
     with pytest.raises(ValueError, match="no gradient"):
-        results_of_call(lambda x: x.clone(), given, **settings)
-    (found,) = results_of_call(lambda x: Tripled.apply(x) + 1, given, **settings)
+        results_of_call(lambda x: x.clone(), arguments, **settings)
+    (found,) = results_of_call(lambda x: Tripled.apply(x) + 1, arguments, **settings)
     assert found.item() == 3.0

@@ -1,10 +1,10 @@
-"""What results are made of, where the host made integers that kernels are given."""
+"""Results that are made of integers of the host, which kernels get as inputs."""
 
 import pytest
 import triton
 import triton.language as tl
 
-from kvtrace.addons.judge.host_data import HostData, made_of, places_are_loaded
+from kvtrace.addons.judge.host_data import HostData, host_made_storages, places_are_loaded
 from kvtrace.ir.parser import parse
 from tests.support.compile_ttir import compile_generic
 
@@ -95,7 +95,7 @@ LAUNCH = {
 def made(kernel, host):
     pointers = {"x": "*fp32", "at": "*i32", "table": "*fp32", "out": "*fp32"}
     modules = {"module": parse(compile_generic(kernel, pointers))}
-    return made_of(host, [LAUNCH], modules, {FLOATS})
+    return host_made_storages(host, [LAUNCH], modules, {FLOATS})
 
 
 OF_THE_HOST = [HostData(0, "the contents of at", storage=INTEGERS)]
@@ -119,7 +119,7 @@ def test_integers_may_say_where_floats_of_the_inputs_are(kernel):
     assert RESULT not in made(kernel, OF_THE_HOST)
 
 
-def test_how_many_programs_add_a_constant_is_a_value():
+def test_number_of_programs_that_add_a_constant_is_a_value():
     grid = [HostData(0, "the grid of kernel", places=True)]
     assert RESULT in made(counted_by_programs, grid)
     assert RESULT not in made(gathered, grid)
@@ -128,8 +128,10 @@ def test_how_many_programs_add_a_constant_is_a_value():
 def test_a_move_that_looks_constants_up_is_a_value():
     picked = [HostData(0, "which elements PyTorch moves", places=True)]
     step = {"moved": {"storage": RESULT}, "sources": [{"storage": TABLE}], "contents": {"1001": {}}}
-    assert RESULT in made_of(picked, [step], {}, {FLOATS})
-    assert RESULT not in made_of(picked, [{**step, "sources": [{"storage": FLOATS}]}], {}, {FLOATS})
+    assert RESULT in host_made_storages(picked, [step], {}, {FLOATS})
+    assert RESULT not in host_made_storages(
+        picked, [{**step, "sources": [{"storage": FLOATS}]}], {}, {FLOATS}
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,6 +141,6 @@ def test_a_move_that_looks_constants_up_is_a_value():
         (compared, False), (chosen_of_constants, False),
     ],
 )  # fmt: skip
-def test_it_is_seen_where_loaded_integers_are_places(kernel, answer):
+def test_kernels_whose_loads_decide_addresses_are_detected(kernel, answer):
     pointers = {"x": "*fp32", "at": "*i32", "table": "*fp32", "out": "*fp32"}
     assert places_are_loaded(parse(compile_generic(kernel, pointers))) == answer

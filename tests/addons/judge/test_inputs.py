@@ -5,7 +5,7 @@ import numpy as np
 from kvtrace.addons.judge.inputs import (
     Case,
     as_views,
-    drawn,
+    draw_values,
     exchanged_numbers,
     other_fractions,
     other_sizes,
@@ -47,17 +47,17 @@ def test_sizes_lie_on_both_sides_of_each_block():
 
 def test_equal_extents_are_made_unequal_one_by_one():
     inputs = parsed_shapes("x=f32[64, 64], y=f32[64], z=f32[9]", [])
-    found = [shapes(each) for each in unequal_extents(inputs, [])]
-    assert [(48, 64), (64,), (9,)] in found
-    assert [(64, 48), (64,), (9,)] in found
-    assert [(64, 64), (48,), (9,)] in found
+    cases = [shapes(each) for each in unequal_extents(inputs, [])]
+    assert [(48, 64), (64,), (9,)] in cases
+    assert [(64, 48), (64,), (9,)] in cases
+    assert [(64, 64), (48,), (9,)] in cases
     assert not list(unequal_extents(parsed_shapes("x=f32[64, 32]", []), []))
 
 
-def test_whole_numbers_that_are_no_extents_differ():
+def test_integers_that_are_not_extents_are_changed():
     inputs = parsed_shapes("x=f32[64, 32], rows=64, shift=3, causal=True, scale=0.5", [])
-    found = [label for label, _ in other_whole_numbers(inputs)]
-    assert found == ["shift=4", "shift=1", "causal=False"]
+    labels = [label for label, _ in other_whole_numbers(inputs)]
+    assert labels == ["shift=4", "shift=1", "causal=False"]
 
 
 def test_transposed_views_have_the_last_axes_exchanged():
@@ -65,17 +65,17 @@ def test_transposed_views_have_the_last_axes_exchanged():
     assert (view.strides, view.storage) == ((15, 1, 3), 30)
 
 
-def test_views_have_gaps_between_rows_or_the_first_axis_innermost_or_a_step_of_zero():
-    given = [whole_tensor("x", "float32", (2, 3, 5)), whole_tensor("at", "int64", (4,))]
-    assert views_of(given) == ("strided", "offset", "transposed", "padded", "expanded", "reversed")
-    assert views_of(given[1:]) == ("strided", "offset")
+def test_reversed_padded_and_expanded_views_have_their_strides():
+    inputs = [whole_tensor("x", "float32", (2, 3, 5)), whole_tensor("at", "int64", (4,))]
+    assert views_of(inputs) == ("strided", "offset", "transposed", "padded", "expanded", "reversed")
+    assert views_of(inputs[1:]) == ("strided", "offset")
     for kind, strides, storage in [
         ("reversed", (1, 2, 6), 30),
         ("padded", (24, 8, 1), 48),
         ("expanded", (0, 5, 1), 15),
     ]:
-        view, at = as_views(given, kind)
-        assert (view.strides, view.storage, at) == (strides, storage, given[1])
+        view, at = as_views(inputs, kind)
+        assert (view.strides, view.storage, at) == (strides, storage, inputs[1])
 
 
 def test_fractions_become_numbers_beyond_one():
@@ -88,7 +88,7 @@ def test_rows_become_as_long_as_a_number_of_the_file():
     assert {64: 1, 100: 4243} in [change for _, change in other_sizes(rows, [], [], [4242])]
 
 
-def test_an_extent_that_the_reference_only_repeats_is_not_asked_for():
+def test_extent_of_one_that_the_reference_broadcasts_is_detected():
     given = Case("given", "given", parsed_shapes("x=f32[16, 64], cos=f32[16, 32]", []))
     repeated = Case("32 → 1", "sizes", parsed_shapes("x=f32[16, 64], cos=f32[16, 1]", []))
     smaller = Case("16 → 1", "sizes", parsed_shapes("x=f32[1, 64], cos=f32[1, 32]", []))
@@ -99,7 +99,7 @@ def test_an_extent_that_the_reference_only_repeats_is_not_asked_for():
 
 def test_bytes_have_all_values():
     tensor = whole_tensor("x", "int8", (2000,))
-    values = drawn(tensor, np.random.default_rng(0), {"x.0": 5})
+    values = draw_values(tensor, np.random.default_rng(0), {"x.0": 5})
     assert (values.min(), values.max()) == (-128, 127)
 
 

@@ -1,4 +1,4 @@
-"""docs/agents.md names what there is, and its kernel is judged."""
+"""docs/agents.md: its kernel, its findings, its tools and options."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.process
-def test_its_kernel_is_right(tmp_path):
+def test_kernel_of_the_page_is_judged_right(tmp_path):
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     path = tmp_path / "relu.py"
     path.write_text(block, encoding="utf-8")
@@ -22,18 +22,18 @@ def test_its_kernel_is_right(tmp_path):
     assert judge_file(request).verdict == "right"
 
 
-def test_it_names_every_finding_of_judging():
+def test_page_names_every_finding_of_judging():
     texts = [path.read_text() for path in (ROOT / "kvtrace" / "addons" / "judge").glob("*.py")]
-    told = {
+    rules = {
         rule
         for text in texts
-        for rule in re.findall(r'(?:self\._add|Problem|Wrong|_unjudged)\(\s*"([\w-]+)"', text)
+        for rule in re.findall(r'(?:self\._add|Problem|Defect|_unjudged)\(\s*"([\w-]+)"', text)
     }
-    assert len(told) > 10
-    assert sorted(rule for rule in told if f"`{rule}`" not in PAGE) == []
+    assert len(rules) > 10
+    assert sorted(rule for rule in rules if f"`{rule}`" not in PAGE) == []
 
 
-def test_it_names_every_tool_and_option():
+def test_page_names_every_tool_and_option():
     from kvtrace.addons.judge.commands import mcp
 
     tools = mcp.Tools

@@ -1,4 +1,4 @@
-"""`kvtrace judge`: labelled kernels, and the object that is printed."""
+"""`kvtrace judge`: labeled kernels, and the printed object."""
 
 import json
 import subprocess
@@ -23,24 +23,28 @@ from tests.addons.judge.labelled import FOLDER, expected_rule, labelled, request
 from tests.support.thorough import usually
 
 RIGHT, WRONG = labelled("right"), labelled("wrong")
-#: One in so many; `benchmarks/judge.py` judges all of them, too.
+#: Step through the kernels; `benchmarks/judge.py` judges all of them, too.
 EACH = usually(4, thorough=1)
 
 
 @cache
 def judged(path):
-    """The judgement of a labelled kernel, for tests that only read it."""
+    """Return the cached judgment of a labeled kernel, which tests must not change."""
     return judge_file(request_of(path))
 
 
 def rules_of(judgement, *severities):
-    found = judgement.object["findings"]
-    return {each["rule"] for each in found if not severities or each["severity"] in severities}
+    findings = judgement.object["findings"]
+    return {
+        finding["rule"]
+        for finding in findings
+        if not severities or finding["severity"] in severities
+    }
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", list(RIGHT)[::EACH])
-def test_a_right_kernel_is_right(name):
+def test_right_kernel_is_judged_right(name):
     judgement = judged(RIGHT[name])
 
     assert judgement.object["findings"] == [
@@ -66,7 +70,7 @@ def test_a_judgement_is_repeated_by_its_seed():
 
 
 @pytest.mark.parametrize("seed", ["", "0x1", "g", "1" * 33])
-def test_a_seed_that_is_none_is_a_sentence(seed, capsys, tmp_path):
+def test_invalid_seed_is_a_one_sentence_error(seed, capsys, tmp_path):
     (tmp_path / "k.py").write_text((FOLDER / "kernels" / "right" / "gelu.py").read_text())
     assert main(["judge", str(tmp_path / "k.py"), "--seed", seed]) == 2
     assert "is not a seed" in " ".join(capsys.readouterr().err.split())
@@ -74,7 +78,7 @@ def test_a_seed_that_is_none_is_a_sentence(seed, capsys, tmp_path):
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", list(WRONG)[::EACH])
-def test_a_wrong_kernel_is_wrong_for_its_reason(name):
+def test_wrong_kernel_is_judged_wrong_by_the_expected_rule(name):
     judgement = judged(WRONG[name])
 
     assert (judgement.verdict, judgement.status) == ("wrong", 1)
@@ -82,22 +86,22 @@ def test_a_wrong_kernel_is_wrong_for_its_reason(name):
     jsonschema.validate(judgement.object, schema())
 
 
-def test_there_are_twenty_of_each():
+def test_there_are_twenty_right_and_twenty_wrong_kernels():
     assert (len(RIGHT), len(WRONG)) == (20, 20)
 
 
 @pytest.mark.process
-def test_a_finding_has_its_line_and_what_to_do():
+def test_finding_has_its_line_and_a_hint():
     judgement = judged(WRONG["add_no_mask"])
 
-    found = next(e for e in judgement.object["findings"] if e["rule"] == "out-of-bounds")
-    assert found["file"] == str(WRONG["add_no_mask"])
-    assert "tl.load(x + i)" in WRONG["add_no_mask"].read_text().splitlines()[found["line"] - 1]
-    assert "mask" in found["hint"]
+    finding = next(e for e in judgement.object["findings"] if e["rule"] == "out-of-bounds")
+    assert finding["file"] == str(WRONG["add_no_mask"])
+    assert "tl.load(x + i)" in WRONG["add_no_mask"].read_text().splitlines()[finding["line"] - 1]
+    assert "mask" in finding["hint"]
 
 
 @pytest.mark.process
-def test_the_object_is_what_json_has():
+def test_judgment_is_plain_json():
     judgement = judged(WRONG["total_not_cleared"])
     assert json.loads(json.dumps(judgement.object, allow_nan=False)) == judgement.object
 
@@ -114,13 +118,13 @@ def test_sizes_tails_views_and_other_values_are_tried():
 
 
 @pytest.mark.process
-def test_views_are_left_out_where_that_is_asked():
+def test_views_are_skipped_on_request():
     request = replace(request_of(WRONG["add_ignores_strides"]), views=False)
     assert judge_file(request).verdict == "right"
 
 
 @pytest.mark.process
-def test_shapes_are_taken_and_no_reference_is_needed():
+def test_given_shapes_need_no_reference():
     path = WRONG["add_no_mask"]
     request = Request(entry_of(read_file(path), None), shapes=("f32[1000], f32[1000]",))
     judgement = judge_file(request)
@@ -148,7 +152,7 @@ def test_inputs_may_be_made_by_the_file_itself(tmp_path):
 
 
 @pytest.mark.process
-def test_what_pytorch_computes_after_the_last_launch_is_not_believed_unless_asked(tmp_path):
+def test_pytorch_result_after_the_last_launch_is_unjudged_unless_trusted(tmp_path):
     source = RIGHT["total_in_two"].read_text()
     start = source.index("    whole[(1,)]")
     path = tmp_path / "partial.py"
@@ -168,9 +172,9 @@ def test_what_pytorch_computes_after_the_last_launch_is_not_believed_unless_aske
 def test_the_command_prints_json_and_its_exit_code_is_the_verdict(capsys):
     path = WRONG["softmax_one_block"]
     code = main(["judge", str(path), "--reference", f"{FOLDER / 'references.py'}:softmax"])
-    told = json.loads(capsys.readouterr().out)
+    content = json.loads(capsys.readouterr().out)
     assert code == 1
-    jsonschema.validate(told, schema())
+    jsonschema.validate(content, schema())
 
     code = main(["judge", str(RIGHT["softmax"]), "--shapes", "x=f32[5, 30]", "--text"])
     assert code == 0
@@ -180,12 +184,12 @@ def test_the_command_prints_json_and_its_exit_code_is_the_verdict(capsys):
 @pytest.mark.process
 def test_the_command_prints_text_on_a_terminal_and_json_where_it_is_asked_for(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    judged = ["judge", str(RIGHT["softmax"]), "--shapes", "x=f32[5, 30]", "--no-views"]
-    assert main(judged) == 0
+    words = ["judge", str(RIGHT["softmax"]), "--shapes", "x=f32[5, 30]", "--no-views"]
+    assert main(words) == 0
     assert "softmax.py:softmax: right (" in capsys.readouterr().out
-    assert main([*judged, "--json"]) == 0
+    assert main([*words, "--json"]) == 0
     jsonschema.validate(json.loads(capsys.readouterr().out), schema())
-    assert main([*judged, "--json", "--text"]) == 2
+    assert main([*words, "--json", "--text"]) == 2
 
 
 def test_the_command_prints_its_schema(capsys):
@@ -195,13 +199,13 @@ def test_the_command_prints_its_schema(capsys):
 
 
 @pytest.mark.process
-def test_text_has_a_line_a_finding():
+def test_text_has_one_line_per_finding():
     lines = judgement_text(judged(WRONG["total_race"]))
     assert any("error[race]" in line and "total_race.py:12:" in line for line in lines)
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("def f(:", "is not Python that can be compiled"),
         ("x = 1\n", "has no public function that launches a kernel"),
@@ -211,19 +215,19 @@ def test_text_has_a_line_a_finding():
         ),
     ],
 )
-def test_what_cannot_be_judged_is_one_sentence_and_exit_code_2(tmp_path, capsys, source, said):
+def test_file_that_cannot_be_judged_is_an_error_with_exit_code_2(tmp_path, capsys, source, message):
     path = tmp_path / "odd.py"
     path.write_text(source)
     assert main(["judge", str(path)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_inputs_that_nothing_says_are_told():
+def test_missing_inputs_are_an_error_with_advice():
     with pytest.raises(CannotJudge, match='give --shapes "x=f32'):
         judge_file(Request(entry_of(read_file(RIGHT["add"]), None)))
 
 
-def test_an_entry_that_is_not_there_is_told():
+def test_missing_entry_is_an_error():
     with pytest.raises(CannotJudge, match="defines no 'gone' at its top"):
         entry_of(read_file(RIGHT["add"]), "gone")
     with pytest.raises(CannotJudge, match="which function of"):
@@ -240,7 +244,7 @@ def test_files_for_a_gpu_are_judged_as_they_are():
 
 
 @pytest.mark.process
-def test_what_libraries_replace_when_they_are_imported_is_no_attack(tmp_path):
+def test_functions_replaced_by_imported_libraries_are_not_reported(tmp_path):
     path = tmp_path / "imports.py"
     path.write_text(
         RIGHT["relu"].read_text().replace("import torch\n", "import torch._inductor\n", 1)
@@ -257,7 +261,7 @@ def test_inputs_may_be_moved_and_cast_before_launches_and_results_after_them():
 
 
 @pytest.mark.process
-def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):
+def test_model_is_constructed_with_the_arguments_of_its_reference(tmp_path):
     source = (FOLDER / "files" / "model_without_initial.py").read_text()
     reference = tmp_path / "reference.py"
     reference.write_text(f"{source}\n\ndef get_init_inputs():\n    return [40]\n")
@@ -267,8 +271,8 @@ def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):
 
 
 @pytest.mark.process
-def test_a_reference_may_be_compiled(tmp_path):
-    """As it is written: what compiles it would start other processes."""
+def test_reference_with_torch_compile_is_accepted(tmp_path):
+    """The reference runs uncompiled, since its compiler would start other processes."""
     reference = tmp_path / "reference.py"
     reference.write_text("import torch\n\n@torch.compile\ndef relu(x):\n    return torch.relu(x)\n")
     entry = entry_of(read_file(RIGHT["relu"]), None)
@@ -282,13 +286,13 @@ def test_a_file_that_cannot_be_imported_is_wrong(tmp_path, monkeypatch, capsys):
     source = "from torch import no_such_thing\n\ndef f(x):\n    k[(1,)](x)\n"
     (tmp_path / "bad.py").write_text(source)
     assert main(["judge", "bad.py", "--shapes", "f32[4]"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert "cannot import name 'no_such_thing'" in told["findings"][0]["message"]
+    content = json.loads(capsys.readouterr().out)
+    assert "cannot import name 'no_such_thing'" in content["findings"][0]["message"]
 
 
 @pytest.mark.process
 def test_the_process_that_judges_needs_no_torch(tmp_path):
-    """It imports what the examiner takes, while another imports torch for the file."""
+    """It imports the examiner's modules, while another process imports torch."""
     path, reference = WRONG["add_no_mask"], FOLDER / "references.py"
     program = (
         "import sys\n"
@@ -299,11 +303,11 @@ def test_the_process_that_judges_needs_no_torch(tmp_path):
         "told = judge_file(Request(entry, Place(reference, 'add')))\n"
         "print(told.verdict, 'torch' in sys.modules)\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=200
     )
 
-    assert (done.returncode, done.stdout) == (0, "wrong False\n"), done.stderr
+    assert (result.returncode, result.stdout) == (0, "wrong False\n"), result.stderr
 
 
 @pytest.mark.process

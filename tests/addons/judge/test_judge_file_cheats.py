@@ -1,7 +1,7 @@
 """Published ways to pass for a kernel without being one, each with an honest twin.
 
-What was published: ScalingIntelligence/KernelBench pull request 82, gpu-mode/reference-kernels
-issue 162, gpu-mode/pygpubench pull request 7, AMD-AGI/GEAK issue 254. The programs are our own.
+Published in: ScalingIntelligence/KernelBench pull request 82, gpu-mode/reference-kernels issue 162,
+gpu-mode/pygpubench pull request 7, AMD-AGI/GEAK issue 254. The programs are our own.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests.addons.judge.labelled import FOLDER, pairs, request_for
 from tests.support.thorough import usually
 
 PAIRS = pairs()
-#: Judged at every change: one for each way in which the verdict is found.
+#: Cheats that are always judged: one for each way in which the verdict is reached.
 TELLING = (
     "norm_as_scalar", "sorted_after", "transposed_before", "weights_of_integers",
     "right_where_it_is_judged", "negative_integers",
@@ -23,7 +23,7 @@ EACH = usually(len(PAIRS), thorough=1)
 NAMES = sorted({*TELLING, *list(PAIRS)[::EACH]})
 
 
-def test_there_are_at_least_forty():
+def test_there_are_at_least_forty_cheats():
     assert len(PAIRS) >= 40
 
 
@@ -39,14 +39,14 @@ def test_a_cheat_is_not_right_and_its_honest_twin_is(name):
 
 
 @pytest.mark.process
-def test_a_number_that_pytorch_computed_is_told_by_its_argument():
-    (found,) = [
-        each
-        for each in judge_file(request_for(PAIRS["norm_as_scalar"], "cheat")).object["findings"]
-        if each["rule"] == "host-computed"
+def test_scalar_computed_by_pytorch_is_named_by_its_argument():
+    (finding,) = [
+        listed
+        for listed in judge_file(request_for(PAIRS["norm_as_scalar"], "cheat")).object["findings"]
+        if listed["rule"] == "host-computed"
     ]
-    assert found["severity"] == "unjudged"
-    assert found["message"].endswith("see the argument norm of divide_kernel")
+    assert finding["severity"] == "unjudged"
+    assert finding["message"].endswith("see the argument norm of divide_kernel")
 
 
 @pytest.mark.process
@@ -75,7 +75,7 @@ def inputs():
 
 
 @pytest.mark.process
-def test_a_kernel_that_is_wrong_for_values_that_were_not_given_is_no_cheat(tmp_path):
+def test_kernel_wrong_for_other_values_is_wrong_and_not_a_cheat(tmp_path):
     source = (FOLDER / "kernels" / "right" / "gelu.py").read_text(encoding="utf-8")
     line = "    inner = "
     assert line in source

@@ -1,4 +1,4 @@
-"""Candidates that grant themselves errors, forge, ignore what is one or zero, or remember."""
+"""Candidates that widen their own tolerance, forge, ignore factors of one or zero, or remember."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.thorough import usually
 ALL = deceptions()
 RIGHT = {name: request for name, request in ALL.items() if name.startswith("right.")}
 WRONG = {name: request for name, request in ALL.items() if name not in RIGHT}
-#: Judged at every change, with a rule that tells each.
+#: Deceptions with a rule that reports each; half of them are judged at every change.
 TELLING = {
     "forges.what_the_log_tells_from_a_frame": "returned-otherwise",
     "forges.an_answer_of_its_own": "nondeterministic",
@@ -55,14 +55,14 @@ EACH = usually(4, thorough=1)
 NAMES = sorted({*list(TELLING)[:: usually(2, thorough=1)], *list(WRONG)[::EACH]})
 
 
-def test_there_are_at_least_twenty_eight():
+def test_there_are_at_least_twenty_eight_deceptions():
     assert len(WRONG) >= 28
     assert WRONG.keys() >= TELLING.keys()
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", NAMES)
-def test_none_is_right(name):
+def test_deception_is_not_judged_right(name):
     judgement = judge_file(WRONG[name])
 
     assert judgement.verdict != "right"
@@ -72,6 +72,6 @@ def test_none_is_right(name):
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_right_one_for_the_same_reference_is_right(name):
+def test_right_candidate_for_the_same_reference_is_judged_right(name):
     judgement = judge_file(RIGHT[name])
     assert judgement.verdict == "right", judgement.object["findings"]

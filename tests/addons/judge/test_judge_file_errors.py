@@ -1,4 +1,4 @@
-"""Errors of files that are judged: one line each, before anything is run that is not needed."""
+"""Errors of judged files: one line each, as early as possible."""
 
 from dataclasses import replace
 
@@ -23,21 +23,21 @@ def request(tmp_path, source=SOURCE, reference=REFERENCE):
 
 
 @pytest.mark.parametrize("at", ["source", "reference"])
-def test_what_is_not_installed_is_said_before_anything_runs(tmp_path, at):
-    given = {"source": SOURCE, "reference": REFERENCE}[at]
-    files = {at: given.replace("import torch\n", "import torch\nimport no_such_module\n", 1)}
+def test_missing_import_is_an_error_before_anything_runs(tmp_path, at):
+    source = {"source": SOURCE, "reference": REFERENCE}[at]
+    files = {at: source.replace("import torch\n", "import torch\nimport no_such_module\n", 1)}
     with pytest.raises(CannotJudge, match=r":\d+ imports no_such_module, which is not installed"):
         judge_file(request(tmp_path, **files))
 
 
-def test_what_may_be_missing_or_lies_beside_is_no_error(tmp_path):
+def test_optional_imports_and_files_beside_are_accepted(tmp_path):
     (tmp_path / "beside.py").write_text("")
     optional = "try:\n    import no_such_module\nexcept ImportError:\n    pass\n"
-    found = judge_file(request(tmp_path, f"import beside\n{optional}{SOURCE}")).object
-    assert found["verdict"] == "right", found["findings"]
+    judgement = judge_file(request(tmp_path, f"import beside\n{optional}{SOURCE}")).object
+    assert judgement["verdict"] == "right", judgement["findings"]
 
 
-def test_without_inputs_nothing_is_run(tmp_path):
+def test_missing_inputs_are_an_error_before_anything_runs(tmp_path):
     with pytest.raises(CannotJudge, match="nothing says what the inputs are"):
         judge_file(request(tmp_path, reference=REFERENCE.replace(': "f32[M, N]"', "")))
 
@@ -51,29 +51,27 @@ def test_without_inputs_nothing_is_run(tmp_path):
         ("def relu(x):", "def relu(x, y):", "missing 1 required positional argument: 'y'"),
     ],
 )
-def test_a_candidate_that_fails_at_once_is_told_in_one_line_with_its_place(
-    tmp_path, old, new, message
-):
+def test_candidate_that_raises_is_reported_in_one_line_with_its_place(tmp_path, old, new, message):
     assert old in SOURCE
     judgement = judge_file(request(tmp_path, SOURCE.replace(old, new, 1))).object
     assert judgement["verdict"] == "wrong"
-    (found,) = judgement["findings"]
-    assert found["rule"] == "raises"
-    assert message in found["message"]
-    assert "\n" not in found["message"]
-    assert (found["line"] is None) == ("missing" in message)
+    (finding,) = judgement["findings"]
+    assert finding["rule"] == "raises"
+    assert message in finding["message"]
+    assert "\n" not in finding["message"]
+    assert (finding["line"] is None) == ("missing" in message)
     assert judgement["cases"] == []
 
 
-def test_a_reference_that_fails_is_told_in_its_own_words(tmp_path):
+def test_failing_reference_is_unjudged_with_its_error(tmp_path):
     reference = REFERENCE.replace("torch.relu", "torch.relux")
-    (found,) = judge_file(request(tmp_path, reference=reference)).object["findings"]
-    assert (found["rule"], found["severity"]) == ("reference", "unjudged")
-    assert found["message"].startswith("the reference fails on x=f32[")
+    (finding,) = judge_file(request(tmp_path, reference=reference)).object["findings"]
+    assert (finding["rule"], finding["severity"]) == ("reference", "unjudged")
+    assert finding["message"].startswith("the reference fails on x=f32[")
 
 
-def test_a_plain_failure_is_told_before_an_exotic_one_at_the_same_place(tmp_path):
-    """It ignores strides, which shows first, and doubles all that is small."""
+def test_plainest_case_is_reported_for_failures_at_one_place(tmp_path):
+    """The kernel ignores strides, and doubles small inputs, which is the plainer failure."""
     reads = "    x = x.contiguous()\n"
     assert reads in SOURCE
     source = SOURCE.replace(reads, "").replace(
@@ -81,6 +79,6 @@ def test_a_plain_failure_is_told_before_an_exotic_one_at_the_same_place(tmp_path
     )
     source = source.replace("n, BLOCK: tl.constexpr", "n, factor, BLOCK: tl.constexpr")
     source = source.replace("tl.maximum(", "factor * tl.maximum(")
-    found = judge_file(replace(request(tmp_path, source), views=True)).object["findings"]
-    (wrong,) = [each for each in found if each["rule"] == "wrong-result"]
+    findings = judge_file(replace(request(tmp_path, source), views=True)).object["findings"]
+    (wrong,) = [each for each in findings if each["rule"] == "wrong-result"]
     assert wrong["case"].startswith(("197 → ", "130 → "))

@@ -1,4 +1,4 @@
-"""`kvtrace.check_kernel`: one launch, judged, on copies of its arguments."""
+"""`kvtrace.check_kernel`: one launch, judged on copies of its arguments."""
 
 import pytest
 import torch
@@ -53,12 +53,12 @@ def test_rules_are_chosen_by_their_ids():
     assert checked.ok
 
 
-def test_while_a_recording_goes_on_it_refuses(tmp_path):
+def test_check_during_a_recording_is_refused(tmp_path):
     with kvtrace.capture(tmp_path / "out"), pytest.raises(CannotCheck, match="has a recording"):
         kvtrace.check_kernel(double, [torch.zeros(4), torch.zeros(4), 4], (1,), BLOCK=4)
 
 
-def test_what_launches_nothing_is_said():
+def test_object_that_launches_nothing_is_an_error():
     class Silent:
         def __getitem__(self, grid):
             return lambda *args, **meta: None

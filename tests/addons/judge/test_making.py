@@ -1,4 +1,4 @@
-"""Cases that follow from a given one: what they hold."""
+"""Cases that are derived from a given case: their contents."""
 
 from dataclasses import replace
 
@@ -8,58 +8,58 @@ import torch
 
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.inputs import BEYOND, Case, parsed_shapes, read_cases, write_cases
-from kvtrace.addons.judge.making import Maker
+from kvtrace.addons.judge.making import CaseMaker
 
 
 @pytest.fixture
 def maker(tmp_path):
-    return Maker(tmp_path, (), 3, named_extents=False)
+    return CaseMaker(tmp_path, (), 3, named_extents=False)
 
 
 def given(maker, text):
-    return maker.filled(Case("given", "given", parsed_shapes(text, [])), None)
+    return maker.fill(Case("given", "given", parsed_shapes(text, [])), None)
 
 
-def further(maker, text):
-    found = maker.further(given(maker, text), False, [], [])
-    return {case.label: case for case in found}
+def derived(maker, text):
+    cases = maker.derived_cases(given(maker, text), False, [], [])
+    return {case.label: case for case in cases}
 
 
 def test_equal_inputs_are_one_tensor_in_a_case_beyond(maker, tmp_path):
-    case = further(maker, "x=f32[8], y=f32[8], z=f32[9]")["one tensor as several inputs"]
+    case = derived(maker, "x=f32[8], y=f32[8], z=f32[9]")["one tensor as several inputs"]
     assert case.kind == BEYOND
     assert case.shares
     x, y, z = tensors.arguments_from(case, tmp_path)
     assert x is y
     assert z is not x
-    assert "one tensor as several inputs" not in further(maker, "x=f32[8], y=f16[8]")
+    assert "one tensor as several inputs" not in derived(maker, "x=f32[8], y=f16[8]")
 
 
 def test_wide_rows_of_the_largest_bytes_need_more_than_sixteen_bits(maker, tmp_path):
-    case = further(maker, "x=i8[4, 100]")["wide rows of the largest bytes"]
+    case = derived(maker, "x=i8[4, 100]")["wide rows of the largest bytes"]
     (x,) = tensors.arguments_from(case, tmp_path)
     assert int(x.long().sum(-1)[0]) > 1 << 15
 
 
-def test_there_are_no_elements_or_more_rows_than_a_grid_takes(maker):
-    found = further(maker, "x=f32[64, 100]")
-    assert found["without elements"].tensors[0].shape == (0, 100)
-    assert found["65,537 rows"].tensors[0].shape == (65_537, 1)
-    assert "65,537 rows" not in further(maker, "x=f32[64]")
+def test_derived_cases_include_empty_tensors_and_too_many_rows(maker):
+    cases = derived(maker, "x=f32[64, 100]")
+    assert cases["without elements"].tensors[0].shape == (0, 100)
+    assert cases["65,537 rows"].tensors[0].shape == (65_537, 1)
+    assert "65,537 rows" not in derived(maker, "x=f32[64]")
 
 
 def test_weights_differ_in_a_later_case(tmp_path):
     (tmp_path / "w.bin").write_bytes(np.ones(4, np.float32).tobytes())
     (weight,) = parsed_shapes("w=f32[4]", [])
     case = Case("given", "given", parsed_shapes("x=f32[8]", []))
-    first = Maker(tmp_path, (replace(weight, file="w.bin"),), 3, named_extents=False)
-    found = first.further(first.filled(case, None), False, [], [])
-    later = next(each for each in found if each.label == "weights loaded after calls")
+    maker_ = CaseMaker(tmp_path, (replace(weight, file="w.bin"),), 3, named_extents=False)
+    cases = maker_.derived_cases(maker_.fill(case, None), False, [], [])
+    later = next(each for each in cases if each.label == "weights loaded after calls")
     assert not (tensors.tensor_from(later.weights[0], tmp_path) == 1).any()
 
 
-def test_labels_become_what_the_reference_ignores(maker, tmp_path):
-    (case,) = maker.ignoring(given(maker, "x=f32[64, 9], labels=i64[64]"), [-100])
+def test_some_labels_become_the_ignored_value(maker, tmp_path):
+    (case,) = maker.cases_of_ignored_values(given(maker, "x=f32[64, 9], labels=i64[64]"), [-100])
     _, labels = tensors.arguments_from(case, tmp_path)
     assert 0 < int((labels == -100).sum()) < 64
 
@@ -67,9 +67,9 @@ def test_labels_become_what_the_reference_ignores(maker, tmp_path):
 def test_a_case_has_a_cotangent_for_each_result_of_floats(maker, tmp_path):
     base = given(maker, "x=f32[8], factor=2.0")
     results = [torch.zeros(8), torch.zeros(3, dtype=torch.int64), torch.zeros(2)]
-    write_cases(tmp_path, [*maker.tracked(base, results)])
+    write_cases(tmp_path, [*maker.gradient_cases(base, results)])
     plain, gradients = read_cases(tmp_path)
     assert (plain.tracked, plain.cotangents) == (True, 0)
     assert (gradients.tracked, gradients.cotangents) == (True, 2)
     assert [each.shape for each in gradients.tensors] == [(8,), (8,), (2,)]
-    assert not [*maker.tracked(given(maker, "x=i64[8]"), results)]
+    assert not [*maker.gradient_cases(given(maker, "x=i64[8]"), results)]

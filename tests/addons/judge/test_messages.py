@@ -1,4 +1,4 @@
-"""Messages of a process that may write anything."""
+"""Messages of a process that may send anything."""
 
 import os
 import struct
@@ -8,7 +8,7 @@ import pytest
 from kvtrace.addons.judge.messages import SIZES, Malformed, receive, send
 
 
-def heard(content, most=100):
+def received(content, most=100):
     reading, writing = os.pipe()
     os.write(writing, content)
     os.close(writing)
@@ -18,7 +18,7 @@ def heard(content, most=100):
         os.close(reading)
 
 
-def test_what_is_sent_is_received():
+def test_sent_message_is_received():
     reading, writing = os.pipe()
     send(writing, {"call": 3}, b"bytes")
     os.close(writing)
@@ -28,7 +28,7 @@ def test_what_is_sent_is_received():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"\x01\x02", "ends in its first bytes"),
         (struct.pack("<IQ", 0xFFFFFFFF, 0), "4,294,967,295 bytes"),
@@ -41,17 +41,17 @@ def test_what_is_sent_is_received():
         (SIZES.pack(200_000, 0) + b"[" * 200_000, "not JSON"),
     ],
 )
-def test_what_is_none_is_a_sentence(content, said):
+def test_malformed_message_is_a_one_sentence_error(content, message):
     if len(content) < 1 << 16:
-        with pytest.raises(Malformed, match=said):
-            heard(content)
+        with pytest.raises(Malformed, match=message):
+            received(content)
         return
     reading, writing = os.pipe()
     if os.fork() == 0:
         send_all(writing, content)
         os._exit(0)
     os.close(writing)
-    with pytest.raises(Malformed, match=said):
+    with pytest.raises(Malformed, match=message):
         receive(reading, 100)
     os.close(reading)
     os.wait()

@@ -1,13 +1,13 @@
-"""What of PyTorch's operators is a move, and what computes."""
+"""PyTorch's operators: those that count as moves, and those that compute."""
 
 import pytest
 import torch
 
-from kvtrace.addons.judge.moves import Ignored, Moves
+from kvtrace.addons.judge.moves import IgnoredIndices, MoveReporter
 
 
-class Heard:
-    """Keeps the operators' targets that are told as moves."""
+class Listener:
+    """A listener that stores the types of reported moves' targets."""
 
     def __init__(self):
         self.targets = []
@@ -25,28 +25,28 @@ class Heard:
         self.targets.append(target.dtype)
 
 
-def moved(function, given):
-    heard = Heard()
-    with Moves(heard):
-        function(given)
-    return heard.targets
+def moved(function, tensor):
+    listener = Listener()
+    with MoveReporter(listener):
+        function(tensor)
+    return listener.targets
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int32])
-def test_whole_numbers_and_truth_values_of_floats_are_computed(dtype):
+def test_casts_of_floats_to_integers_or_booleans_are_not_moves(dtype):
     assert moved(lambda x: x.to(dtype), torch.randn(3)) == []
     assert moved(lambda x: torch.empty(3, dtype=dtype).copy_(x), torch.randn(3)) == []
 
 
-def test_other_casts_move():
+def test_other_casts_are_moves():
     assert moved(lambda x: x.to(torch.float16), torch.randn(3)) == [torch.float16]
     assert moved(lambda x: x.to(torch.float32), torch.arange(3)) == [torch.float32]
     assert moved(lambda x: x.to(torch.bool), torch.arange(3)) == [torch.bool]
 
 
-@pytest.mark.parametrize(("asked", "ignored"), [({}, -100), ({"ignore_index": -1}, -1)])
-def test_a_loss_ignores_some_labels(asked, ignored):
-    with Ignored() as mode:
-        torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([1, 2]), **asked)
+@pytest.mark.parametrize(("options", "ignored"), [({}, -100), ({"ignore_index": -1}, -1)])
+def test_ignore_index_of_a_loss_is_collected(options, ignored):
+    with IgnoredIndices() as mode:
+        torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([1, 2]), **options)
         torch.ones(3).sum()
     assert mode.values == [ignored]

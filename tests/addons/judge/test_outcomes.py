@@ -3,7 +3,7 @@
 import numpy as np
 
 from kvtrace.addons.judge.inputs import Case, TensorInput, whole_tensor
-from kvtrace.addons.judge.outcomes import _outside, _shared
+from kvtrace.addons.judge.outcomes import _outside, _shared_results
 
 CASE = Case("a case", "given", (whole_tensor("x", "float32", (4,)),))
 
@@ -12,17 +12,19 @@ def view(storage, offset=0):
     return {"storage": storage, "offset": offset, "shape": [2], "strides": [1]}
 
 
-def test_a_result_that_is_an_input_or_another_result_is_told():
-    told = [each.message for each in _shared([view(0), view(1000), view(1000)], CASE, [])]
-    assert [text.partition(":")[0] for text in told] == [
+def test_result_that_is_an_input_or_another_result_is_a_defect():
+    messages = [
+        defect.message for defect in _shared_results([view(0), view(1000), view(1000)], CASE, [])
+    ]
+    assert [text.partition(":")[0] for text in messages] == [
         "result 0 is the memory of the input x",
         "result 2 is the memory of result 1",
     ]
-    assert _shared([view(0)], CASE, ["x"]) == []  # the reference writes to it, too
-    assert _shared([view(1000), view(1000, 2), {"value": 3}], CASE, []) == []
+    assert _shared_results([view(0)], CASE, ["x"]) == []  # the reference writes to it, too
+    assert _shared_results([view(1000), view(1000, 2), {"value": 3}], CASE, []) == []
 
 
-def test_bytes_between_the_elements_of_a_view():
+def test_bytes_outside_of_a_view_lie_between_its_elements():
     tensor = TensorInput("x", "int16", (2, 2), (4, 2), 1, 8)
     outside = _outside(tensor, 16).reshape(8, 2)
     assert np.flatnonzero(~outside[:, 0]).tolist() == [1, 3, 5, 7]

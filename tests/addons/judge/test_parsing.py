@@ -1,4 +1,4 @@
-"""Files that are to be judged: read up to a bound, parsed by another process, never run."""
+"""Texts of judged files: read up to a bound, parsed by another process, never run."""
 
 import os
 import time
@@ -32,16 +32,16 @@ class Model:
 """
 
 
-def test_what_the_text_says(tmp_path):
+def test_functions_launches_blocks_and_sizes_are_read_from_the_text(tmp_path):
     path = tmp_path / "file.py"
     path.write_text(SOURCE)
-    read = read_file(path)
-    assert read.launching == ("inner", "outer", "Model")
-    assert read.outermost == ("Model",)
-    assert read.names == {"kernel", "inner", "outer", "_private", "Model"}
-    assert read.parameters["outer"] == ("x", "scale")
-    assert read.parameters["Model"] == ("rows", "columns")
-    assert (read.blocks, read.largest) == ((64,), "rows=70_000")
+    file = read_file(path)
+    assert file.launching == ("inner", "outer", "Model")
+    assert file.outermost == ("Model",)
+    assert file.names == {"kernel", "inner", "outer", "_private", "Model"}
+    assert file.parameters["outer"] == ("x", "scale")
+    assert file.parameters["Model"] == ("rows", "columns")
+    assert (file.blocks, file.largest) == ((64,), "rows=70_000")
 
 
 def test_limits_in_the_text_are_numbers_that_sizes_are_taken_from(tmp_path):
@@ -66,14 +66,14 @@ def outer(x):
 """
 
 
-def test_products_of_a_launchs_constants_are_limits_of_what_reaches_it(tmp_path):
+def test_products_of_launch_constants_are_limits_of_calling_functions(tmp_path):
     path = tmp_path / "file.py"
     path.write_text(LIMITED)
-    read = read_file(path)
-    assert read.limits("capped") == (3000, 1024 * 256)
-    assert read.limits("outer") == (3000, 1024 * 256)
-    assert read.limits("two_stages") == (3000, 512 * 1024)
-    assert read.limits("unlimited") == (3000,)
+    file = read_file(path)
+    assert file.limits("capped") == (3000, 1024 * 256)
+    assert file.limits("outer") == (3000, 1024 * 256)
+    assert file.limits("two_stages") == (3000, 512 * 1024)
+    assert file.limits("unlimited") == (3000,)
 
 
 READING = """
@@ -97,16 +97,16 @@ if __name__ == "__main__":
 """
 
 
-def test_what_functions_read_of_their_surroundings(tmp_path):
+def test_reads_of_surroundings_are_listed_by_function(tmp_path):
     path = tmp_path / "file.py"
     path.write_text(READING)
-    read = read_file(path)
-    assert read.reads == {
+    file = read_file(path)
+    assert file.reads == {
         "first": ("time.time in line 9",),
         "second": ("sys.modules in line 12", "os in line 12"),
     }
-    assert "second" in read.used["first"]
-    assert read.imported == ("os", "sys", "time")
+    assert "second" in file.used["first"]
+    assert file.imported == ("os", "sys", "time")
 
 
 DISGUISED = """
@@ -133,7 +133,7 @@ def harmless(x):
 """
 
 
-def test_modules_that_tell_the_time_by_the_way_are_surroundings(tmp_path):
+def test_modules_that_reveal_the_time_count_as_surroundings(tmp_path):
     path = tmp_path / "file.py"
     path.write_text(DISGUISED)
     assert {name: reads[0].split()[0] for name, reads in read_file(path).reads.items()} == {
@@ -148,7 +148,7 @@ def test_modules_that_tell_the_time_by_the_way_are_surroundings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         (b"x = 1\n" * 7_000_000, "larger than 1 MiB"),
         (b"x = \xff", "is not Python that can be compiled: 'utf-8' codec"),
@@ -158,11 +158,11 @@ def test_modules_that_tell_the_time_by_the_way_are_surroundings(tmp_path):
         (b"x = " + b"1+" * 400_000 + b"1", "is not Python|cannot be parsed"),
     ],
 )
-def test_what_is_no_python_is_one_sentence(tmp_path, capsys, source, said):
+def test_invalid_python_is_a_one_sentence_error(tmp_path, capsys, source, message):
     path = tmp_path / "odd.py"
     path.write_bytes(source)
     begun = time.monotonic()
-    with pytest.raises(CannotJudge, match=said) as raised:
+    with pytest.raises(CannotJudge, match=message) as raised:
         read_file(path)
     assert time.monotonic() - begun < 10
     assert len(str(raised.value)) < 500
@@ -172,7 +172,7 @@ def test_what_is_no_python_is_one_sentence(tmp_path, capsys, source, said):
 
 @pytest.mark.parametrize("reference", [False, True])
 @pytest.mark.parametrize("kind", ["fifo", "zero", "link", "folder"])
-def test_what_is_no_file_is_refused_at_once(tmp_path, capsys, kind, reference):
+def test_path_that_is_not_a_regular_file_is_refused_at_once(tmp_path, capsys, kind, reference):
     path = tmp_path / "odd.py"
     {
         "fifo": lambda: os.mkfifo(path),
@@ -185,14 +185,14 @@ def test_what_is_no_file_is_refused_at_once(tmp_path, capsys, kind, reference):
     begun = time.monotonic()
     words = [str(tmp_path / "file.py"), "--reference", f"{path}:f"] if reference else [str(path)]
     assert main(["judge", *words]) == 2
-    told = capsys.readouterr().err
-    assert "give a regular file of at most 1 MiB, by its own path" in told
-    assert "private key" not in told
+    errors = capsys.readouterr().err
+    assert "give a regular file of at most 1 MiB, by its own path" in errors
+    assert "private key" not in errors
     assert time.monotonic() - begun < 5
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("value", "expected"),
     [
         (":/absolute", "/absolute"),
         ("/absolute:", "/absolute"),
@@ -200,6 +200,6 @@ def test_what_is_no_file_is_refused_at_once(tmp_path, capsys, kind, reference):
         ("", ""),
     ],
 )
-def test_the_folder_that_it_is_started_in_is_not_imported_from(monkeypatch, given, kept):
-    monkeypatch.setenv("PYTHONPATH", given)
-    assert clean_environment()["PYTHONPATH"] == kept
+def test_relative_entries_of_pythonpath_are_removed(monkeypatch, value, expected):
+    monkeypatch.setenv("PYTHONPATH", value)
+    assert clean_environment()["PYTHONPATH"] == expected

@@ -1,4 +1,4 @@
-"""Inputs that are taken from a recording."""
+"""Inputs from a recording."""
 
 import json
 import os
@@ -61,20 +61,20 @@ def cases_of(trace: Path, folder: Path, parameters: str):
 
 
 @pytest.mark.parametrize("parameters", ["x, step, n, factor", "x", "given, factor=2.5"])
-def test_arguments_are_found_by_name_or_as_what_a_kernel_reads(trace, tmp_path, parameters):
+def test_arguments_match_by_name_or_as_the_tensors_that_a_kernel_reads(trace, tmp_path, parameters):
     often, once = cases_of(trace, tmp_path, parameters)
     tensor = often.inputs[0]
     assert (tensor.dtype, tensor.shape, tensor.strides) == ("float32", (40,), (2,))
     assert once.inputs[0].strides == (1,)
-    held = np.frombuffer((tmp_path / "kept" / tensor.file).read_bytes(), np.float32)
-    assert np.array_equal(held[::2], np.arange(0, 80, 2))
+    values = np.frombuffer((tmp_path / "kept" / tensor.file).read_bytes(), np.float32)
+    assert np.array_equal(values[::2], np.arange(0, 80, 2))
     if "step" in parameters:
         assert often.inputs[1:] == tuple(
             ScalarInput(name, value) for name, value in (("step", 2), ("n", 40), ("factor", 2.5))
         )
 
 
-def test_what_fits_no_launch_is_said_with_what_was_recorded(trace, tmp_path, capsys):
+def test_function_that_fits_no_launch_is_an_error_that_lists_launches(trace, tmp_path, capsys):
     with pytest.raises(CannotJudge, match=r"fits scale\(x, y, z\); recorded are scaled\(x_ptr, "):
         cases_of(trace, tmp_path, "x, y, z")
     words = [str(tmp_path / "scale.py"), "--trace", str(trace), "--shapes", "x=f32[3]"]
@@ -88,7 +88,7 @@ def test_a_candidate_is_judged_on_recorded_inputs(trace, tmp_path, capsys):
     reference.write_text("def scale(x, factor=2.5):\n    return x * factor\n")
     words = ["--reference", f"{reference}:scale", "--trace", str(trace), "--json"]
     assert main(["judge", str(tmp_path / "scale.py"), *words]) == 0
-    told = json.loads(capsys.readouterr().out)
+    content = json.loads(capsys.readouterr().out)
     labels = [f"recorded {number}: x=float32[40], factor=2.5" for number in (1, 2)]
-    assert [each["case"] for each in told["cases"][:2]] == labels
-    assert len(told["cases"]) > 10
+    assert [each["case"] for each in content["cases"][:2]] == labels
+    assert len(content["cases"]) > 10

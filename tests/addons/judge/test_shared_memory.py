@@ -1,4 +1,4 @@
-"""Shared memory that kernels take."""
+"""Shared memory of kernels, compared with the target's limit."""
 
 import pytest
 import triton
@@ -58,19 +58,21 @@ def test_factors_of_a_dot_lie_in_shared_memory(target, factors):
     assert shared_bytes(job) == factors * 256 * 256 * 4
 
 
-def test_what_triton_does_not_lower_is_not_known():
+def test_shared_memory_of_invalid_ttir_is_unknown():
     assert shared_bytes({"ttir": "?", "target": "cuda:90", "warp_size": 32, "options": {}}) is None
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("source", "wrong"), [(PLAIN, True), (TUNED, False)])
-def test_a_kernel_that_no_device_of_the_target_holds_is_wrong(tmp_path, source, wrong):
+@pytest.mark.parametrize(("source", "is_wrong"), [(PLAIN, True), (TUNED, False)])
+def test_kernel_beyond_its_shared_memory_is_wrong_unless_tuned(tmp_path, source, is_wrong):
     path = tmp_path / "product.py"
     path.write_text(source)
     reference = Place(FOLDER / "references.py", "matmul")
     shapes = ("a=f32[200, 250], b=f32[250, 100]",)
-    found = judge_file(Request(Place(path, "matmul"), reference, shapes, views=False)).object
-    told = [each["message"] for each in found["findings"] if each["rule"] == "shared-memory"]
-    assert bool(told) == wrong, found["findings"]
-    for each in told:
-        assert "232,448 on cuda:90 (H100)" in each
+    judgement = judge_file(Request(Place(path, "matmul"), reference, shapes, views=False)).object
+    messages = [
+        listed["message"] for listed in judgement["findings"] if listed["rule"] == "shared-memory"
+    ]
+    assert bool(messages) == is_wrong, judgement["findings"]
+    for listed in messages:
+        assert "232,448 on cuda:90 (H100)" in listed

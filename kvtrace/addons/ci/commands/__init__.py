@@ -1,11 +1,11 @@
-"""Commands of this add-on, as `kvtrace --help` lists them; each has a module of its name."""
+"""Commands of this add-on as `kvtrace --help` lists them, one module each."""
 
 from typing import Final
 
 from kvtrace.cli import Command
 
 BASELINE: Final = Command(
-    f"{__name__}.baseline", "Keep runs under a name, to compare with", group="Many runs"
+    f"{__name__}.baseline", "Store runs under a name for comparisons", group="Many runs"
 )
 GATE: Final = Command(
     f"{__name__}.gate",
@@ -14,5 +14,5 @@ GATE: Final = Command(
     group="Many runs",
 )
 BISECT: Final = Command(
-    f"{__name__}.bisect", "Find the commit, or the Triton, that broke a rule", group="Many runs"
+    f"{__name__}.bisect", "Find the commit or Triton version that broke a rule", group="Many runs"
 )

@@ -1,4 +1,4 @@
-"""What comparisons need done first, which the add-on's other modules are handed."""
+"""Analyses that comparisons need, for the add-on's other modules."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def analyses() -> Analyses:
-    """Return what commits, compilers and baselines are compared with."""
+    """Return the analyses for comparisons of commits, compilers and baselines."""
     from kvtrace.addons.ci.comparing import Analyses
 
-    return Analyses(look, conditions_of)
+    return Analyses(complete_runs, conditions_of)
 
 
-def look(selection: Selection) -> Iterable[str]:
-    """Run the passes that runs lack, however long it takes; give what there is to say."""
+def complete_runs(selection: Selection) -> Iterable[str]:
+    """Run the passes that runs lack, however long they take; yield notes for the user."""
     from kvtrace.analysis.completing import complete
     from kvtrace.cli.progress import calls_progress
 

@@ -1,4 +1,4 @@
-"""`kvtrace baseline`: runs kept under a name, which later ones are compared with."""
+"""`kvtrace baseline`: the command that stores runs under a name for later comparisons."""
 
 import json
 from dataclasses import asdict
@@ -24,7 +24,7 @@ def command(
         Path | None,
         Argument(
             metavar="[TRACE]",
-            help="What save keeps  [default: what kvtrace gate recorded last]",
+            help="The trace to save  [default: the last recording of kvtrace gate]",
         ),
     ] = None,
     run: RunOption = None,
@@ -34,10 +34,10 @@ def command(
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep runs under a name, in .kvtrace/baselines/NAME/, to compare later ones with.
+    """Store runs under a name, in .kvtrace/baselines/NAME/, to compare later runs with.
 
     A baseline is a small trace: kernels, calls, code, bytes and FLOPs, findings, and a row for each
-    launch, with its times where there was a device. It may be committed, or cached.
+    launch, with its times if there was a device. Baselines can be committed or cached.
 
     Example:
         kvtrace baseline save main out/
@@ -49,12 +49,12 @@ def command(
     from kvtrace.addons.ci.baselines import RECORDED, list_baselines, remove_baseline
 
     if action == "list":
-        _refuse(name, "list names none: kvtrace baseline list.")
+        _refuse(name, "list takes no name: kvtrace baseline list.")
         _print(list_baselines(), as_json)
         return
     if name is None or action not in ("save", "rm"):
         raise BadSetting(
-            f"kvtrace baseline {action} is not all: it is save NAME [TRACE], list, or rm NAME."
+            f"kvtrace baseline {action} is not complete; use save NAME [TRACE], list, or rm NAME."
         )
     if action == "rm":
         _refuse(trace, "rm takes a name alone: kvtrace baseline rm NAME.")
@@ -66,20 +66,20 @@ def command(
 
 
 def keep(name: str, selection: "Selection", *, replay: bool) -> "Baseline":
-    """Save a baseline, after passes have analyzed its runs: a baseline cannot be analyzed later."""
+    """Save a baseline after passes have analyzed its runs, since later they cannot."""
     from kvtrace.addons.ci.baselines import baseline_folder, save_baseline
-    from kvtrace.addons.ci.commands.analyses import look
+    from kvtrace.addons.ci.commands.analyses import complete_runs
     from kvtrace.cli import complain
 
     baseline_folder(name)
     if replay:
-        for line in look(selection):
+        for line in complete_runs(selection):
             complain(line)
     return save_baseline(name, selection)
 
 
-def _refuse(given: object, text: str) -> None:
-    if given is not None:
+def _refuse(value: object, text: str) -> None:
+    if value is not None:
         raise BadSetting(text)
 
 
@@ -88,7 +88,7 @@ def _print(baselines: "Sequence[Baseline]", as_json: bool) -> None:
     from kvtrace.text import columns, count, size, terminal_width
 
     if as_json:
-        print(json.dumps([asdict(each) for each in baselines], indent=2))
+        print(json.dumps([asdict(baseline) for baseline in baselines], indent=2))
         return
     if not baselines:
         say(f"no baseline in {BASELINES}; kvtrace baseline save NAME TRACE keeps one")
@@ -96,15 +96,15 @@ def _print(baselines: "Sequence[Baseline]", as_json: bool) -> None:
     header = ("baseline", "commit", "recorded", "kernels", "launches", "findings", "size")
     rows = [
         (
-            each.name,
-            (each.commit or "-")[:12],
-            _date(each.started),
-            count(each.kernels),
-            count(each.launches),
-            "judged" if each.judged else "not judged",
-            size(each.size_bytes),
+            baseline.name,
+            (baseline.commit or "-")[:12],
+            _date(baseline.started),
+            count(baseline.kernels),
+            count(baseline.launches),
+            "judged" if baseline.judged else "not judged",
+            size(baseline.size_bytes),
         )
-        for each in baselines
+        for baseline in baselines
     ]
     print_lines(columns(header, rows, terminal_width()))
 

@@ -1,4 +1,4 @@
-"""`kvtrace bisect`: the commit, or the version of Triton, that broke a rule."""
+"""`kvtrace bisect`: the command that finds the commit or Triton version that broke a rule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def command(
         str | None, Argument(metavar="BAD", help="Later commit that breaks a rule")
     ] = None,
     run: Annotated[
-        str, Option("--run", metavar="COMMAND", help="What to run and record, for a shell")
+        str, Option("--run", metavar="COMMAND", help="Shell command to run and record")
     ] = "",
     fail_on: Annotated[
         list[str] | None,
@@ -41,12 +41,12 @@ def command(
         Option(
             "--triton",
             metavar="VERSIONS",
-            help="Versions of Triton to run under in place of commits, as 3.5.1,3.6.0",
+            help="Versions of Triton to compare in place of commits, such as 3.5.1,3.6.0",
             show_default=False,
         ),
     ] = None,
     everything: Annotated[
-        bool, Option("--all", help="With --triton, show also what is the same under all")
+        bool, Option("--all", help="With --triton, also show variants without differences")
     ] = False,
     output: Annotated[
         Path | None,
@@ -54,7 +54,7 @@ def command(
             "--output",
             "-o",
             metavar="DIR",
-            help="Keep traces and logs here, emptied first  [default: .kvtrace/bisect]",
+            help="Folder of traces and logs, emptied first  [default: .kvtrace/bisect]",
             show_default=False,
         ),
     ] = None,
@@ -62,10 +62,10 @@ def command(
 ) -> int:
     """Find the first commit, or version of Triton, whose kernels break a rule. Needs no GPU.
 
-    Commits are run in a separate checkout, walked by git bisect; one that cannot be run, or
-    judged, is skipped. With --triton one command is run under each version, which is installed in a
-    cache, and a table shows what each made of the kernels; rules compare with the first. Exit code
-    1 if a rule is violated, 2 if that cannot be decided.
+    git bisect walks through commits in a separate checkout; a commit that cannot be run or judged
+    is skipped. With --triton one command runs under each version, which is installed in a cache. A
+    table compares the kernels, and rules compare with the first version. Exit code 1 if a rule is
+    violated, 2 if that cannot be decided.
 
     Example:
         kvtrace bisect v1.2 main --run "python bench.py" --fail-on "spills>0"
@@ -81,7 +81,7 @@ def command(
     rules = fail_on if fail_on is not None else project_rules()
     read_rules(rules)
     if not run:
-        raise BadSetting('say what to run: --run "python bench.py".')
+        raise BadSetting('give the command to run: --run "python bench.py".')
     if (triton is None) == (good is None) or (good is None) != (bad is None):
         raise BadSetting("give either two commits, GOOD and BAD, or --triton VERSIONS.")
     if output is None:
@@ -106,7 +106,7 @@ def _commits(good: str, bad: str, run: str, rules: list[str], out: Path) -> int:
 
 
 def _interrupt(_number: int, _frame: object) -> NoReturn:
-    """Have SIGTERM end the command as Ctrl-C does, so that the checkout goes."""
+    """Let SIGTERM end the command as Ctrl-C does, so that the checkout is deleted."""
     raise KeyboardInterrupt
 
 
@@ -115,7 +115,7 @@ def _report(culprit: Culprit) -> int:
     from kvtrace.text import terminal_width
 
     if culprit.commit is None:
-        say("the first bad commit is one of these, which cannot all be run or judged:")
+        say("the first bad commit is one of these, some of which cannot be run or judged:")
         for commit in culprit.candidates:
             say(f"  {commit}")
         return 2
@@ -149,7 +149,7 @@ def _versions(triton: str, run: str, rules: list[str], out: Path, *, everything:
     from kvtrace.text import terminal_width
 
     signal.signal(signal.SIGTERM, _interrupt)
-    versions = [each.strip() for each in triton.split(",") if each.strip()]
+    versions = [version.strip() for version in triton.split(",") if version.strip()]
     outcomes = run_versions(versions, run, rules, out, analyses(), complain)
     print_lines(versions_table(outcomes, everything=everything, width=terminal_width()))
     if any(outcome.change is not None and outcome.change.broken for outcome in outcomes):

@@ -1,4 +1,4 @@
-"""`kvtrace gate`: record a program, judge and replay it, and compare it with a baseline."""
+"""`kvtrace gate`: the command that records a program and compares it with a baseline."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command(
         Option(
             "--fail-on",
             metavar="RULES",
-            help="Exit with 1 where the program violates one; see kvtrace diff  [default: those of "
+            help="Exit with 1 if the program violates a rule; see kvtrace diff  [default: those of "
             "[tool.kvtrace.diff] in pyproject.toml, else other results, new findings, more spills, "
             "and growth of registers by 10 %, or of a launch's bytes or FLOPs by 5 %]",
             show_default=False,
@@ -44,7 +44,7 @@ def command(
     ] = None,
     save: Annotated[
         bool,
-        Option("--save", help="Keep the run as the baseline afterwards, whatever the rules say"),
+        Option("--save", help="Save the run as the baseline afterwards, whatever the rules say"),
     ] = False,
     output: Annotated[
         Path | None,
@@ -68,12 +68,12 @@ def command(
     meaning: MeaningOption = None,
     strict: StrictOption = False,
 ) -> int:
-    """Record a program, judge and replay what it launches, and compare that with a baseline.
+    """Record a program, judge and replay its launches, and compare them with a baseline.
 
-    Needs no GPU. Exit code: the program's own where that is not 0; else 1 where it must not be
-    merged (results differ, a violation is new, a rule is violated), with --strict also where that
-    is not known; 2 where there is no baseline (unless --save makes it), no kernel, or a rule that
-    cannot be judged; else 0.
+    Needs no GPU. Exit code: the program's if it is not 0. Otherwise 1 if the change must not be
+    merged (results differ, a violation is new, or a rule is violated), with --strict also if that
+    is not known. 2 if there is no baseline (unless --save makes it), no kernel, or a rule that
+    cannot be judged. Otherwise 0.
 
     Example:
         kvtrace gate --save -- python bench.py
@@ -82,7 +82,7 @@ def command(
 
     """
     from kvtrace.addons.ci.baselines import RECORDED, baseline_folder, prepare_project
-    from kvtrace.addons.ci.commands.analyses import look
+    from kvtrace.addons.ci.commands.analyses import complete_runs
     from kvtrace.addons.ci.comparing import DEFAULT_RULES, write_sarif
     from kvtrace.addons.ci.recording import record_program
     from kvtrace.converters.diff.gate import project_rules, read_rules
@@ -95,48 +95,48 @@ def command(
     if output is None:
         prepare_project()
         shutil.rmtree(RECORDED, ignore_errors=True)
-    recorded = record_program(program, output or RECORDED)
-    if recorded.selection is None:
+    program_run = record_program(program, output or RECORDED)
+    if program_run.selection is None:
         code = complain(
             "the program launched no kernel that was recorded, so nothing is compared; is kvtrace "
             "installed in the Python that it runs in?"
         )
     else:
-        for line in look(recorded.selection):
+        for line in complete_runs(program_run.selection):
             complain(line)
-        keeps = save and not recorded.exit_code
+        saves = save and not program_run.exit_code
         code, answers = _judge(
-            recorded.selection, against, rules, outputs, recorded.exit_code, keeps=keeps,
+            program_run.selection, against, rules, outputs, program_run.exit_code, saves=saves,
             meaning=meaning, strict=strict,
         )  # fmt: skip
         if sarif is not None:
-            write_sarif(recorded.selection, answers, sarif, say)
-        if keeps:
-            _save(against, recorded.selection)
-    if recorded.exit_code:
+            write_sarif(program_run.selection, answers, sarif, say)
+        if saves:
+            _save(against, program_run.selection)
+    if program_run.exit_code:
         complain(
-            f"the program failed with exit code {recorded.exit_code}, which this command returns: "
-            "only what it launched until then was compared"
+            f"the program failed with exit code {program_run.exit_code}, which this command "
+            "returns: only its launches until then were compared"
             + (", and it is not kept as the baseline." if save else ".")
         )
-    return recorded.exit_code or code
+    return program_run.exit_code or code
 
 
 def _judge(
-    after: Selection, against: str, rules: list[str], outputs: Outputs, ended: int, *, keeps: bool,
-    meaning: float | None, strict: bool,
+    after: Selection, against: str, rules: list[str], outputs: Outputs, exit_code: int, *,
+    saves: bool, meaning: float | None, strict: bool,
 ) -> tuple[int, tuple[Answer, ...]]:  # fmt: skip
-    """Compare runs with the baseline; return the exit code, and whether they may be merged.
+    """Compare runs with the baseline; return the exit code, and whether the runs may be merged.
 
     Args:
         after: The runs.
         against: The baseline's name.
-        rules: What is judged by.
-        outputs: What is written.
-        ended: The program's exit code, which fails the comparison where it is not 0.
-        keeps: Whether these runs become the baseline, so that none has to exist yet.
-        meaning: For how many seconds it is compared what changed kernels compute.
-        strict: Whether what is not known fails it.
+        rules: The rules.
+        outputs: The requested output files.
+        exit_code: The program's exit code, which fails the comparison unless it is 0.
+        saves: The runs become the baseline, so that none has to exist yet.
+        meaning: Seconds for comparing the meanings of changed kernels.
+        strict: Answers that are not known fail the comparison.
 
     """
     from kvtrace.addons.ci.baselines import has_baseline, no_baseline, open_baseline
@@ -145,23 +145,23 @@ def _judge(
     from kvtrace.text import terminal_width
 
     if not has_baseline(against):
-        for each in fields(outputs):
-            if getattr(outputs, each.name) is not None:
-                complain(f"--{each.name} is not written: there is nothing to compare with.")
-        if keeps:
+        for output in fields(outputs):
+            if getattr(outputs, output.name) is not None:
+                complain(f"--{output.name} is not written: there is nothing to compare with.")
+        if saves:
             say(f"there was no baseline {against}, so nothing is compared")
             return 0, ()
         return complain(no_baseline(against)), ()
     labels = (f"baseline {against}", str(after.trace.path))
-    problem = f"the program failed with exit code {ended}" if ended else None
-    found = compared(
+    problem = f"the program failed with exit code {exit_code}" if exit_code else None
+    comparison = compared(
         open_baseline(against), after, labels, rules, analyses(), problem=problem, meaning=meaning
     )
     tell = complain if outputs.printed else say
-    lines = comparison_text(found, terminal_width(), outputs, tell)
+    lines = comparison_text(comparison, terminal_width(), outputs, tell)
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
-    difference = found.difference
-    if complaint := found.gate.complaint():
+    difference = comparison.difference
+    if complaint := comparison.gate.complaint():
         return complain(complaint), difference.answers
     return int(difference.stops_merge(strict=strict)), difference.answers
 
@@ -171,5 +171,5 @@ def _save(name: str, selection: Selection) -> None:
     from kvtrace.text import plural
 
     saved = save_baseline(name, selection)
-    what = f"{plural(saved.kernels, 'kernel')}, {plural(saved.launches, 'launch')}"
-    say(f"kept as the baseline {name}: {what}")
+    counts = f"{plural(saved.kernels, 'kernel')}, {plural(saved.launches, 'launch')}"
+    say(f"kept as the baseline {name}: {counts}")

@@ -1,4 +1,4 @@
-"""The command of this add-on, as `kvtrace --help` lists it; its module has its name."""
+"""The command of this add-on as `kvtrace --help` lists it."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""`kvtrace fleet`: kernels over time and commits."""
+"""`kvtrace fleet`: the command that shows kernels over time and commits."""
 
 import json as json_format
 from pathlib import Path

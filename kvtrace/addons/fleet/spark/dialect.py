@@ -1,7 +1,7 @@
-"""SQL of DuckDB's dialect written for Spark: of the views, and what a user asks.
+"""Translation of DuckDB's SQL to Spark's: the views, and queries of users.
 
-Points in time are BIGINT there, ns since 1970: Spark's own keep no nanoseconds. So `epoch_ns(t)`
-is `t`.
+In Spark, points in time are BIGINT, ns since 1970, since its own type has no nanoseconds. So
+`epoch_ns(t)` is `t`.
 """
 
 from collections.abc import Collection
@@ -13,39 +13,46 @@ from sqlglot.errors import SqlglotError
 
 from kvtrace.converters.query.query import BadQuery
 
-#: kvtrace's functions in terms of their arguments; Spark has none of these names.
-_OWN: Final = ("EPOCH_NS", "HOST_NS", "DEVICE_NS")
+#: kvtrace's functions, which Spark lacks and are replaced by expressions.
+_FUNCTIONS: Final = ("EPOCH_NS", "HOST_NS", "DEVICE_NS")
 
 
-def spark_sql(text: str, known: Collection[str]) -> str:
-    """Return one statement that reads the tables and views of these names, for Spark.
+def spark_sql(text: str, names: Collection[str]) -> str:
+    """Return one statement that reads only the tables and views in `names`, for Spark.
 
     Raises:
-        BadQuery: it is not correct, does not only read, or reads what is not of the trace: a file,
-            or by a function that sqlglot does not know, as those that call Java.
+        BadQuery: the statement is not correct, writes, or reads something outside of the trace: a
+            file, or by a function that sqlglot does not know, such as those that call Java.
 
     """
     try:
-        statements = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
+        statements = [parsed for parsed in sqlglot.parse(text, read="duckdb") if parsed is not None]
     except SqlglotError as problem:
         raise BadQuery(f"the SQL cannot be read: {_first_line(problem)}") from problem
     if len(statements) != 1:
         raise BadQuery(f"one SQL statement is needed, and there are {len(statements)}.")
     statement = statements[0]
     if not isinstance(statement, exp.Query):
-        raise BadQuery(f"only statements that read are run here, and this is {statement.key}.")
-    _refuse_others(statement, known)
-    written = statement.transform(_of_spark)
+        raise BadQuery(f"only statements that read are allowed, and this is {statement.key}.")
+    _refuse_others(statement, names)
+    translated = statement.transform(_of_spark)
     try:
-        return str(written.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
+        return str(translated.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
     except SqlglotError as problem:
-        raise BadQuery(f"Spark cannot be asked that: {_first_line(problem)}") from problem
+        raise BadQuery(
+            f"the SQL cannot be translated for Spark: {_first_line(problem)}"
+        ) from problem
 
 
 def names_in(text: str) -> set[str]:
-    """Return what a statement reads from; BadQuery where it cannot be read."""
+    """Return the names of tables that a statement reads; BadQuery if it cannot be parsed."""
     try:
-        tables = [t for each in sqlglot.parse(text, read="duckdb") if each for t in _tables(each)]
+        tables = [
+            table
+            for statement in sqlglot.parse(text, read="duckdb")
+            if statement
+            for table in _tables(statement)
+        ]
     except SqlglotError as problem:
         raise BadQuery(f"the SQL cannot be read: {_first_line(problem)}") from problem
     return {table.name.lower() for table in tables}
@@ -55,18 +62,20 @@ def _tables(statement: exp.Expr) -> list[exp.Table]:
     return list(statement.find_all(exp.Table))
 
 
-def _refuse_others(statement: exp.Expr, known: Collection[str]) -> None:
-    own = {each.alias.lower() for each in statement.find_all(exp.CTE)}
+def _refuse_others(statement: exp.Expr, names: Collection[str]) -> None:
+    aliases = {table.alias.lower() for table in statement.find_all(exp.CTE)}
     for table in _tables(statement):
-        plain = isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
-        if not plain or table.name.lower() not in {*known, *own}:
+        is_plain_name = (
+            isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
+        )
+        if not is_plain_name or table.name.lower() not in {*names, *aliases}:
             raise BadQuery(
-                f"{table.sql(dialect='duckdb')} is not a table of the trace; only those are read "
-                "here."
+                f"{table.sql(dialect='duckdb')} is not a table of the trace, and others cannot be "
+                "read."
             )
     for function in statement.find_all(exp.Anonymous):
-        if function.name.upper() not in _OWN:
-            raise BadQuery(f"the function {function.name} is not known here.")
+        if function.name.upper() not in _FUNCTIONS:
+            raise BadQuery(f"the function {function.name} is not known.")
 
 
 def _of_spark(node: exp.Expr) -> exp.Expr:
@@ -75,10 +84,10 @@ def _of_spark(node: exp.Expr) -> exp.Expr:
     arguments = node.expressions
     if node.name.upper() == "EPOCH_NS" and len(arguments) == 1:
         return exp.paren(arguments[0])
-    if node.name.upper() in _OWN and len(arguments) == 2:
+    if node.name.upper() in _FUNCTIONS and len(arguments) == 2:
         begin, end = map(exp.paren, arguments)
         return exp.paren(exp.Sub(this=end, expression=begin))
-    raise BadQuery(f"{node.name} is given {len(arguments)} arguments.")
+    raise BadQuery(f"{node.name} has a wrong number of arguments ({len(arguments)}).")
 
 
 def _first_line(problem: SqlglotError) -> str:

@@ -1,4 +1,4 @@
-"""The engine `spark` of commands that can be worked out elsewhere."""
+"""The engine `spark` of commands that can run elsewhere."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 
 class SparkEngine:
-    """Spark; `master` says where it runs, as local[4]. Errors as `spark_session`."""
+    """Spark at `master`, for example local[4]; errors are those of `spark_session`."""
 
     def tables(self, trace: "Trace", runs: "Sequence[Run]", master: str | None) -> "SparkTrace":
-        """Return the tables of runs, which are asked in SQL."""
+        """Return the tables of runs, for queries in SQL."""
         from kvtrace.addons.fleet.spark.session import SparkTrace
 
         return SparkTrace(trace, runs, master)
 
     def evaluation(self, master: str | None) -> "Evaluation":
-        """Return what evaluates calls for clients."""
+        """Return a function that evaluates calls for clients on Spark."""
         from kvtrace.addons.fleet.spark.spreading import on_spark
 
         return on_spark(master)

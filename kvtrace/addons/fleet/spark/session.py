@@ -1,4 +1,4 @@
-"""A trace's tables and views in a session of Spark, which reads the parts where they lie."""
+"""A trace's tables and views in a session of Spark, which reads the Parquet files in place."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kvtrace.schema.trace import Run, Trace
 
-#: Several parts of a run may hold the same row of these.
+#: Tables with rows that several parts of a run may repeat, and their keys.
 _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 _SETTINGS: Final = {
     "spark.sql.legacy.parquet.nanosAsLong": "true",
@@ -30,7 +30,7 @@ _SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
 }
-#: A program on one machine is not asked for over a network, and shuffles little.
+#: Settings for Spark on one machine: no network, few partitions.
 _LOCAL: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -42,24 +42,24 @@ _LOCAL: Final = {
 
 
 class SparkFailed(KvtraceError):
-    """Spark could not be started, or did not do what it was asked."""
+    """Spark could not be started, or failed."""
 
     slug = "spark-failed"
 
 
 def spark_session(master: str | None) -> "SparkSession":
-    """Return a session of the running Spark, or of a new one, with new views.
+    """Return a new session, with its own views, of the running Spark or a new one.
 
     Args:
         master: Where Spark runs, as local[4] or spark://host:7077; None: as Spark is configured.
 
     Raises:
         BadSetting: Spark, or Java for it, is not installed.
-        SparkFailed: it does not start.
+        SparkFailed: Spark does not start.
 
     """
     try:
-        import sqlglot  # noqa: F401 - asked for here, so that both are missed in one sentence
+        import sqlglot  # noqa: F401 - so that one sentence names both packages
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise BadSetting(
@@ -83,77 +83,77 @@ def spark_session(master: str | None) -> "SparkSession":
 
 
 def _find_java() -> None:
-    """See that there is a Java; which one, Spark says."""
+    """Check that Java is installed; Spark checks the version."""
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
-        raise BadSetting("Spark needs Java 17 or newer; install one, or let JAVA_HOME say where.")
+        raise BadSetting("Spark needs Java 17 or newer; install Java, or set JAVA_HOME.")
 
 
 class SparkTrace:
-    """The tables of some runs, and the views over them, in a session of Spark.
+    """The tables and views of some runs in a session of Spark.
 
-    Parts of sealed runs are read by Spark's executors, so that they have to reach them under the
-    same path; what is not sealed, or of an older format, is read here and sent to them.
+    Spark's executors read parts of sealed runs, which they must reach under the same path. Runs
+    that are not sealed, or of an older format, are read in this process and sent to the executors.
     """
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"], master: str | None = None) -> None:
-        """Start Spark, or take the one that runs.
+        """Start Spark, or use the running one.
 
         Args:
             trace: The trace whose tables statements may read.
-            runs: The runs whose rows they see.
-            master: As in `spark_session`, whose errors are raised.
+            runs: The runs whose rows the tables contain.
+            master: Where Spark runs; see `spark_session`, also for errors.
 
         """
         self._trace = trace
         self._runs = runs
         self._scans = Scans(trace, runs, itself=True)
-        self._made: set[str] = set()
+        self._made_views: set[str] = set()
         self.session = spark_session(master)
         self._local = str(self.session.conf.get("spark.master", "")).startswith("local")
 
     def rows(self, text: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """Run one statement of DuckDB's SQL, and return column names and rows; see `table`."""
-        found = self.table(text)
-        columns = [column_values(found.column(index)) for index in range(found.num_columns)]
-        return tuple(found.column_names), list(zip(*columns, strict=True))
+        table = self.table(text)
+        columns = [column_values(table.column(index)) for index in range(table.num_columns)]
+        return tuple(table.column_names), list(zip(*columns, strict=True))
 
     def table(self, text: str) -> pa.Table:
         """Run one statement of DuckDB's SQL; points in time are BIGINT, ns since 1970.
 
         Raises:
-            BadQuery: it is not correct, or does not only read tables of the trace.
-            SparkFailed: a task failed, as where executors do not find the files.
+            BadQuery: the statement is not correct, or does not only read tables of the trace.
+            SparkFailed: a task failed, for example since executors do not find the files.
 
         """
         from pyspark.errors import AnalysisException, PySparkException
 
         from kvtrace.addons.fleet.spark.dialect import names_in, spark_sql
 
-        known = {*TABLES, *self._trace.client_tables, *VIEWS}
-        statement = spark_sql(text, known)
-        self._make(names_in(text) & known)
+        names = {*TABLES, *self._trace.client_tables, *VIEWS}
+        statement = spark_sql(text, names)
+        self._make_views(names_in(text) & names)
         try:
-            found: pa.Table = self.session.sql(statement).toArrow()
+            result: pa.Table = self.session.sql(statement).toArrow()
         except AnalysisException as error:
             raise BadQuery(first_line(error)) from error
         except PySparkException as error:
             raise SparkFailed(f"Spark failed on {first_line(error)}") from error
-        return found
+        return result
 
-    def _make(self, names: Iterable[str]) -> None:
-        """Make views of tables, and those over them, that are not made yet."""
+    def _make_views(self, names: Iterable[str]) -> None:
+        """Create the missing views among `names`, with those that they need."""
         from kvtrace.addons.fleet.spark.dialect import spark_sql
 
-        wanted = set(names)
-        for name in tables_of(wanted):
-            if name not in self._made:
+        view_names = set(names)
+        for name in tables_of(view_names):
+            if name not in self._made_views:
                 self._frame(name).createOrReplaceTempView(name)
-        texts = view_texts(wanted)
-        known = {*TABLES, *VIEWS}
+        texts = view_texts(view_names)
+        allowed = {*TABLES, *VIEWS}
         for name, text in texts.items():
-            if name not in self._made:
-                self.session.sql(spark_sql(text, known)).createOrReplaceTempView(name)
-        self._made |= {*tables_of(wanted), *texts}
+            if name not in self._made_views:
+                self.session.sql(spark_sql(text, allowed)).createOrReplaceTempView(name)
+        self._made_views |= {*tables_of(view_names), *texts}
 
     def _frame(self, name: str) -> "DataFrame":
         table = self._trace.definition(name, self._runs)
@@ -161,17 +161,19 @@ class SparkTrace:
         parts = self._scans.parts(name)
         if not in_plain_folders(self._trace.path.resolve(), parts):
             parts = {}
-        rest = [run for run in self._runs if run.run_id not in parts]
-        here: pa.Table = self._trace.table(name, rest)
+        other_runs = [run for run in self._runs if run.run_id not in parts]
+        local_rows: pa.Table = self._trace.table(name, other_runs)
         schema = schema.append(pa.field("run", pa.string()))
-        frame = self.session.createDataFrame(here.cast(schema)) if here.num_rows else None
+        frame = (
+            self.session.createDataFrame(local_rows.cast(schema)) if local_rows.num_rows else None
+        )
         if parts:
             paths = [path for files in parts.values() for path in files]
-            read = self._read(table.name, schema, paths)
-            several = any(len(files) > 1 for files in parts.values())
-            if name in _BY_CONTENT and several:
-                read = read.dropDuplicates(["run", _BY_CONTENT[name]])
-            frame = read if frame is None else read.unionByName(frame)
+            part_rows = self._read(table.name, schema, paths)
+            has_several_parts = any(len(files) > 1 for files in parts.values())
+            if name in _BY_CONTENT and has_several_parts:
+                part_rows = part_rows.dropDuplicates(["run", _BY_CONTENT[name]])
+            frame = part_rows if frame is None else part_rows.unionByName(frame)
         return self.session.createDataFrame(schema.empty_table()) if frame is None else frame
 
     def _read(self, name: str, schema: pa.Schema, paths: Sequence[Path]) -> "DataFrame":
@@ -184,7 +186,7 @@ class SparkTrace:
         return reader.parquet(*map(self._address, paths))
 
     def _address(self, path: Path) -> str:
-        """Return where Spark finds a path, whatever its own file system is; nothing is escaped."""
+        """Return the address of a path for Spark, whatever its own file system; unescaped."""
         remote = remote_folder(path)
         if remote is not None and not self._local:
             return remote.address_of(path)
@@ -192,17 +194,17 @@ class SparkTrace:
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """Return a schema as Spark has it: points in time as integers, repeated strings as strings."""
+    """Return a schema with points in time as integers, and dictionaries as their values."""
 
-    def kind(of: pa.DataType) -> pa.DataType:
-        if pa.types.is_timestamp(of):
+    def plain_type(type_: pa.DataType) -> pa.DataType:
+        if pa.types.is_timestamp(type_):
             return pa.int64()
-        return of.value_type if pa.types.is_dictionary(of) else of
+        return type_.value_type if pa.types.is_dictionary(type_) else type_
 
-    return pa.schema([pa.field(field.name, kind(field.type)) for field in schema])
+    return pa.schema([pa.field(field.name, plain_type(field.type)) for field in schema])
 
 
 def first_line(error: Exception) -> str:
-    """Return what an exception of Spark says first."""
+    """Return the first line of an exception's text."""
     text = str(error).strip() or type(error).__name__
     return text.split("\n", 1)[0].strip()[:500]

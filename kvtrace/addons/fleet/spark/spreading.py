@@ -1,8 +1,9 @@
 """Replay and sanitize on Spark: each task evaluates some unique calls of a run.
 
-Calls of one kernel go together, as they share what is worked out of its IR. A task opens the trace
-itself and sends back the rows that clients made; here they are joined and written, as `replay`
-writes them. Clients can be spread whose rows of a call depend on that call alone (`by_call`).
+Calls of one kernel stay together, since they share what is derived from its IR. A task opens the
+trace itself and sends back the rows that clients made; this process joins and writes the rows, as
+`replay` does. Only clients whose rows of a call depend on that call alone (`by_call`) can run on
+Spark.
 """
 
 import pickle
@@ -30,8 +31,8 @@ _ANSWER: Final = "run string, first bigint, made binary"
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """What one client made of some calls; `error` is what it failed on."""
+class _ClientResult:
+    """The rows and facts that one client made of some calls; `error`: why it failed."""
 
     tables: dict[str, pa.Table]
     facts: dict[str, Any]
@@ -40,26 +41,26 @@ class _Made:
 
 
 @dataclass(frozen=True, slots=True)
-class _Examined:
-    """What a task found: what each client made, and the calls whose end was not reached."""
+class _TaskResult:
+    """The results of a task: one per client, and the calls that failed."""
 
-    made: list[_Made]
+    results: list[_ClientResult]
     failures: list[str]
 
 
 def on_spark(master: str | None) -> Engine:
-    """Return what evaluates calls on Spark; `master` and errors as `spark_session`."""
+    """Return a function that evaluates calls on Spark; `master` and errors as `spark_session`."""
     return partial(replay_on_spark, master=master)
 
 
 def replay_on_spark(
     selection: Selection, recipes: Sequence[Recipe], master: str | None
 ) -> list[Outcome]:
-    """Evaluate the unique calls of runs for clients, as `clients.recorded.replay`, on Spark.
+    """Evaluate the unique calls of runs for clients on Spark, as `clients.recorded.replay`.
 
     Raises:
-        BadSetting: a client cannot be spread, or Spark is not installed.
-        SparkFailed: a task failed, as where executors do not find the trace or kvtrace.
+        BadSetting: a client needs all calls in one process, or Spark is not installed.
+        SparkFailed: a task failed, for example since executors lack the trace or kvtrace.
 
     """
     clients = [recipe() for recipe in recipes]
@@ -67,8 +68,8 @@ def replay_on_spark(
         if not client.by_call:
             raise BadSetting(f"the client {client.name} needs all calls of a run, in one process.")
     tasks = [task for run in selection.runs for task in _tasks(selection.trace, run)]
-    examined = _run(spark_session(master), selection.trace, recipes, tasks) if tasks else {}
-    return [_joined(selection.trace, run, clients, examined) for run in selection.runs]
+    results_by_run = _run(spark_session(master), selection.trace, recipes, tasks) if tasks else {}
+    return [_joined(selection.trace, run, clients, results_by_run) for run in selection.runs]
 
 
 def _tasks(trace: Trace, run: Run) -> Iterator[dict[str, Any]]:
@@ -78,65 +79,67 @@ def _tasks(trace: Trace, run: Run) -> Iterator[dict[str, Any]]:
         by_kernel.setdefault(row["kernel_id"], []).append(row["call_id"])
     for numbers in by_kernel.values():
         for begin in range(0, len(numbers), _MOST_CALLS):
-            chosen = numbers[begin : begin + _MOST_CALLS]
-            yield {"run": run.run_id, "first": chosen[0], "calls": chosen}
+            part = numbers[begin : begin + _MOST_CALLS]
+            yield {"run": run.run_id, "first": part[0], "calls": part}
 
 
 def _run(
     session: Any, trace: Trace, recipes: Sequence[Recipe], tasks: Sequence[dict[str, Any]]
-) -> dict[str, list[_Examined]]:
+) -> dict[str, list[_TaskResult]]:
     from pyspark.errors import PySparkException
 
     remote = remote_folder(trace.path)
-    place = str(trace.path.resolve()) if remote is None else remote.address
+    address = str(trace.path.resolve()) if remote is None else remote.address
 
-    def examined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from _examined(place, recipes, batches)
+    def evaluated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from _evaluated(address, recipes, batches)
 
-    # A task is a partition: what they take differs, and an executor has its next when it is free.
+    # A task is a partition: durations differ, and a free executor takes the next partition.
     frame = session.createDataFrame(pa.Table.from_pylist(list(tasks), _TASK))
     frame = frame.repartitionByRange(min(len(tasks), 10_000), "run", "first")
     try:
-        rows = frame.mapInArrow(examined, _ANSWER).toArrow().sort_by("first").to_pylist()
+        rows = frame.mapInArrow(evaluated, _ANSWER).toArrow().sort_by("first").to_pylist()
     except PySparkException as error:
         raise SparkFailed(f"Spark failed on {first_line(error)}") from error
-    found: dict[str, list[_Examined]] = {}
+    results_by_run: dict[str, list[_TaskResult]] = {}
     for row in rows:
-        found.setdefault(row["run"], []).append(pickle.loads(row["made"]))  # noqa: S301 - our own
-    return found
+        results_by_run.setdefault(row["run"], []).append(pickle.loads(row["made"]))  # noqa: S301 - our own
+    return results_by_run
 
 
-def _examined(
-    place: str, recipes: Sequence[Recipe], batches: Iterable[pa.RecordBatch]
+def _evaluated(
+    address: str, recipes: Sequence[Recipe], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Evaluate calls where Spark runs this."""
-    trace = open_trace(place)
+    """Evaluate calls in a task of Spark."""
+    trace = open_trace(address)
     for task in (row for batch in batches for row in batch.to_pylist()):
         (run,) = trace.select(task["run"])
-        together = ClientPass([recipe() for recipe in recipes])
-        steps = examine(trace, run, together, frozenset(task["calls"]))
+        client_pass = ClientPass([recipe() for recipe in recipes])
+        steps = examine(trace, run, client_pass, frozenset(task["calls"]))
         failures = [failure for _, failure in steps if failure is not None]
-        made = pickle.dumps(_Examined([_made(member) for member in together.members], failures))
-        answer = {"run": [task["run"]], "first": [task["first"]], "made": [made]}
+        content = pickle.dumps(
+            _TaskResult([_client_result(member) for member in client_pass.members], failures)
+        )
+        answer = {"run": [task["run"]], "first": [task["first"]], "made": [content]}
         yield pa.RecordBatch.from_pydict(answer)
 
 
-def _made(member: Member) -> _Made:
+def _client_result(member: Member) -> _ClientResult:
     tables, facts = member.tables(), dict(member.tell(member.client.settings) or {})
     error = None if member.error is None else str(member.error)
-    return _Made(tables, facts, member.sample, error)
+    return _ClientResult(tables, facts, member.sample, error)
 
 
 def _joined(
-    trace: Trace, run: Run, clients: Sequence[Client], examined: dict[str, list[_Examined]]
+    trace: Trace, run: Run, clients: Sequence[Client], results_by_run: dict[str, list[_TaskResult]]
 ) -> Outcome:
-    """Write what the tasks of a run made, and say what became of them."""
-    parts = examined.get(run.run_id, [])
+    """Write the rows that the tasks of a run made, and return the outcome of the run."""
+    parts = results_by_run.get(run.run_id, [])
     errors = []
-    for place, client in enumerate(clients):
-        made = [part.made[place] for part in parts]
+    for position, client in enumerate(clients):
+        results = [part.results[position] for part in parts]
         try:
-            _write(trace, run, client, made)
+            _write(trace, run, client, results)
         except KvtraceError as error:
             errors.append(error)
     calls = trace.table("calls", (run,), columns=["call_id"]).num_rows
@@ -144,26 +147,30 @@ def _joined(
     return Outcome(run.run_id, calls, failures, errors=tuple(errors))
 
 
-def _write(trace: Trace, run: Run, client: Client, made: Sequence[_Made]) -> None:
-    failed = next((each.error for each in made if each.error is not None), None)
-    if failed is not None:
-        raise ClientFailed(failed)
+def _write(trace: Trace, run: Run, client: Client, results: Sequence[_ClientResult]) -> None:
+    error = next((result.error for result in results if result.error is not None), None)
+    if error is not None:
+        raise ClientFailed(error)
     member = Member(client)
-    tables = member.tables()  # those of no calls: empty, of the right columns
-    for name in {name for each in made for name in each.tables}:
-        given = [each.tables[name] for each in made if name in each.tables]
-        tables[name] = pa.concat_tables(given, promote_options="permissive").unify_dictionaries()
+    tables = member.tables()  # tables of no calls: empty, with the right columns
+    for name in {name for result in results for name in result.tables}:
+        tables_of_name = [result.tables[name] for result in results if name in result.tables]
+        tables[name] = pa.concat_tables(
+            tables_of_name, promote_options="permissive"
+        ).unify_dictionaries()
     if "stacks" in tables:
-        tables["stacks"] = _once(tables["stacks"], "stack_id")
-    facts = dict(client.joined_settings([each.facts for each in made]))
-    samples = [each.sample for each in made if each.sample.calls]
+        tables["stacks"] = _first_rows(tables["stacks"], "stack_id")
+    facts = dict(client.joined_settings([result.facts for result in results]))
+    samples = [result.sample for result in results if result.sample.calls]
     if samples:
         names = ("calls", "programs", "of")
-        facts["sampled"] = {name: sum(getattr(each, name) for each in samples) for name in names}
+        facts["sampled"] = {
+            name: sum(getattr(sample, name) for sample in samples) for name in names
+        }
     trace.add_derived(run.run_id, client.name, tables, facts, declared_tables(client))
 
 
-def _once(rows: pa.Table, key: str) -> pa.Table:
+def _first_rows(rows: pa.Table, key: str) -> pa.Table:
     """Return the first row of each key."""
     numbered = rows.append_column("place", pa.array(range(rows.num_rows), pa.int64()))
     firsts = numbered.select([key, "place"]).group_by(key).aggregate([("place", "min")])

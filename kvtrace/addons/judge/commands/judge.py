@@ -1,4 +1,4 @@
-"""`kvtrace judge`: is a file's kernel right? Run without a GPU, in a process with limits."""
+"""`kvtrace judge`: the command that judges a file's kernel without a GPU."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ def command(
         Option(
             "--trace",
             metavar="DIR",
-            help="Take inputs from a recording of such launches",
+            help="Take inputs from a recording of the kernel's launches",
             show_default=False,
         ),
     ] = None,
@@ -43,54 +43,54 @@ def command(
         Option(
             "--at",
             metavar="SIZES",
-            help='Judge at other sizes, too, as "rows=3_000_000", without running them',
+            help='Also judge at sizes such as "rows=3_000_000", without running them',
             show_default=False,
         ),
     ] = None,
-    target: Annotated[str, Option(metavar="TARGET", help="What to compile for")] = "cuda:90",
+    target: Annotated[str, Option(metavar="TARGET", help="Compilation target")] = "cuda:90",
     device: Annotated[
         str | None,
         Option(
-            metavar="NAME", help="Device whose roofline to use, as H100 PCIe", show_default=False
+            metavar="NAME", help="Device of the roofline, such as H100 PCIe", show_default=False
         ),
     ] = None,
     views: Annotated[
         bool, Option("--views/--no-views", help="Try strided and offset inputs, too")
     ] = True,
     trust_host: Annotated[
-        bool, Option("--trust-host", help="Believe what PyTorch computes after launches")
+        bool, Option("--trust-host", help="Trust results that PyTorch computes after launches")
     ] = False,
-    seconds: Annotated[
-        float, Option(metavar="S", min=1, help="How long each process may take")
-    ] = 60.0,
+    seconds: Annotated[float, Option(metavar="S", min=1, help="Time limit of each process")] = 60.0,
     memory: Annotated[
-        int, Option(metavar="MIB", min=64, help="Memory of a process and all it starts")
+        int, Option(metavar="MIB", min=64, help="Memory limit of each process and all it starts")
     ] = 4096,
     unconfined: Annotated[
-        bool, Option("--unconfined", help="Run it even if this system cannot confine it")
+        bool, Option("--unconfined", help="Run the file even if this system cannot confine it")
     ] = False,
     seed: Annotated[
         str | None,
         Option(
             metavar="HEX",
-            help="Draw the values of an earlier judgment, by its seed",
+            help="Seed of an earlier judgment, to repeat it",
             show_default=False,
         ),
     ] = None,
-    text: Annotated[bool, Option("--text", help="Print a few lines, as on a terminal")] = False,
+    text: Annotated[
+        bool, Option("--text", help="Print a few lines, the default on a terminal")
+    ] = False,
     as_json: Annotated[
-        bool, Option("--json", help="Print JSON, as where it is not a terminal")
+        bool, Option("--json", help="Print JSON, the default unless on a terminal")
     ] = False,
     schema: Annotated[
-        bool, Option("--schema", help="Print the JSON schema of the output, and end")
+        bool, Option("--schema", help="Print the JSON schema of the output, and exit")
     ] = False,
 ) -> int:
-    """Judge a file with Triton kernels, without a GPU and without trusting it.
+    """Judge a file with Triton kernels, without a GPU and without trusting the file.
 
-    Runs its function on several sizes, values and views, in a process with limits; evaluates the
-    launches in another; compares with the reference in float64; judges all rules, and for all sizes
-    where it can; prints a few lines on a terminal, one JSON object elsewhere. Exit code 0: right,
-    1: wrong, 2: cannot be judged.
+    Runs the file's function on several sizes, values and views, in a process with limits, and
+    evaluates the launches in another process. Compares results with the reference in float64, and
+    judges all rules, for all sizes where possible. Prints a few lines on a terminal, one JSON
+    object elsewhere. Exit code 0: right, 1: wrong, 2: cannot be judged.
 
     Example:
         kvtrace judge softmax.py --reference ref.py:softmax
@@ -117,9 +117,9 @@ def command(
     if schema:
         print(json.dumps(written_schema(), indent=2))
         return 0
-    read = read_file(kernel)
+    file = read_file(kernel)
     request = Request(
-        entry_of(read, None if entry is None else entry.rpartition(":")[2]),
+        entry_of(file, None if entry is None else entry.rpartition(":")[2]),
         None if reference is None else place_of(reference, ("reference", *reversed(MODELS))),
         tuple(shapes or ()), target, device, at, views, trust_host, seconds, memory,
         unconfined, trace,

@@ -1,4 +1,4 @@
-"""`kvtrace mcp`: judging, and questions to traces, as tools of the Model Context Protocol."""
+"""`kvtrace mcp`: judging, and questions about traces, as tools of the Model Context Protocol."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ _INSTRUCTIONS: Final = (
 
 
 class CannotServe(KvtraceError):
-    """A tool could not do what was asked of it."""
+    """A tool cannot give the requested answer."""
 
     slug = "cannot-serve"
 
@@ -39,18 +39,20 @@ def command(
         Option(
             "--root",
             metavar="FOLDER",
-            help="Read what lies below it, as often as needed; also a store's address [default: .]",
+            help="Open files below this folder, or a store's address; may be repeated [default: .]",
         ),
     ] = None,
-    seconds: Annotated[float, Option("--seconds", help="Time for each answer", min=1)] = _SECONDS,
+    seconds: Annotated[
+        float, Option("--seconds", help="Time limit of each answer", min=1)
+    ] = _SECONDS,
     unconfined: Annotated[
         bool, Option("--unconfined", help="Judge even if this system cannot confine files")
     ] = False,
 ) -> None:
     """Serve the Model Context Protocol on standard input and output.
 
-    Tools: judge, sanitize, profile, diff and sql. An agent's client starts this command. It
-    needs pip install 'kvtrace[mcp]'. Files elsewhere than below the roots are not opened.
+    Tools: judge, sanitize, profile, diff and sql. An agent's client starts this command, which
+    needs pip install 'kvtrace[mcp]'. Files outside of the roots are not opened.
 
     Example:
         kvtrace mcp --root ~/traces --root .     # the client talks to it
@@ -67,8 +69,8 @@ def server(
     Args:
         roots: Folders, or addresses of object stores, below which files are opened.
         seconds: Time for each answer.
-        unconfined: Whether files are judged also where this system cannot confine what runs them;
-            who asks the server has no say in it.
+        unconfined: Files are judged even where this system cannot confine them; clients cannot
+            set this.
 
     Raises:
         MissingPackage: the SDK is not installed.
@@ -84,43 +86,43 @@ def server(
             "kvtrace mcp takes the Model Context Protocol's SDK, 2.0 or newer; install it with "
             "pip install 'kvtrace[mcp]'."
         ) from problem
-    made = MCPServer(
+    server_ = MCPServer(
         "kvtrace", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
     )
     tools = Tools(Roots(roots), seconds, ["--unconfined"] if unconfined else [])
     for tool in (tools.judge, tools.sanitize, tools.profile, tools.diff, tools.sql):
-        made.tool(structured_output=False)(_telling(tool))
-    return made
+        server_.tool(structured_output=False)(_with_error_sentences(tool))
+    return server_
 
 
-def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Hand a tool's errors to the client as the sentences that they are."""
+def _with_error_sentences(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a tool whose errors reach the client as plain sentences."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
-    async def told(**given: Any) -> Any:
+    async def wrapped(**arguments: Any) -> Any:
         try:
-            return await tool(**given)
+            return await tool(**arguments)
         except KvtraceError as error:
             raise ToolError(str(error)) from error
 
-    return told
+    return wrapped
 
 
 class Roots:
     """The folders and addresses below which the server opens files."""
 
-    def __init__(self, given: Iterable[str]) -> None:
-        """Resolve them now: a link that changes later changes nothing."""
-        listed = list(given)
-        self._addresses = [each for each in listed if "://" in each]
-        self._folders = [Path(each).expanduser().resolve() for each in listed if "://" not in each]
+    def __init__(self, roots: Iterable[str]) -> None:
+        """Resolve the folders now, so that a link that changes later has no effect."""
+        listed = list(roots)
+        self._addresses = [root for root in listed if "://" in root]
+        self._folders = [Path(root).expanduser().resolve() for root in listed if "://" not in root]
 
     def path(self, text: str) -> str:
-        """Return what may be opened for a path of a client's: resolved, or a store's address.
+        """Return a client's path resolved, or the store's address, if it may be opened.
 
         Raises:
-            CannotServe: it is not below a root, or something in it is a link to elsewhere.
+            CannotServe: the path is not below a root, or contains a link to elsewhere.
 
         """
         if ":/" in text:
@@ -135,7 +137,7 @@ class Roots:
         return str(path)
 
     def side(self, text: str) -> str:
-        """Return the same of a side of a diff, which may be a commit or a run of the other side."""
+        """Return a side of a diff: a path, or the name of a commit or run of the other side."""
         is_name = "/" not in text and not Path(text).exists()
         return text if is_name else self.path(text)
 
@@ -147,7 +149,7 @@ class Roots:
             )
 
     def _address(self, text: str) -> str:
-        """Return an address below one of the roots', with the options of the root's own."""
+        """Return an address below a root's address, with the options of the root."""
         for root in self._addresses:
             base, sign, options = root.partition("?")
             below = text.removeprefix(base.rstrip("/"))
@@ -160,18 +162,18 @@ class Roots:
         )
 
     def __str__(self) -> str:
-        """All of them, for messages."""
+        """Return all roots, for messages."""
         return ", ".join([*map(str, self._folders), *self._addresses])
 
 
 class Tools:
-    """The tools: each asks a separate process, which ends with its time."""
+    """The tools of the server; each asks a separate process, which is killed after its time."""
 
-    def __init__(self, roots: Roots, seconds: float, own: Sequence[str]) -> None:
-        """Keep what the server was started with; `own` are options of `kvtrace judge`."""
+    def __init__(self, roots: Roots, seconds: float, judge_options: Sequence[str]) -> None:
+        """Store the server's settings; `judge_options` are passed to `kvtrace judge`."""
         self._roots = roots
         self._seconds = seconds
-        self._own = own
+        self._judge_options = judge_options
 
     async def judge(
         self, kernel: str, reference: str | None = None, entry: str | None = None,
@@ -201,8 +203,13 @@ class Tools:
             "--trace": self._roots.path(trace) if trace else None,
         }  # fmt: skip
         words = [word for name, value in options.items() if value for word in (name, value)]
-        words += [word for each in shapes or () for word in ("--shapes", each)]
-        words += ["--target", target, *self._own, *(["--trust-host"] if trust_host else [])]
+        words += [word for inputs in shapes or () for word in ("--shapes", inputs)]
+        words += [
+            "--target",
+            target,
+            *self._judge_options,
+            *(["--trust-host"] if trust_host else []),
+        ]
         path = self._roots.path(kernel)
         return await self._answer("kvtrace", ["judge", *words, "--", path])
 
@@ -262,20 +269,20 @@ class Tools:
         path = self._roots.path(trace)
         return await self._ask("sql", trace=path, statement=statement, run=run, rows=most)
 
-    async def _ask(self, question: str, **given: Any) -> str:
+    async def _ask(self, question: str, **arguments: Any) -> str:
         return await self._answer(
-            "kvtrace.addons.judge.trace_questions", [question], json.dumps(given).encode()
+            "kvtrace.addons.judge.trace_questions", [question], json.dumps(arguments).encode()
         )
 
-    async def _answer(self, module: str, words: Sequence[str], given: bytes = b"") -> str:
-        """Run a module, which prints its answer, and end it with all that it started in time."""
+    async def _answer(self, module: str, words: Sequence[str], content: bytes = b"") -> str:
+        """Return a module's printed answer; the module's processes are killed after their time."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", module, *words, stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         try:
             async with asyncio.timeout(self._seconds):
-                told, complaint = await process.communicate(given)
+                answer, errors = await process.communicate(content)
         except TimeoutError:
             raise CannotServe(
                 f"there was no answer within {self._seconds:g} s; ask for less, or start the "
@@ -286,7 +293,7 @@ class Tools:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
-        if told:
-            return told.decode()
-        sentence = complaint.decode(errors="replace").strip()
+        if answer:
+            return answer.decode()
+        sentence = errors.decode(errors="replace").strip()
         raise CannotServe(sentence or f"{words[0]} ended without an answer: {process.returncode}")

@@ -1,7 +1,7 @@
-"""System calls that a confined process is refused, by a filter of seccomp.
+"""The seccomp filter that refuses system calls to a confined process.
 
-What is refused reaches the host or the kernel's rarely used parts, starts a process or a program,
-or takes memory that belongs to no process, as shared anonymous memory, locks and watches do:
+Refused calls reach the host or rarely used parts of the kernel, start a process or a program, or
+take memory that belongs to no process, as shared anonymous memory, locks and watches do:
 https://docs.kernel.org/userspace-api/seccomp_filter.html.
 """
 
@@ -23,7 +23,7 @@ _LOAD, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
 _ALLOW: Final = 0x7FFF0000
 _REFUSE: Final = 0x00050000
 _KILL: Final = 0x80000000
-#: Numbers from here on are of x32, another way into the kernel.
+#: First number of the x32 system calls, another way into the kernel.
 _X32: Final = 0x40000000
 _FIRST_ARGUMENT: Final = 16
 _ALL_BITS: Final = 0xFFFFFFFF
@@ -35,7 +35,7 @@ _LOCKS: Final = (6, 7, 37, 38)
 _LEASE, _NOTIFY, _PIPE_SIZE = 1024, 1026, 1031
 _PUSH_INPUT, _COPY_SCREEN = 0x5412, 0x541C  # ioctls of a terminal: TIOCSTI, TIOCLINUX
 
-#: System calls → numbers on x86_64 and aarch64; None where there is none.
+#: System calls → numbers on x86_64 and aarch64; None if the machine lacks the call.
 _NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = {
     "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280),
     "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112),
@@ -64,7 +64,7 @@ _NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = {
     "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vfork": (58, None),
     "vhangup": (153, 58), "vmsplice": (278, 75),
 }  # fmt: skip
-#: Those that a library asks for first, and has another way where the kernel does not know them.
+#: System calls that libraries try first, with a fallback for kernels that lack them.
 _UNKNOWN: Final = frozenset(
     ("clone3", "io_uring_enter", "io_uring_register", "io_uring_setup", "memfd_create")
 )
@@ -72,15 +72,15 @@ _BY_ARGUMENT: Final = frozenset(("clone", "fcntl", "ioctl", "mmap", "prctl"))
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A system call that is refused: always, or where some bits of an argument have a value.
+class RefusedCall:
+    """A system call that is refused: always, or if some bits of an argument have a value.
 
     Attributes:
-        call: its name.
-        error: what it fails with.
-        argument: which one decides, from 0; None: it is always refused.
-        equal: the value of the bits of `mask`, of its lower 32.
-        mask: the bits that decide.
+        call: name of the system call.
+        error: error number that the call fails with.
+        argument: position of the deciding argument, from 0; None: the call is always refused.
+        equal: refused value of the deciding bits.
+        mask: deciding bits among the argument's lower 32.
 
     """
 
@@ -93,39 +93,41 @@ class Refused:
 
 CONFINED: Final = (
     *(
-        Refused(name, errno.ENOSYS if name in _UNKNOWN else errno.EPERM)
+        RefusedCall(name, errno.ENOSYS if name in _UNKNOWN else errno.EPERM)
         for name in _NUMBERS
         if name not in _BY_ARGUMENT
     ),
-    Refused("clone", argument=0, mask=_THREAD, equal=0),  # threads alone may be started
-    # Pages that stay when they are mapped nowhere, and count for nobody.
-    Refused("mmap", argument=3, mask=_KIND | _ANONYMOUS, equal=_SHARED | _ANONYMOUS),
-    *(Refused("fcntl", errno.ENOLCK, argument=1, equal=each) for each in _LOCKS),
-    *(Refused("fcntl", argument=1, equal=each) for each in (_LEASE, _NOTIFY, _PIPE_SIZE)),
-    Refused("ioctl", argument=1, equal=_PUSH_INPUT),
-    Refused("ioctl", argument=1, equal=_COPY_SCREEN),
-    Refused("prctl", argument=0, equal=_DEATH_SIGNAL),  # it ends with its supervisor
-    Refused("prctl", argument=0, equal=_FILTERS),
+    RefusedCall("clone", argument=0, mask=_THREAD, equal=0),  # threads alone may be started
+    # Pages that survive their last mapping, and count for no process.
+    RefusedCall("mmap", argument=3, mask=_KIND | _ANONYMOUS, equal=_SHARED | _ANONYMOUS),
+    *(RefusedCall("fcntl", errno.ENOLCK, argument=1, equal=command) for command in _LOCKS),
+    *(RefusedCall("fcntl", argument=1, equal=value) for value in (_LEASE, _NOTIFY, _PIPE_SIZE)),
+    RefusedCall("ioctl", argument=1, equal=_PUSH_INPUT),
+    RefusedCall("ioctl", argument=1, equal=_COPY_SCREEN),
+    RefusedCall(
+        "prctl", argument=0, equal=_DEATH_SIGNAL
+    ),  # the process must end with its supervisor
+    RefusedCall("prctl", argument=0, equal=_FILTERS),
 )
 
 
-def install(refused: Iterable[Refused] = CONFINED) -> None:
-    """Refuse system calls from now on, to this process and all that it starts.
+def install(refused: Iterable[RefusedCall] = CONFINED) -> None:
+    """Refuse system calls from now on to this process and all that it starts.
 
     Raises:
-        OSError: the kernel has no filters, or knows no such machine.
+        OSError: the kernel has no filters, or the machine is not supported.
 
     """
     if system_calls.MACHINE is None:
         raise OSError(errno.ENOSYS, "the machine's system calls are not known")
     lines = b"".join(struct.pack("=HBBI", *line) for line in _program(refused))
-    held = ctypes.create_string_buffer(lines)
-    program = struct.pack("HxxxxxxP", len(lines) // 8, ctypes.addressof(held))
+    buffer = ctypes.create_string_buffer(lines)
+    program = struct.pack("HxxxxxxP", len(lines) // 8, ctypes.addressof(buffer))
     system_calls.prctl(_SET_SECCOMP, _FILTER, program)
 
 
-def _program(refused: Iterable[Refused]) -> Iterator[tuple[int, int, int, int]]:
-    """Give the filter's instructions: code, jump if true, jump if false, constant."""
+def _program(refused: Iterable[RefusedCall]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the filter's instructions: code, jump if true, jump if false, constant."""
     machine = system_calls.MACHINE
     assert machine is not None
     yield _LOAD, 0, 0, 4
@@ -135,18 +137,18 @@ def _program(refused: Iterable[Refused]) -> Iterator[tuple[int, int, int, int]]:
     if machine == "x86_64":
         yield _AT_LEAST, 0, 1, _X32
         yield _RETURN, 0, 0, _REFUSE | errno.EPERM
-    for each in refused:
-        number = _NUMBERS[each.call][machine == "aarch64"]
+    for call in refused:
+        number = _NUMBERS[call.call][machine == "aarch64"]
         if number is None:
             continue
-        if each.argument is None:
+        if call.argument is None:
             yield _EQUAL, 0, 1, number
-            yield _RETURN, 0, 0, _REFUSE | each.error
+            yield _RETURN, 0, 0, _REFUSE | call.error
             continue
         yield _EQUAL, 0, 5, number
-        yield _LOAD, 0, 0, _FIRST_ARGUMENT + 8 * each.argument
-        yield _AND, 0, 0, each.mask
-        yield _EQUAL, 0, 1, each.equal
-        yield _RETURN, 0, 0, _REFUSE | each.error
+        yield _LOAD, 0, 0, _FIRST_ARGUMENT + 8 * call.argument
+        yield _AND, 0, 0, call.mask
+        yield _EQUAL, 0, 1, call.equal
+        yield _RETURN, 0, 0, _REFUSE | call.error
         yield _LOAD, 0, 0, 0
     yield _RETURN, 0, 0, _ALLOW

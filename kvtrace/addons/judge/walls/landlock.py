@@ -1,4 +1,4 @@
-"""Landlock: changes of files in one folder alone, no TCP, no signals to processes outside."""
+"""Landlock rules: file changes in one folder alone, no TCP, no signals to outside processes."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _SCOPES: Final = 0b11  # abstract sockets, signals
 
 
 def restrict(folder: Path) -> int:
-    """Allow changes of files in one folder alone; return Landlock's version, 0 where it is absent.
+    """Allow file changes in one folder alone; return Landlock's version, 0 if it is missing.
 
-    It is a second wall inside of the mounts, and the only one for files where there are none.
-    https://docs.kernel.org/userspace-api/landlock.html says what each version knows.
+    This is a second wall inside of the mounts, and the only wall for files without mounts.
+    https://docs.kernel.org/userspace-api/landlock.html lists the features of each version.
     """
     try:
         version = system_calls.call(_CREATE, None, ctypes.c_size_t(0), 1)
     except OSError:
-        return 0  # the kernel has none, or it is off
+        return 0  # the kernel lacks Landlock, or has it turned off
     files = _WRITING | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
     tcp = _TCP if version >= 4 else 0
     scopes = _SCOPES if version >= 6 else 0
     attributes = struct.pack("QQQ", files, tcp, scopes)
     attributes = attributes[: 24 if version >= 6 else 16 if version >= 4 else 8]
     rules = system_calls.call(_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
-    one_file = _WRITE_FILE | (files & _TRUNCATE)
-    for path, rights in ((str(folder), files), (os.devnull, one_file)):
-        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        system_calls.call(_ADD, rules, 1, struct.pack("=Qi", rights, opened), 0)
-        os.close(opened)
+    file_rights = _WRITE_FILE | (files & _TRUNCATE)
+    for path, rights in ((str(folder), files), (os.devnull, file_rights)):
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        system_calls.call(_ADD, rules, 1, struct.pack("=Qi", rights, descriptor), 0)
+        os.close(descriptor)
     system_calls.call(_RESTRICT, rules, 0)
     os.close(rules)
     return version

@@ -1,7 +1,7 @@
-"""A root folder of a process's own: what it needs of the system, read-only, and a folder in memory.
+"""The root folder of a confined process: system files, read-only, and a folder in memory.
 
-Nothing else of the host's files is there, so neither its sockets nor its devices are; nor is /proc
-but one file, since it names the host's disks, its kernel's settings, and keys.
+No other file of the host exists there, so neither do its sockets and devices. Of /proc there is a
+single file, since /proc names the host's disks, kernel settings, and keys.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _NEW_USER: Final = 0x10000000
 _NAMESPACES: Final = 0x00020000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000
 _READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4
 _AGAIN, _BIND, _WHOLE_TREE, _PRIVATE = 0x20, 0x1000, 0x4000, 0x40000
-#: Programs and libraries, the few files that finding them takes, and what torch asks of processors.
+#: Programs, libraries, the files that locate them, and the description of processors for torch.
 _SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
     "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
     "/etc/localtime", "/proc/cpuinfo",
 )  # fmt: skip
-#: Not zero, of which memory can be had that counts for nobody.
+#: Devices; /dev/zero is missing, since mapping it gives memory that counts for no process.
 _DEVICES: Final = ("null", "full", "random", "urandom")
 _INODES: Final = 16_384
 
 
 def enter_namespaces() -> None:
-    """Leave the host's namespaces; as who may, without a namespace of users.
+    """Enter new namespaces, without a namespace of users if that is allowed.
 
     Raises:
-        OSError: this system does not allow it.
+        OSError: this system does not allow new namespaces.
 
     """
     user, group = os.geteuid(), os.getegid()
@@ -51,24 +51,24 @@ def enter_namespaces() -> None:
 def change_root(
     folder: Path, reads: Iterable[Path], size: int, code: Iterable[Path] = ()
 ) -> list[str]:
-    """Make a root of what may be read, with a folder in memory at the path of `folder`.
+    """Make a root of readable files, with a folder in memory at the path of `folder`.
 
     Args:
-        folder: What may be written to; it is empty then, and the host's is out of reach.
-        reads: Files and folders that may be read besides Python's and the system's.
-        size: Bytes that the folder may hold.
-        code: Python files, of which copies are there, and of what they can import beside them.
+        folder: The only writable folder; the new one is empty, and the host's is out of reach.
+        reads: Readable files and folders besides Python's and the system's.
+        size: Capacity of the folder in bytes.
+        code: Python files to copy, with the files beside them that they can import.
 
     Returns:
-        What lies beside them and is not there, with reasons.
+        Files beside the code that were not copied, with reasons.
 
     Raises:
-        OSError: this system does not allow it.
+        OSError: this system does not allow such mounts.
 
     """
     system_calls.mount("none", "/", None, _WHOLE_TREE | _PRIVATE)
-    shared = _outermost([*_system_paths(), *_python_paths(folder), *reads])
-    root = str(folder)  # any folder will do: it is the root soon
+    shared = _outermost([*map(Path, _SYSTEM), *_python_paths(folder), *reads])
+    root = str(folder)  # any folder will do as the new root
     flags = _NO_SETUID | _NO_DEVICES
     size_of_root = neighbors.MOST_BYTES + (1 << 20)
     options = f"size={size_of_root},nr_inodes={_INODES},mode=755"
@@ -83,7 +83,7 @@ def change_root(
             left_out += neighbors.copy(file, root)
     for name in (str(folder), "/tmp"):  # noqa: S108 - a folder of the new root
         os.makedirs(root + name, exist_ok=True)  # noqa: PTH103
-    with contextlib.suppress(FileExistsError):  # then what is given lies there
+    with contextlib.suppress(FileExistsError):  # a readable folder lies there
         os.symlink(folder / "temporary", root + "/dev/shm")  # noqa: PTH211, S108
     options = f"size={size},nr_inodes={_INODES},mode=700"
     system_calls.mount("tmpfs", root + str(folder), "tmpfs", flags, options)
@@ -92,30 +92,26 @@ def change_root(
     return left_out
 
 
-def _system_paths() -> Iterator[Path]:
-    return (Path(each) for each in _SYSTEM)
-
-
 def _python_paths(folder: Path) -> Iterator[Path]:
-    """Give where Python imports from, but no folder that holds what others are given."""
-    for each in {sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isabs, sys.path)}:
-        path = Path(os.path.abspath(each))  # noqa: PTH100 - links are bound as they are named
-        for one in {path, path.resolve()}:
-            if not folder.is_relative_to(one):
-                yield one
+    """Yield the folders that Python imports from, unless they contain the writable folder."""
+    for name in {sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isabs, sys.path)}:
+        path = Path(os.path.abspath(name))  # noqa: PTH100 - links are bound as they are named
+        for candidate in {path, path.resolve()}:
+            if not folder.is_relative_to(candidate):
+                yield candidate
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths that exist, less those below another one."""
-    found: list[Path] = []
-    for path in sorted({each for each in paths if os.path.exists(each)}):  # noqa: PTH110 - no error
-        if not any(path.is_relative_to(known) for known in found if not known.is_symlink()):
-            found.append(path)
-    return found
+    """Return the existing paths, without those below another path."""
+    outermost: list[Path] = []
+    for path in sorted({path for path in paths if os.path.exists(path)}):  # noqa: PTH110 - no error
+        if not any(path.is_relative_to(outer) for outer in outermost if not outer.is_symlink()):
+            outermost.append(path)
+    return outermost
 
 
 def _bind(root: str, path: Path, *, device: bool = False) -> None:
-    """Show a file, folder or device of the host at its own path under a root, read-only."""
+    """Mount a file, folder or device of the host at its own path under a root, read-only."""
     target = root + str(path)
     os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
     if str(path) in _SYSTEM and path.is_symlink() and path.is_dir():
@@ -125,6 +121,6 @@ def _bind(root: str, path: Path, *, device: bool = False) -> None:
     else:
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
     system_calls.mount(str(path), target, None, _BIND | _WHOLE_TREE)
-    kept = _NO_SETUID if device else _READ_ONLY | _NO_SETUID | _NO_DEVICES
-    system_calls.restrict_mount(target, kept)
+    attributes = _NO_SETUID if device else _READ_ONLY | _NO_SETUID | _NO_DEVICES
+    system_calls.restrict_mount(target, attributes)
     return None

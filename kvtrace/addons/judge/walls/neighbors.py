@@ -1,7 +1,8 @@
-"""What lies beside a judged file and can be imported: regular files, and nothing that they link to.
+"""Copies of the files beside a judged file that can be imported.
 
-Whoever wrote the file has written its folder, too: a link in it may lead to a private key. So no
-link is followed, no folder is left, and what is large or many is left out, and reported.
+The author of the file also controls the folder, where a link may lead to a private key. So no link
+is followed, the folder is never left, and files that are too large or too many are left out and
+reported.
 """
 
 from __future__ import annotations
@@ -29,83 +30,83 @@ _KINDS: Final = {
 }  # fmt: skip
 
 
-class NotTaken(Exception):
-    """Why a file is not read; as text, what it is."""
+class UnsuitableFile(Exception):
+    """A file is not read; the text says what the file is."""
 
 
-def opened(name: str, folder: int | None = None) -> int:
+def open_regular(name: str, folder: int | None = None) -> int:
     """Open a regular file of bounded size for reading, without following a link or waiting.
 
     Raises:
-        NotTaken: it is none.
-        OSError: it cannot be opened.
+        UnsuitableFile: the file is not regular, or too large.
+        OSError: the file cannot be opened.
 
     """
     _check(os.stat(name, dir_fd=folder, follow_symlinks=False))  # opening a device may do things
     descriptor = os.open(name, _READING, dir_fd=folder)
     try:
         _check(os.fstat(descriptor))
-    except NotTaken:
+    except UnsuitableFile:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def content(file: Path) -> bytes:
-    """Return what is in a regular file of bounded size.
+def read_regular(file: Path) -> bytes:
+    """Return the bytes of a regular file of bounded size.
 
     Raises:
-        NotTaken: it is none.
-        OSError: it cannot be read.
+        UnsuitableFile: the file is not regular, or too large.
+        OSError: the file cannot be read.
 
     """
-    with os.fdopen(opened(str(file)), "rb") as opened_file:
-        read = opened_file.read(MOST_BYTES_OF_FILE + 1)
-    if len(read) > MOST_BYTES_OF_FILE:
-        raise NotTaken("larger than 1 MiB")  # it has grown
-    return read
+    with os.fdopen(open_regular(str(file)), "rb") as opened_file:
+        content = opened_file.read(MOST_BYTES_OF_FILE + 1)
+    if len(content) > MOST_BYTES_OF_FILE:
+        raise UnsuitableFile("larger than 1 MiB")  # the file has grown
+    return content
 
 
 def copy(file: Path, root: str) -> list[str]:
-    """Copy a Python file and what it can import of its folder to the same paths below a root.
+    """Copy a Python file, and importable files beside the file, to the same paths below a root.
 
-    Other Python files are copied, and folders with `__init__.py`, with all regular files in them,
-    but none that have other names elsewhere (hard links).
+    Other Python files are copied, and folders with `__init__.py` with all their regular files.
+    Files with several names (hard links) are left out.
 
     Returns:
-        What is left out, with reasons: `key.py (a link)`.
+        Files that were left out, with reasons: `key.py (a link)`.
 
     """
     return _Copy(file, root).left_out
 
 
 class _Copy:
-    """Copies by descriptors of folders, so that no path is resolved twice."""
+    """A copy of a folder by descriptors, so that no path is resolved twice."""
 
     def __init__(self, file: Path, root: str) -> None:
         self.left_out: list[str] = []
         self._files, self._bytes = _MOST_FILES, MOST_BYTES
         target = root + str(file.parent)
         os.makedirs(target, exist_ok=True)  # noqa: PTH103
-        # The folder's own path may have links: it is the user's.
+        # The path of the folder itself may have links, since the user gave it.
         folder = os.open(file.parent, _FOLDER & ~os.O_NOFOLLOW)
-        with closing(folder, os.open(target, _FOLDER)) as (_, made):
-            self._file(file.name, file.name, folder, made, judged=True)
-            self._beside(file.name, folder, made)
+        with closing(folder, os.open(target, _FOLDER)) as (_, target_folder):
+            self._copy_file(file.name, file.name, folder, target_folder, judged=True)
+            self._copy_siblings(file.name, folder, target_folder)
         if len(self.left_out) > _MOST_TOLD:
             more = len(self.left_out) - _MOST_TOLD
             self.left_out[_MOST_TOLD:] = [f"and {more} more"]
 
-    def _beside(self, judged: str, source: int, made: int) -> None:
+    def _copy_siblings(self, judged: str, source: int, target: int) -> None:
         for name, mode in _listed(source):
             if name == judged:
                 continue
             if name.endswith(".py") or (name.isidentifier() and stat.S_ISLNK(mode)):
-                self._file(name, name, source, made)
+                self._copy_file(name, name, source, target)
             elif stat.S_ISDIR(mode) and _is_package(name, source):
-                self._folder(name, name, source, made, 1)
+                self._copy_folder(name, name, source, target, 1)
 
-    def _folder(self, name: str, path: str, source: int, made: int, level: int) -> None:
+    def _copy_folder(self, name: str, path: str, source: int, target: int, level: int) -> None:
         """Copy a folder of a package."""
         if level > _MOST_LEVELS:
             self._leave_out(path, f"more than {_MOST_LEVELS} folders deep")
@@ -115,26 +116,28 @@ class _Copy:
         except OSError as error:
             self._leave_out(path, str(error.strerror))
             return
-        os.mkdir(name, 0o755, dir_fd=made)
-        with closing(inner, os.open(name, _FOLDER, dir_fd=made)) as (_, target):
-            for each, mode in _listed(inner):
+        os.mkdir(name, 0o755, dir_fd=target)
+        with closing(inner, os.open(name, _FOLDER, dir_fd=target)) as (_, inner_target):
+            for entry, mode in _listed(inner):
                 if self._files < 0:
                     return
-                if each == "__pycache__" or each.startswith("."):
+                if entry == "__pycache__" or entry.startswith("."):
                     continue
                 if stat.S_ISDIR(mode):
-                    self._folder(each, f"{path}/{each}", inner, target, level + 1)
+                    self._copy_folder(entry, f"{path}/{entry}", inner, inner_target, level + 1)
                 else:
-                    self._file(each, f"{path}/{each}", inner, target)
+                    self._copy_file(entry, f"{path}/{entry}", inner, inner_target)
 
-    def _file(self, name: str, path: str, source: int, made: int, *, judged: bool = False) -> None:
+    def _copy_file(
+        self, name: str, path: str, source: int, target: int, *, judged: bool = False
+    ) -> None:
         self._files -= 1
         if self._files < 0:
             self._leave_out("others", f"there are more than {_MOST_FILES:,} files")
             return
         try:
-            descriptor = opened(name, source)
-        except (NotTaken, OSError) as problem:
+            descriptor = open_regular(name, source)
+        except (UnsuitableFile, OSError) as problem:
             self._leave_out(path, getattr(problem, "strerror", None) or str(problem))
             return
         with closing(descriptor):
@@ -144,7 +147,7 @@ class _Copy:
             elif facts.st_size > self._bytes:
                 self._leave_out(path, f"together they are larger than {MOST_BYTES >> 20} MiB")
             else:
-                self._bytes -= copy_content(descriptor, name, made, facts.st_size, 0o644)
+                self._bytes -= copy_content(descriptor, name, target, facts.st_size, 0o644)
 
     def _leave_out(self, path: str, reason: str) -> None:
         self.left_out.append(f"{ascii(path)[1:-1]} ({reason})")
@@ -152,19 +155,19 @@ class _Copy:
 
 def _check(facts: os.stat_result) -> None:
     if not stat.S_ISREG(facts.st_mode):
-        raise NotTaken(_KINDS.get(stat.S_IFMT(facts.st_mode), "no regular file"))
+        raise UnsuitableFile(_KINDS.get(stat.S_IFMT(facts.st_mode), "no regular file"))
     if facts.st_size > MOST_BYTES_OF_FILE:
-        raise NotTaken(f"larger than {MOST_BYTES_OF_FILE >> 20} MiB")
+        raise UnsuitableFile(f"larger than {MOST_BYTES_OF_FILE >> 20} MiB")
 
 
 def _listed(folder: int) -> Iterator[tuple[str, int]]:
-    """Give the names in an open folder and their modes, in order."""
+    """Yield the names in an open folder with their modes, sorted."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
         return  # a folder that cannot be listed has nothing to import
     for name in names:
-        with contextlib.suppress(OSError):  # it has just gone
+        with contextlib.suppress(OSError):  # the file has just been deleted
             yield name, os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
 
 

@@ -1,4 +1,4 @@
-"""Capabilities that are given up, and limits of one process."""
+"""Removal of capabilities, and resource limits of one process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SET_SECURE: Final = 28
 _SET_NO_NEW_PRIVILEGES: Final = 38
 _AMBIENT: Final = 47
 _CLEAR_AMBIENT: Final = 4
-#: Root is a user as others are, for this process and what it executes, and it stays so.
+#: Secure bits: root has no special rights in this process and its children, irrevocably.
 _ROOT_IS_NOBODY: Final = 0b101111
 _MOST_CAPABILITIES: Final = 64
 _LARGEST_FILE: Final = 1 << 31
@@ -26,25 +26,25 @@ _PROCESSES_OF_USER: Final = 4096
 
 
 def give_up() -> None:
-    """Give up all capabilities, and that executing a program could give any.
+    """Drop all capabilities, and any way to regain them by executing a program.
 
     Raises:
-        OSError: the system refused it.
+        OSError: the system refused.
 
     """
     system_calls.prctl(_SET_NO_NEW_PRIVILEGES, 1)
     system_calls.prctl(_AMBIENT, _CLEAR_AMBIENT)
-    with contextlib.suppress(PermissionError):  # it has no capability, nor could it get any
+    with contextlib.suppress(PermissionError):  # this process has no capability and cannot get one
         system_calls.prctl(_SET_SECURE, _ROOT_IS_NOBODY)
         for number in range(_MOST_CAPABILITIES):
-            if not _known(number):
+            if not _exists(number):
                 break
             system_calls.prctl(_DROP_BOUND, number)
     system_calls.set_no_capabilities()
 
 
 def address_space() -> int:
-    """Return how many bytes of addresses this process has."""
+    """Return the size of this process's address space in bytes."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
     return int(pages) * resource.getpagesize()
 
@@ -53,10 +53,10 @@ def limit(memory: int, seconds: float, *, apart: bool) -> None:
     """Bound the memory, time, files and descriptors that one process may take.
 
     Args:
-        memory: bytes of addresses that it may have.
-        seconds: of the wall clock that it has; of processor time it has four times that.
-        apart: whether a namespace of users counts its threads, and not all of its user. Root's
-            are never bounded so.
+        memory: limit of the address space in bytes.
+        seconds: wall-clock time; the limit of processor time is four times as much.
+        apart: a namespace of users counts the threads of this process alone, rather than all of
+            its user. Root's threads are never limited.
 
     """
     for kind, value in (
@@ -75,7 +75,7 @@ def limit(memory: int, seconds: float, *, apart: bool) -> None:
         resource.setrlimit(kind, (bound, bound))
 
 
-def _known(number: int) -> bool:
+def _exists(number: int) -> bool:
     try:
         system_calls.prctl(_READ_BOUND, number)
     except OSError:

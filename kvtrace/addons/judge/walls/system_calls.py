@@ -1,4 +1,4 @@
-"""System calls that Python has no functions for, raising OSError as Python's do."""
+"""System calls without a function in Python, which raise OSError like Python's functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import platform
 from typing import Any, Final
 
 _libc: Any = ctypes.CDLL(None, use_errno=True)
-#: The machines whose system calls have numbers here, by `platform.machine()`.
+#: This machine's name, or None if the numbers of its system calls are not known.
 MACHINE: Final = {"x86_64": "x86_64", "aarch64": "aarch64"}.get(platform.machine())
 _PIVOT_ROOT: Final = {"x86_64": 155, "aarch64": 41}
 _MOUNT_SETATTR: Final = 442
@@ -20,38 +20,38 @@ def call(number: int, *arguments: Any) -> int:
     """Make a system call by its number.
 
     Raises:
-        OSError: the system refused it.
+        OSError: the system refused the call.
 
     """
-    return _whole(_libc.syscall(ctypes.c_long(number), *arguments), f"system call {number}")
+    return _checked(_libc.syscall(ctypes.c_long(number), *arguments), f"system call {number}")
 
 
 def prctl(option: int, *arguments: Any) -> int:
     """Change a property of this process; `<linux/prctl.h>` has the options."""
-    words = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in arguments]
+    words = [ctypes.c_ulong(word) if isinstance(word, int) else word for word in arguments]
     words += [ctypes.c_ulong(0)] * (4 - len(words))
-    return _whole(_libc.prctl(option, *words), f"prctl {option}")
+    return _checked(_libc.prctl(option, *words), f"prctl {option}")
 
 
 def unshare(flags: int) -> None:
     """Leave namespaces for new ones."""
-    _whole(_libc.unshare(flags), "unshare")
+    _checked(_libc.unshare(flags), "unshare")
 
 
 def set_host_name(name: bytes) -> None:
-    """Name the host in this process's namespace."""
-    _whole(_libc.sethostname(name, ctypes.c_size_t(len(name))), "sethostname")
+    """Set the host name in this process's namespace."""
+    _checked(_libc.sethostname(name, ctypes.c_size_t(len(name))), "sethostname")
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
-    """Mount a file system, or a folder at another place."""
-    texts = [None if each is None else os.fsencode(each) for each in (source, target, kind, data)]
-    done = _libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3])
-    _whole(done, f"mount {target}")
+    """Mount a file system, or a folder at another path."""
+    texts = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
+    result = _libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3])
+    _checked(result, f"mount {target}")
 
 
 def restrict_mount(path: str, attributes: int) -> None:
-    """Set attributes of a mount and of all below it, as MOUNT_ATTR_RDONLY (Linux 5.12)."""
+    """Set attributes of a mount and of all mounts below, as MOUNT_ATTR_RDONLY (Linux 5.12)."""
     words = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
     here = ctypes.c_int(-100)
     size = ctypes.c_size_t(ctypes.sizeof(words))
@@ -59,7 +59,7 @@ def restrict_mount(path: str, attributes: int) -> None:
 
 
 def leave_root_for(path: str) -> None:
-    """Make a mount the root of this process, and take the former root away."""
+    """Make a mount the root of this process, and detach the former root."""
     assert MACHINE is not None
     os.chdir(path)
     call(_PIVOT_ROOT[MACHINE], b".", b".")  # one on top of the other: man 2 pivot_root
@@ -68,17 +68,17 @@ def leave_root_for(path: str) -> None:
 
 
 def unmount(path: str) -> None:
-    """Take a mount away, with all below it."""
-    _whole(_libc.umount2(os.fsencode(path), _DETACH), f"umount {path}")
+    """Detach a mount and all mounts below."""
+    _checked(_libc.umount2(os.fsencode(path), _DETACH), f"umount {path}")
 
 
 def set_no_capabilities() -> None:
-    """Take all capabilities from this process: permitted, effective and inheritable."""
+    """Drop all capabilities of this process: permitted, effective and inheritable."""
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
-    _whole(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+    _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
-def _whole(result: int, what: str) -> int:
+def _checked(result: int, what: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

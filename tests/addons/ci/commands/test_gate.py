@@ -24,35 +24,35 @@ def gate(*words, program=("bench.py",)):
 @pytest.fixture
 def baseline(project, tmp_path_factory, capsys):
     """Be in a project whose program has a baseline, recorded once for all tests."""
-    kept = tmp_path_factory.getbasetemp() / "gate-baselines"
-    if not kept.exists():
+    saved = tmp_path_factory.getbasetemp() / "gate-baselines"
+    if not saved.exists():
         assert gate("--save") == 0
-        said = capsys.readouterr()
-        assert "there was no baseline main, so nothing is compared" in said.out
-        assert "kept as the baseline main: 1 kernel, 3 launches" in said.out
-        shutil.copytree(BASELINES, kept)
+        output = capsys.readouterr()
+        assert "there was no baseline main, so nothing is compared" in output.out
+        assert "kept as the baseline main: 1 kernel, 3 launches" in output.out
+        shutil.copytree(BASELINES, saved)
     else:
-        shutil.copytree(kept, BASELINES)
+        shutil.copytree(saved, BASELINES)
     return project
 
 
-def test_without_a_baseline_it_says_how_to_save_one_and_passes_nothing(project, capsys):
+def test_missing_baseline_is_an_error_that_says_how_to_save_it(project, capsys):
     assert gate("--sarif", "gate.sarif", "--markdown", "gate.md") == 2
-    complaint = capsys.readouterr().err
-    assert "there is no baseline 'main'" in complaint
-    assert "kvtrace gate --save --against main" in complaint
-    assert "--markdown is not written" in complaint
+    errors = capsys.readouterr().err
+    assert "there is no baseline 'main'" in errors
+    assert "kvtrace gate --save --against main" in errors
+    assert "--markdown is not written" in errors
     assert json.loads((project / "gate.sarif").read_text())["version"] == "2.1.0"
-    # and as it said
+    # as the error says
     assert main(["baseline", "save", "main"]) == 0
     assert main(["diff", "--against", "main", str(RECORDED), "--exit-code"]) == 0
 
 
 def test_the_same_program_breaks_no_rule(baseline, capsys):
     assert gate("--fail-on", RULES) == 0
-    said = capsys.readouterr().out
-    assert "no difference in 1 kernel" in said
-    assert "PASS: none of the --fail-on rules is violated" in said
+    output = capsys.readouterr().out
+    assert "no difference in 1 kernel" in output
+    assert "PASS: none of the --fail-on rules is violated" in output
     # all was looked at, and a second run takes the place of the first
     assert gate("--fail-on", RULES) == 0
     trace = open_trace(RECORDED)
@@ -60,7 +60,7 @@ def test_the_same_program_breaks_no_rule(baseline, capsys):
     assert {"tracer", "profiler", "sanitizer"} <= set(trace.passes(trace.run_ids[0]))
 
 
-def test_a_defect_fails_it_in_every_form(baseline, capsys):
+def test_defect_fails_the_gate_in_every_output(baseline, capsys):
     (baseline / "bench.py").write_text(UNMASKED)
     forms = {"markdown": "g.md", "html": "g.html", "json": "g.json", "junit": "g.xml"}
     options = [word for name, file in forms.items() for word in (f"--{name}", file)]
@@ -79,7 +79,7 @@ def test_a_defect_fails_it_in_every_form(baseline, capsys):
     assert "out-of-bounds" in ET.tostring(ET.parse(baseline / "g.xml").getroot(), "unicode")
 
 
-def test_rules_of_the_project_hold_and_a_baseline_follows_where_it_is_saved(baseline, capsys):
+def test_project_rules_apply_and_save_replaces_the_baseline(baseline, capsys):
     (baseline / "pyproject.toml").write_text('[tool.kvtrace.diff]\nfail-on = "registers>+0%"\n')
     (baseline / "bench.py").write_text(LARGER)
     assert gate("--save") == 1
@@ -87,23 +87,23 @@ def test_rules_of_the_project_hold_and_a_baseline_follows_where_it_is_saved(base
     assert gate() == 0
 
 
-def test_a_failing_program_is_not_hidden_and_is_no_baseline(baseline, capsys):
+def test_failing_program_fails_the_gate_and_is_not_saved(baseline, capsys):
     (baseline / "bench.py").write_text(UNMASKED)
-    kept = open_trace(BASELINES / "main").run_ids
+    saved = open_trace(BASELINES / "main").run_ids
     assert gate("--save", program=("bench.py", "3")) == 3
-    said = capsys.readouterr()
-    assert "findings.new: add" in said.out
-    assert "the program failed with exit code 3" in said.err
-    assert "it is not kept as the baseline" in said.err
-    assert open_trace(BASELINES / "main").run_ids == kept
+    output = capsys.readouterr()
+    assert "findings.new: add" in output.out
+    assert "the program failed with exit code 3" in output.err
+    assert "it is not kept as the baseline" in output.err
+    assert open_trace(BASELINES / "main").run_ids == saved
 
 
-def test_a_program_that_a_signal_ends_has_the_code_that_a_shell_reports(project, capsys):
+def test_program_ended_by_a_signal_has_the_exit_code_of_a_shell(project, capsys):
     assert gate(program=("-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")) == 137
     assert "the program launched no kernel" in capsys.readouterr().err
 
 
-def test_a_program_without_kernels_passes_nothing(project, capsys):
+def test_program_without_kernels_fails_the_gate(project, capsys):
     assert gate(program=("-c", "pass")) == 2
     assert "the program launched no kernel that was recorded" in capsys.readouterr().err
 
@@ -117,20 +117,20 @@ def test_every_rule_that_needs_no_device_can_be_judged_against_a_baseline(baseli
     assert "bounds.narrower: add" in capsys.readouterr().out
 
 
-def test_a_rule_that_cannot_be_judged_passes_nothing_unless_it_says_so(baseline, capsys):
+def test_rule_that_cannot_be_judged_fails_the_gate_unless_optional(baseline, capsys):
     assert gate("--fail-on", "time>+5%") == 2
     assert "time>+5% cannot be judged" in capsys.readouterr().err
     assert gate("--fail-on", "time>+5%?") == 0
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["gate", "--", "no-such-program-anywhere"], "cannot be run"),
         (["gate", "--fail-on", "nonsense", "--", "true"], "is not a rule"),
         (["gate", "--against", "a/b", "--", "true"], "cannot name a baseline"),
     ],
 )
-def test_bad_input_is_a_sentence_before_anything_runs(project, words, told, capsys):
+def test_bad_input_is_a_one_sentence_error_before_anything_runs(project, words, message, capsys):
     assert main(words) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What Spark answers over the same files, compared with DuckDB and the reader: local, two cores."""
+"""Spark's answers over the same files as DuckDB and the reader, locally on two cores."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def plain(rows):
 
 
 @pytest.mark.parametrize("name", ["fixture", "several"])
-def test_spark_answers_as_duckdb_does(name, spark, request):
+def test_spark_gives_the_same_rows_as_duckdb(name, spark, request):
     trace = open_trace(FIXTURE) if name == "fixture" else request.getfixturevalue("several")
     on_spark = SparkTrace(trace, trace.runs, MASTER)
     called = "SELECT kernel, called_file, called_line, count(*) AS n FROM called GROUP BY ALL"
@@ -107,7 +107,7 @@ def test_spark_answers_as_duckdb_does(name, spark, request):
         "COPY runs TO 'file'", "INSERT INTO runs SELECT * FROM runs",
     ],
 )  # fmt: skip
-def test_what_does_not_only_read_the_trace_is_refused(text):
+def test_statement_that_does_not_only_read_the_trace_is_refused(text):
     with pytest.raises(BadQuery):
         spark_sql(text, KNOWN)
 

@@ -1,4 +1,4 @@
-"""Passes on Spark: the rows that tasks make are those of one process. Local, two workers."""
+"""Passes on Spark, whose rows are those of one process; local, two workers."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ def copies(tmp_path, name):
 
 
 def derived(selection):
-    """All rows of the derived tables, by table; how long a solver took is not compared."""
+    """Return all rows of the derived tables by table, without the solver's times."""
     trace = open_trace(selection.trace.path)
     found = {}
     for name in DERIVED:
@@ -68,12 +68,12 @@ def test_replayed_rows_of_several_runs_are_those_of_one_process(tmp_path, spark)
 
 
 class WholeRun(Client):
-    """Wants to see all calls of a run."""
+    """A client that needs all calls of a run."""
 
     name = "whole"
 
 
-def test_a_client_that_needs_all_calls_is_not_spread(tmp_path):
+def test_client_that_needs_all_calls_is_refused(tmp_path):
     selection = select_runs(FIXTURES / "train")
     with pytest.raises(BadSetting, match="whole needs all calls"):
         replay_on_spark(selection, [WholeRun], MASTER)
@@ -88,7 +88,7 @@ def test_a_client_that_needs_all_calls_is_not_spread(tmp_path):
         ["sql", "SELECT 1", "--engine", "spark", "--memory", "1GB"],
     ],
 )
-def test_what_does_not_go_together_is_said(words, capsys):
+def test_conflicting_options_are_an_error(words, capsys):
     command, *rest = words
     assert main([command, str(FIXTURES / "train"), *rest]) == 2
     assert capsys.readouterr().err.startswith("kvtrace: --")

@@ -1,4 +1,4 @@
-"""`kvtrace mcp`, asked by the SDK's own client over standard input and output."""
+"""`kvtrace mcp`, called by the SDK's own client over standard input and output."""
 
 import asyncio
 import json
@@ -18,15 +18,15 @@ from tests.cli.conftest import own_trace, sound_trace
 __all__ = ["own_trace", "sound_trace"]
 
 
-def asked(*calls, serving):
-    """Return what the server answers to some calls, and its tools."""
+def answers_of(*calls, serving):
+    """Return the server's tools, and its answers to calls."""
 
     async def ask():
         async with Client(serving) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             return tools, [await client.call_tool(name, given) for name, given in calls]
 
-    # In a thread of its own: a browser that another test of this process has open runs a loop here.
+    # In a separate thread, since a browser of another test may run an event loop in this one.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, ask()).result()
 
@@ -41,7 +41,7 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
     kernel = str(labelled("wrong")["add_no_mask"])
     reference = f"{FOLDER / 'references.py'}:add"
 
-    tools, (judged, unlike, counted) = asked(
+    tools, (judged, unlike, counted) = answers_of(
         ("judge", {"kernel": kernel, "reference": reference}),
         ("judge", {"kernel": kernel, "trace": trace}),
         ("sql", {"trace": trace, "statement": "SELECT count(*) AS n FROM launches"}),
@@ -54,9 +54,9 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
     assert all(tool.description for tool in tools.values())
     assert "unconfined" not in tools["judge"].input_schema["properties"]
     assert not judged.is_error
-    told = json.loads(judged.content[0].text)
-    assert told["verdict"] == "wrong"
-    assert told["findings"][0]["rule"] == "out-of-bounds"
+    judgement = json.loads(judged.content[0].text)
+    assert judgement["verdict"] == "wrong"
+    assert judgement["findings"][0]["rule"] == "out-of-bounds"
     assert unlike.is_error
     assert f"no launch in {trace} fits add(x, y)" in unlike.content[0].text
     answer = json.loads(counted.content[0].text)
@@ -66,7 +66,7 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
 
 @pytest.mark.process
 def test_tools_over_traces_give_what_the_commands_print(trace):
-    _, (found, profiled, compared, rows) = asked(
+    _, (found, profiled, compared, rows) = answers_of(
         ("sanitize", {"trace": trace}),
         ("profile", {"trace": trace, "device": "A100 PCIe 80GB"}),
         ("diff", {"before": trace, "after": trace}),
@@ -80,8 +80,8 @@ def test_tools_over_traces_give_what_the_commands_print(trace):
 
 
 @pytest.mark.process
-def test_what_cannot_be_done_is_an_error_with_its_sentence(tmp_path):
-    _, (missing, unread) = asked(
+def test_failed_tool_call_is_an_error_with_a_sentence(tmp_path):
+    _, (missing, unread) = answers_of(
         ("sanitize", {"trace": str(tmp_path / "nowhere")}),
         ("judge", {"kernel": str(tmp_path / "gone.py")}),
         serving=server([str(tmp_path)]),
@@ -94,7 +94,7 @@ def test_what_cannot_be_done_is_an_error_with_its_sentence(tmp_path):
 
 @pytest.fixture
 def listener():
-    """A port of this machine, and a list of what connected to it."""
+    """Yield a listening socket of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0.2)
         yield listening
@@ -112,7 +112,7 @@ def test_no_request_leaves_for_an_address_that_no_root_allows(listener, tmp_path
     ]
     roots = [str(tmp_path), "s3://mine/out"]
     began = time.monotonic()
-    _, answers = asked(
+    _, answers = answers_of(
         *(("sql", {"trace": each, "statement": "SELECT 1"}) for each in addresses),
         *(("diff", {"before": str(tmp_path), "after": each}) for each in addresses),
         serving=server(roots),
@@ -131,7 +131,7 @@ def test_addresses_below_a_root_keep_its_options_alone():
     assert roots.path("s3://mine/out/a") == "s3://mine/out/a?region=eu"
 
 
-def test_only_what_lies_below_a_root_is_opened(trace, tmp_path):
+def test_paths_outside_of_roots_are_refused(trace, tmp_path):
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(trace)
     shutil.copytree(trace, tmp_path / "inside" / "mixed")
@@ -140,7 +140,7 @@ def test_only_what_lies_below_a_root_is_opened(trace, tmp_path):
     inside = tmp_path / "inside"
     paths = [trace, "/", f"{inside}/../copy", str(inside / "link"), str(inside / "mixed")]
 
-    _, answers = asked(
+    _, answers = answers_of(
         *(("sql", {"trace": each, "statement": "SELECT 1"}) for each in paths),
         ("judge", {"kernel": str(inside / "kernel.py")}),
         ("judge", {"kernel": str(inside), "reference": f"{trace}/x.py:f"}),
@@ -157,14 +157,14 @@ def test_only_what_lies_below_a_root_is_opened(trace, tmp_path):
 def test_an_answer_is_bounded_in_time_and_rows_and_size(trace):
     endless = "SELECT count(*) FROM range(10000000000) a, range(10000000) b WHERE a.range % 7 = 3"
     began = time.monotonic()
-    _, (late,) = asked(
+    _, (late,) = answers_of(
         ("sql", {"trace": trace, "statement": endless}), serving=server([trace], seconds=3)
     )
     assert late.is_error
     assert "no answer within 3 s" in late.content[0].text
     assert time.monotonic() - began < 10
 
-    _, (many, large) = asked(
+    _, (many, large) = answers_of(
         ("sql", {"trace": trace, "statement": "FROM range(50000)", "rows": 10**9}),
         ("sql", {"trace": trace, "statement": "SELECT repeat('x', 9000000)"}),
         serving=server([trace]),

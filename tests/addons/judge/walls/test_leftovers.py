@@ -1,21 +1,21 @@
-"""What is left is taken over or removed, whatever it is."""
+"""What is left is taken_over over or removed, whatever it is."""
 
 import os
 
 import pytest
 
-from kvtrace.addons.judge.walls.leftovers import TooMuch, remove, take_over
+from kvtrace.addons.judge.walls.leftovers import TooManyFiles, remove, take_over
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
-def taken(source, target, most=1 << 20, without=()):
+def taken_over(source, target, most=1 << 20, without=()):
     target.mkdir()
-    opened = [os.open(each, FOLDER) for each in (source, target)]
+    descriptors = [os.open(each, FOLDER) for each in (source, target)]
     try:
-        take_over(*opened, most, without)
+        take_over(*descriptors, most, without)
     finally:
-        for each in opened:
+        for each in descriptors:
             os.close(each)
     return sorted(str(path.relative_to(target)) for path in target.rglob("*"))
 
@@ -29,27 +29,27 @@ def test_regular_files_are_copied_and_nothing_else(tmp_path):
     (source / "around").symlink_to(source)
     os.mkfifo(source / "pipe")
 
-    found = taken(source, tmp_path / "target", without=["left-out"])
+    found = taken_over(source, tmp_path / "target", without=["left-out"])
 
     assert found == ["inner", "inner/file"]
     assert (tmp_path / "target" / "inner" / "file").read_bytes() == b"content"
 
 
-def test_more_than_is_allowed_is_an_error(tmp_path):
+def test_too_many_bytes_are_an_error(tmp_path):
     (tmp_path / "source").mkdir()
     with (tmp_path / "source" / "sparse").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(TooMuch):
-        taken(tmp_path / "source", tmp_path / "target")
+    with pytest.raises(TooManyFiles):
+        taken_over(tmp_path / "source", tmp_path / "target")
 
 
-def test_more_entries_than_are_allowed_are_an_error(tmp_path, monkeypatch):
+def test_too_many_entries_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr("kvtrace.addons.judge.walls.leftovers._MOST_ENTRIES", 3)
     (tmp_path / "source").mkdir()
     for number in range(4):
         (tmp_path / "source" / str(number)).touch()
-    with pytest.raises(TooMuch):
-        taken(tmp_path / "source", tmp_path / "target")
+    with pytest.raises(TooManyFiles):
+        taken_over(tmp_path / "source", tmp_path / "target")
 
 
 def nested(folder, depth):
@@ -65,7 +65,7 @@ def nested(folder, depth):
 
 def test_a_deep_nest_is_taken_over_in_part_and_removed(tmp_path):
     nested(tmp_path / "source", 3000)
-    found = taken(tmp_path / "source", tmp_path / "target")
+    found = taken_over(tmp_path / "source", tmp_path / "target")
     assert len([name for name in found if name.endswith("file")]) == 9
 
     remove(tmp_path / "source")

@@ -1,4 +1,4 @@
-"""What lies beside a judged file: what is copied of it, what is left out, and what that says."""
+"""Copies of the files beside a judged file, and reasons for files that are left out."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from kvtrace.addons.judge.confining import run_confined
 from kvtrace.addons.judge.walls import neighbors
-from kvtrace.addons.judge.walls.neighbors import NotTaken, content, copy
+from kvtrace.addons.judge.walls.neighbors import UnsuitableFile, copy, read_regular
 
 SECRET = "a-line-of-the-host"
 
@@ -34,7 +34,7 @@ def repository(tmp_path):
 
 @pytest.fixture
 def copied(repository, tmp_path):
-    """Return a function that copies, and returns names there are then and what was left out."""
+    """Return a function that copies, and returns the copied names and those left out."""
 
     def run():
         root = tmp_path / "root"
@@ -77,12 +77,12 @@ def test_no_link_is_followed(repository, copied, name, target):
     assert copied() == (USUAL, [f"{name} (a link)"])
 
 
-def test_a_package_by_a_link_is_none(repository, copied):
+def test_link_to_a_package_is_left_out(repository, copied):
     (repository / "linked").symlink_to(repository / "package")
     assert copied() == (USUAL, ["linked (a link)"])
 
 
-def test_a_package_is_none_by_a_link_in_it(repository, copied, tmp_path):
+def test_folder_whose_init_is_a_link_is_not_copied(repository, copied, tmp_path):
     (repository / "no_package" / "__init__.py").symlink_to(tmp_path / "key")
     assert copied() == (USUAL, [])
 
@@ -92,7 +92,7 @@ def test_a_hard_link_is_left_out(repository, copied, tmp_path):
     assert copied() == (USUAL, ["key.py (it has another name, by a hard link)"])
 
 
-def test_what_is_no_file_is_left_out(repository, copied):
+def test_folders_sockets_and_fifos_are_left_out(repository, copied):
     os.mkfifo(repository / "pipe.py")
     (repository / "folder.py").mkdir()
     with socket.socket(socket.AF_UNIX) as listening:
@@ -117,7 +117,7 @@ def test_large_files_are_left_out(repository, copied):
     assert copied() == (USUAL | {"most.py"}, ["large.py (larger than 1 MiB)"])
 
 
-def test_what_is_large_together_is_left_out(repository, copied):
+def test_files_beyond_the_total_size_are_left_out(repository, copied):
     for number in range(20):
         (repository / f"part{number:02}.py").write_bytes(b"#" * neighbors.MOST_BYTES_OF_FILE)
     files, left_out = copied()
@@ -125,7 +125,7 @@ def test_what_is_large_together_is_left_out(repository, copied):
     assert left_out[-1] == "part19.py (together they are larger than 16 MiB)"
 
 
-def test_many_files_are_left_out(repository, copied):
+def test_files_beyond_the_largest_number_are_left_out(repository, copied):
     for number in range(2100):
         (repository / "package" / f"{number:04}").touch()
     files, left_out = copied()
@@ -144,14 +144,14 @@ def test_deep_folders_are_left_out(repository, copied):
     assert left_out == [f"package{'/deeper' * 8} (more than 8 folders deep)"]
 
 
-def test_names_are_told_so_that_a_terminal_can_show_them(repository, copied):
+def test_left_out_names_are_escaped_for_terminals(repository, copied):
     for name in (b"\x1b]0;title\x07.py", b"\xff\n.py"):
         (repository / os.fsdecode(name)).symlink_to("/")
     _, left_out = copied()
     assert left_out == ["\\x1b]0;title\\x07.py (a link)", "\\udcff\\n.py (a link)"]
 
 
-def test_at_most_20_are_told(repository, copied):
+def test_at_most_20_left_out_files_are_listed(repository, copied):
     for number in range(50):
         (repository / f"link{number:02}.py").symlink_to("/")
     _, left_out = copied()
@@ -167,11 +167,11 @@ def test_at_most_20_are_told(repository, copied):
         (lambda path: path.write_bytes(bytes(1 + (1 << 20))), "larger than 1 MiB"),
     ],
 )
-def test_a_judged_file_is_a_regular_one(tmp_path, make, reason):
+def test_judged_file_that_is_not_regular_is_refused(tmp_path, make, reason):
     path = tmp_path / "judged.py"
     make(path)
-    with pytest.raises(NotTaken, match=reason):
-        content(path)
+    with pytest.raises(UnsuitableFile, match=reason):
+        read_regular(path)
 
 
 @pytest.mark.process
@@ -190,7 +190,7 @@ def test_a_confined_process_has_the_copies_and_says_what_is_left_out(repository,
     )
 
     names = "judged.py other.py package/__init__.py package/inner/__init__.py"
-    assert ended.said.startswith(f"{names} package/inner/module.py\nOTHER = 1\n")
+    assert ended.output.startswith(f"{names} package/inner/module.py\nOTHER = 1\n")
     assert "Read-only file system" in ended.last_line
     assert ended.left_out == ("all.py (a link)", "key.py (a link)")
     assert (repository / "other.py").read_text() == "OTHER = 1\n"
