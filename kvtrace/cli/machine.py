@@ -113,9 +113,9 @@ def _text(version: tuple[int, int]) -> str:
 
 def _dispatcher() -> Iterator[Part]:
     """Yield what recording changes in a fork of Triton that launches from C; none elsewhere."""
-    from kvtrace.backends.triton.dispatchers import passes_run_by
+    from kvtrace.backends.triton.dispatchers import bypasses_run
 
-    if passes_run_by(import_module("triton.runtime.jit").JITFunction.__getitem__):
+    if bypasses_run(import_module("triton.runtime.jit").JITFunction.__getitem__):
         yield Part(
             "dispatcher", "ok",
             "this Triton's kernel[grid] launches from C, past run; while recorded, it calls run, "

@@ -89,7 +89,7 @@ def test_all_their_launches_are_recorded_and_a_line_says_how(
         for row in plain_rows(trace.table("messages"))
         if row["code"] == "launches-past-run"
     ]
-    assert said.startswith("kernel[grid] of Dispatched launches from C, past run; while recorded")
+    assert said.startswith("kernel[grid] of Dispatched launches from C, without run; a recording")
 
 
 def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_launch_on(

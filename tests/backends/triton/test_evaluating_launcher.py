@@ -42,7 +42,7 @@ def test_a_kernel_that_another_cache_has_is_executed(tmp_path: Path) -> None:
 
 def test_a_cache_without_ttir_is_refused_with_the_cause(tmp_path: Path) -> None:
     ended = run(tmp_path, BINARY_ONLY, KVTRACE_COMPILE="full", TRITON_STORE_BINARY_ONLY="1")
-    assert "TRITON_STORE_BINARY_ONLY keeps machine code alone" in ended.seen["error"]
+    assert "TRITON_STORE_BINARY_ONLY caches machine code alone" in ended.seen["error"]
 
 
 REFUSED = """

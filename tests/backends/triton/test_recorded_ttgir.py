@@ -53,7 +53,7 @@ def test_a_compiler_that_crashes_is_survived(ttgir, tmp_path, monkeypatch):
     (tmp_path / "triton.py").write_text("import os; os.abort()")
     monkeypatch.syspath_prepend(tmp_path)
 
-    with pytest.raises(UnreadableTtgir, match="Triton ended with -6 over it"):
+    with pytest.raises(UnreadableTtgir, match="Triton exited with -6 while reading it"):
         generic_ttgir(ttgir, None)
 
 
@@ -81,7 +81,7 @@ def test_one_that_ends_the_process_spoils_no_other(ttgir, tmp_path, monkeypatch)
     first, second, third = generic_ttgirs([(each, None) for each in ("one", "bad", "two")])
 
     assert (first, third) == ("one", "two")
-    assert str(second) == "Triton ended with -6 over it"
+    assert str(second) == "Triton exited with -6 while reading it"
 
 
 def test_a_process_that_ends_after_many_is_not_laid_to_the_next(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Puts the GPU that is not there into torch, part by part."""
+"""Installation of the GPU that is not there into torch, part by part."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ __all__ = ["UnknownBuild", "install_everything"]
 
 
 def install_everything(session: "Session") -> Replacements:
-    """Have torch report one GPU, with its own tensors.
+    """Make torch report one GPU, with tensors, operators, generators and collectives of kvtrace.
 
     Raises:
         UnknownBuild: torch's build is unknown; nothing was changed.

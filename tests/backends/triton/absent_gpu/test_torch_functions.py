@@ -65,7 +65,7 @@ REFUSED = {
     "torch.cuda.get_device_properties(1)": "there is one GPU",
     "torch.nn.DataParallel(torch.nn.Linear(2, 2), [0, 1])": "there is one GPU",
     "held.untyped_storage().resize_(0)": "cannot be resized to 0",
-    "held.to_sparse()": "dense tensors alone",
+    "held.to_sparse()": "only dense tensors",
     "load_inline('asked', '', 'int x;', build_directory='.')": "CUDA C++ is not compiled",
 }
 PROGRAM = f"""
