@@ -12,7 +12,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 
 
 @pytest.mark.sweep
-def test_its_examples_run(program, copied, tmp_path, monkeypatch, capsys):
+def test_examples_in_the_documentation_run(program, copied, tmp_path, monkeypatch, capsys):
     copied("device", "old")
     copied("device", "new")
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -22,15 +22,15 @@ def test_its_examples_run(program, copied, tmp_path, monkeypatch, capsys):
 
     runpy.run_path(str(script))
 
-    said = capsys.readouterr().out
+    stdout = capsys.readouterr().out
     assert len(blocks) == 9
-    assert "out-of-bounds error" in said
+    assert "out-of-bounds error" in stdout
     assert {"report.html", "train.perfetto-trace", "launches.csv"} <= {
         path.name for path in tmp_path.iterdir()
     }
 
 
-def test_it_names_every_method():
+def test_the_documentation_names_every_method():
     text = PAGE.read_text(encoding="utf-8")
     public = [name for name in vars(OpenedTrace) if not name.startswith("_")]
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kvtrace.cli.handover import Handover, laid_out
+from kvtrace.cli.handover import Handover, with_startup_commands
 from kvtrace.schema.errors import BadSetting
 from tests.engine.trace_processor import engine_folder
 from tests.support.browser import browser
@@ -158,14 +158,14 @@ def test_chromium_posts_the_bytes_to_the_ui(tmp_path):
         window = open_page(page, served.address)
         assert served.wait(20)
         window.wait_for_function("window.received !== null")
-        taken = window.evaluate("window.received")
+        received = window.evaluate("window.received")
         page.get_by_text("Done.").wait_for()
 
-    assert taken["size"] == len(CONTENT)
-    assert taken["hex"] == hashlib.sha256(CONTENT).hexdigest()
-    assert taken["title"] == 'out/ "of" <me>'
-    assert taken["fileName"] == "trace.perfetto-trace"
-    assert taken["from"] == served.address[: served.address.index("/", 8)]
+    assert received["size"] == len(CONTENT)
+    assert received["hex"] == hashlib.sha256(CONTENT).hexdigest()
+    assert received["title"] == 'out/ "of" <me>'
+    assert received["fileName"] == "trace.perfetto-trace"
+    assert received["from"] == served.address[: served.address.index("/", 8)]
     assert console == []
 
 
@@ -225,15 +225,15 @@ def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path
         ("https://own.example/#!/?mode=embedded", "https://own.example/#!/?mode=embedded&startup"),
     ],
 )
-def test_the_layout_is_asked_for_in_the_address(ui, start):
-    address = laid_out(ui)
+def test_startup_commands_are_in_the_address(ui, start):
+    address = with_startup_commands(ui)
 
     assert address.startswith(start)
     (commands,) = parse_qs(address.partition("#")[2].partition("?")[2])["startupCommands"]
     assert json.loads(commands) == [{"id": "dev.perfetto.ExpandTracksByRegex", "args": ["^GPU "]}]
 
 
-def test_kvtrace_view_ends_by_itself_when_nobody_comes(kvtrace, sound_trace):
+def test_kvtrace_view_ends_when_nobody_opens_the_timeline(kvtrace, sound_trace):
     code, out, err = kvtrace("view", sound_trace, "--perfetto", "--no-browser", "--wait", "1")
 
     assert code == 2

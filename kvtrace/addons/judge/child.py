@@ -39,7 +39,7 @@ from kvtrace.addons.judge.inputs import TensorInput
 from kvtrace.addons.judge.messages import receive
 from kvtrace.addons.judge.request import Request
 from kvtrace.backends.compiled_kernels.unevaluated import before_left_out
-from kvtrace.backends.triton.evaluating_launcher import Executed, MissingIR, around_launch
+from kvtrace.backends.triton.evaluating_launcher import ExecutedLaunch, MissingIR, launch_contexts
 from kvtrace.evaluate.arguments import ScalarArgument, Storage, TensorArgument
 
 #: Bytes of contents that are written for one candidate, at most.
@@ -91,7 +91,7 @@ def run_candidate(request: Request, folder: Path) -> None:
     events = _EventWriter()
     torch.set_default_device("cuda")  # where inputs are: a file may say no device at all
     log = _Log(folder, events, request.entry.file)
-    around_launch.append(log.around)
+    launch_contexts.append(log.around)
     before_left_out.append(_refuse)
     answerer = CallAnswerer()
     first = receive(CALLS, _MOST_BYTES)
@@ -316,7 +316,7 @@ class _Log:
         return [state.get(matches.get(weight.name)) for weight in call.weights]
 
     @contextmanager
-    def around(self, launch: Executed) -> Iterator[None]:
+    def around(self, launch: ExecutedLaunch) -> Iterator[None]:
         """Log a launch, with contents that no earlier entry explains."""
         digest = hashlib.sha256(launch.ttir.encode()).hexdigest()
         path = self._folder / f"ttir-{digest}"

@@ -14,7 +14,7 @@ from typing import Any, Final
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.backends.compiled_kernels.generic import readable_file
 from kvtrace.backends.triton.devices import DEVICES
-from kvtrace.backends.triton.later_stages import asked_of, job_of
+from kvtrace.backends.triton.later_stages import job_of, target_and_options
 
 _COLUMNS: Final = (
     "kernel_id", "name", "function", "target", "warp_size", "num_warps", "num_ctas", "num_stages",
@@ -81,7 +81,7 @@ def shared_bytes(job: Mapping[str, Any]) -> int | None:
     from triton._C.libtriton import ir
     from triton.compiler.compiler import Language, make_backend
 
-    target, options = asked_of(job["target"], job["warp_size"], job["options"])
+    target, options = target_and_options(job["target"], job["warp_size"], job["options"])
     backend = make_backend(target)
     parsed = backend.parse_options(options)
     stages: dict[str, Any] = {}

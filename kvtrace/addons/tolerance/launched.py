@@ -16,7 +16,7 @@ from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.backends.triton.evaluating_launcher import Executed
+    from kvtrace.backends.triton.evaluating_launcher import ExecutedLaunch
     from kvtrace.ir import Module
 
 #: Without a GPU: what kernels are compiled for.
@@ -121,22 +121,22 @@ def _on_reported_gpu(value: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
 @contextmanager
 def seen() -> Iterator[list[Launched]]:
     """Collect the launches that the evaluator executes inside."""
-    from kvtrace.backends.triton.evaluating_launcher import around_launch
+    from kvtrace.backends.triton.evaluating_launcher import launch_contexts
 
     found: list[Launched] = []
 
-    def note(executed: Executed) -> Any:
+    def note(executed: ExecutedLaunch) -> Any:
         found.append(launched(executed))
         return nullcontext()
 
-    around_launch.append(note)
+    launch_contexts.append(note)
     try:
         yield found
     finally:
-        around_launch.remove(note)
+        launch_contexts.remove(note)
 
 
-def launched(executed: Executed) -> Launched:
+def launched(executed: ExecutedLaunch) -> Launched:
     """Keep what a launch that is about to be executed is given."""
     from kvtrace.backends.triton.modules import module_from
 

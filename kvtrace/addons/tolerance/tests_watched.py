@@ -32,7 +32,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.text import columns, printable
 
 if TYPE_CHECKING:
-    from kvtrace.backends.triton.evaluating_launcher import Executed
+    from kvtrace.backends.triton.evaluating_launcher import ExecutedLaunch
 
 #: The name of a property of a test's report: one comparison.
 COMPARISON: Final = "kvtrace.tolerance"
@@ -126,11 +126,11 @@ class _Watcher:
     def pytest_sessionstart(self) -> None:
         """Begin to watch, before the modules of tests are imported."""
         from kvtrace.backends.compiled_kernels.unevaluated import before_left_out
-        from kvtrace.backends.triton.evaluating_launcher import around_launch
+        from kvtrace.backends.triton.evaluating_launcher import launch_contexts
 
         self._around.enter_context(recording())
-        around_launch.append(self._launch)
-        self._around.callback(around_launch.remove, self._launch)
+        launch_contexts.append(self._launch)
+        self._around.callback(launch_contexts.remove, self._launch)
         before_left_out.append(self._left_out)
         self._around.callback(before_left_out.remove, self._left_out)
         for (module, name), sides in _COMPARING.items():
@@ -156,7 +156,7 @@ class _Watcher:
         self._written.clear()
 
     @contextmanager
-    def _launch(self, executed: Executed) -> Iterator[None]:
+    def _launch(self, executed: ExecutedLaunch) -> Iterator[None]:
         tensors = [each for each in executed.arguments if isinstance(each, TensorArgument)]
         if sum(each.storage.nbytes for each in tensors) > _MOST_BYTES:
             yield

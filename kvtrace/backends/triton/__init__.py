@@ -1,11 +1,12 @@
-"""The Triton backend: launches, what is known before them, and launches without a GPU.
+"""The Triton backend: records launches of Triton's kernels, and runs them where there is no GPU.
 
-`launches.py` hooks Triton, `launchers.py` has launches inspected before they run, `load_hooks.py`
-times loading. Without a GPU, `device_free.py` is the driver that runs launches in the evaluator,
-`absent_gpu/` what programs that ask for a GPU get, `sightings.py` what it sees them do,
-`watching.py` and `traced_kernels.py` the clients that watch them. `interpreted_launches.py` records
-launches of Triton's interpreter. May import `compiled_kernels/`, which has what it shares with
-Inductor's backend, what that may, and clients; but not `inductor/`.
+`launches.py` hooks Triton, `launchers.py` inspects launches before they run, `load_hooks.py` times
+loading. Without a GPU, `device_free.py` installs the driver that runs launches in the evaluator,
+`absent_gpu/` answers programs that ask for a GPU, `sightings.py` reports defects of executed
+launches, `watching.py` and `traced_kernels.py` run clients over launches. `interpreted_launches.py`
+records launches of Triton's interpreter. This package may import `compiled_kernels/` (code shared
+with Inductor's backend), the packages that `compiled_kernels/` may import, and clients; but not
+`inductor/`.
 """
 
 import sys
@@ -25,7 +26,7 @@ __all__ = ["BACKEND", "TritonBackend"]
 
 
 class TritonBackend:
-    """Hooks Triton 3.5 and newer."""
+    """The hooks in Triton 3.5 and newer."""
 
     name: Final = "triton"
     libraries: Final = ("triton",)
@@ -62,10 +63,10 @@ class TritonBackend:
         device_free.install(session, self._hooks.adapter)
         self._hook_interpreter(session)
         if session.settings.mode == "ops":
-            session.at_end.append(partial(_say_where_ops_come_from, session))
+            session.at_end.append(partial(_explain_missing_ops, session))
 
     def uninstall(self) -> None:
-        """Take the hooks out again."""
+        """Remove the hooks from Triton."""
         if self._hooks is None:
             return
         from kvtrace.backends.triton import device_free
@@ -76,9 +77,9 @@ class TritonBackend:
         self._hooks = None
 
     def _hook_interpreter(self, session: "Session") -> None:
-        """Record interpreted launches where `TRITON_INTERPRET=1` asks for any.
+        """Record interpreted launches if `TRITON_INTERPRET=1` asks for the interpreter.
 
-        Triton imports its interpreter only when it is needed, and so do we.
+        The interpreter is imported only then, as Triton does.
         """
         from triton import knobs
 
@@ -97,10 +98,10 @@ class TritonBackend:
     def watcher(
         self, client: Any, session_of: "Callable[[str], Session]"
     ) -> "Callable[[Any], TracedKernel]":
-        """Return what makes a watched kernel of a kernel; see `WatchingBackend`.
+        """Return a function from a kernel to its watched kernel; see `WatchingBackend`.
 
         Raises:
-            BadSetting: no client is given, or there is no such client.
+            BadSetting: no client is given, or no client has that name.
 
         """
         from kvtrace.backends.triton.traced_kernels import TracedKernel
@@ -109,17 +110,17 @@ class TritonBackend:
 
         if client is None:
             raise BadSetting('a Triton kernel is traced by a client: client="sanitizer"')
-        made = as_client(client)
-        return lambda kernel: TracedKernel(kernel, made, session_of)
+        watching_client = as_client(client)
+        return lambda kernel: TracedKernel(kernel, watching_client, session_of)
 
 
-def _say_where_ops_come_from(session: "Session") -> None:
-    """In mode ops, say what to do where no launch was watched."""
+def _explain_missing_ops(session: "Session") -> None:
+    """Add a message, in mode ops, that says how to derive ops if no launch was watched."""
     watching = sys.modules.get("kvtrace.backends.triton.watching")
     if watching is None or not watching.has_watched(session):
         text = (
-            "mode ops watches launches that run in the evaluator, and with a GPU none do; "
-            f"kvtrace replay {session.out} gives what their ops did"
+            "mode ops observes launches that run in the evaluator, and with a GPU none do; "
+            f"kvtrace replay {session.out} derives their ops"
         )
         session.message("warning", "ops-later", text)
 

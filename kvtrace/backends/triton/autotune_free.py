@@ -1,20 +1,20 @@
-"""Autotuning where there is nothing to time: the first configuration that can be launched wins.
+"""Autotuning where nothing can be timed: the first configuration that can be launched wins.
 
 Configurations are pruned by the program's own hooks as usual. Each is then tried in order: hooks
 like `reset_to_zero` and `restore_value` run as around any launch, the kernel is compiled and its
-resources are checked, but it is not launched. Configurations after the first valid one are not even
-compiled.
+resources are checked, but the kernel is not launched. Configurations after the first valid one are
+not even compiled.
 
-Who measures with `triton.testing.do_bench` or with the driver's benchmarker, and chooses by itself,
-has its function called once and gets the same time for each choice: of equal times, the first is
-the least.
+A program that measures with `triton.testing.do_bench` or with the driver's benchmarker, and chooses
+by itself, has its function called once and gets the same time for each choice; so the first choice
+wins.
 
-Where `take_turns` was called, a trial is also launched, as it is on a device, and each tuning of a
-kernel begins with the next configuration: what is wrong for one of them, or adds up from one trial
-to the next, then shows.
+After `take_turns`, trials are also launched, as on a device, and each tuning of a kernel begins
+with the next configuration: errors of a single configuration, and effects that add up from trial to
+trial, then show.
 
-All of it is in place from the beginning of a recording, as the launch that has Triton choose a
-driver may be an autotuned one. It asks for the driver when Triton itself would.
+The replacements are made at the beginning of a recording, as the launch for which Triton chooses a
+driver may be an autotuned one. They ask for the driver when Triton itself would.
 """
 
 import functools
@@ -27,20 +27,20 @@ from typing import Any, Final
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.device_free_state import EQUAL_TIME, preparing, state
 
-#: Functions of `triton.testing` that measure; which there are depends on Triton's version.
-_MEASURING: Final = (
+#: Functions of `triton.testing` that measure; not every version of Triton has all.
+_MEASURING_FUNCTIONS: Final = (
     "do_bench", "do_bench_cudagraph", "do_bench_proton", "do_bench_cudagraph_proton",
 )  # fmt: skip
 
-#: How many tunings each tuner has had; None: all begin with the first configuration.
+#: Finished tunings by id of tuner; None: each tuning begins with the first configuration.
 _turns: dict[int, int] | None = None
 
-#: Tuners that have found their configuration, with the arguments that they tune for.
+#: Arguments of the last finished tuning, by id of tuner.
 _decided: dict[int, Any] = {}
 
 
 def install() -> Replacements:
-    """Replace what Triton measures with, for the case that it finds no GPU."""
+    """Replace Triton's measuring functions, for launches without a GPU."""
     from triton import testing
     from triton.runtime.autotuner import Autotuner
 
@@ -49,12 +49,12 @@ def install() -> Replacements:
     def _bench(self: Any, *args: Any, config: Any, **meta: Any) -> Sequence[float]:
         if not _runs_without_gpu():
             return measure(self, *args, config=config, **meta)  # type: ignore[no-any-return]
-        return _try(measure, self, args, config, meta)
+        return _try_configuration(measure, self, args, config, meta)
 
     def check_disk_cache(self: Any, *arguments: Any, **named: Any) -> Any:
         if not _runs_without_gpu():
             return find_in_cache(self, *arguments, **named)
-        # What is found here was not measured, and must not be left for a machine with a GPU.
+        # This choice was not measured, and must not be cached for a machine with a GPU.
         run_all: Callable[[], Any] = named["bench_fn"] if "bench_fn" in named else arguments[-1]
         run_all()
         return False
@@ -64,7 +64,7 @@ def install() -> Replacements:
     replaced = Replacements()
     replaced.put(Autotuner, "_bench", _bench)
     replaced.put(Autotuner, "check_disk_cache", check_disk_cache)
-    for name in _MEASURING:
+    for name in _MEASURING_FUNCTIONS:
         original = getattr(testing, name, None)
         if original is not None:
             replaced.put(testing, name, _without_measuring(original))
@@ -73,7 +73,7 @@ def install() -> Replacements:
 
 
 def take_turns() -> None:
-    """Launch trials, too, and begin each tuning with the next configuration."""
+    """Also launch trials, and begin each tuning with the next configuration."""
     global _turns
     _turns = {}
 
@@ -85,8 +85,8 @@ def call_once(
     return_mode: str = "mean",
     **__: Any,
 ) -> float | list[float]:
-    """Call a function that is to be measured, and return the time that all have."""
-    _say_that_nothing_is_measured()
+    """Call a function instead of measuring it, and return the time that all functions have."""
+    _report_equal_times()
     function()
     if quantiles is not None:
         return EQUAL_TIME if len(quantiles) == 1 else [EQUAL_TIME] * len(quantiles)
@@ -94,7 +94,7 @@ def call_once(
 
 
 def _runs_without_gpu() -> bool:
-    """Whether launches run in the evaluator; has Triton choose its driver."""
+    """Return whether launches run in the evaluator; Triton chooses its driver if it has none."""
     try:
         active = sys.modules["triton.runtime.driver"].driver.active
     except RuntimeError:
@@ -117,57 +117,57 @@ def _without_measuring(original: Callable[..., Any]) -> Callable[..., Any]:
     return measured
 
 
-def _try(
+def _try_configuration(
     measure: Callable[..., Any],
     tuner: Any,
     args: tuple[Any, ...],
     config: Any,
     meta: dict[str, Any],
 ) -> Sequence[float]:
-    """Try one configuration; gives a time if it can be launched, else infinity.
+    """Try one configuration; return a time if it can be launched, else infinity.
 
-    `tuner.nargs` is a new object in each run of the tuner, so it tells one tuning from the next.
+    `tuner.nargs` is a new object in each run of the tuner, so it identifies the tuning.
     """
-    never = [math.inf] * 3  # a list, as Triton gives: it compares them
+    never = [math.inf] * 3  # a list: Triton compares it with lists
     if _decided.get(id(tuner)) is tuner.nargs:
         return never
     turn = 0 if _turns is None else _turns.setdefault(id(tuner), 0)
     if config in tuner.configs[: turn % len(tuner.configs)]:
         return never
     missing = object()
-    own, kernel = vars(tuner).get("do_bench", missing), tuner.fn
-    vars(tuner)["do_bench"] = _prepare
-    tuner.fn = _Prepared(kernel)
+    do_bench, kernel = vars(tuner).get("do_bench", missing), tuner.fn
+    vars(tuner)["do_bench"] = _call_without_timing
+    tuner.fn = _UnlaunchedKernel(kernel)
     try:
         times: Sequence[float] = measure(tuner, *args, config=config, **meta)
     finally:
         tuner.fn = kernel
-        if own is missing:
+        if do_bench is missing:
             del vars(tuner)["do_bench"]
         else:
-            vars(tuner)["do_bench"] = own
+            vars(tuner)["do_bench"] = do_bench
     if math.isfinite(times[0]):
-        _forget_at_next_launch()
+        _clear_at_next_launch()
         _decided[id(tuner)] = tuner.nargs
         if _turns is not None:
             _turns[id(tuner)] = turn + 1
     return times
 
 
-def _prepare(kernel_call: Callable[[], Any], **_: Any) -> Sequence[float]:
-    """Prepare a launch, instead of measuring it."""
+def _call_without_timing(kernel_call: Callable[[], Any], **_: Any) -> Sequence[float]:
+    """Call the function that would be measured, and return the time that all have."""
     kernel_call()
     return [EQUAL_TIME] * 3
 
 
-class _Prepared:
-    """A kernel, or what is around it, whose `run` compiles and checks; trials launch it, too."""
+class _UnlaunchedKernel:
+    """A kernel, or its wrapper, whose `run` compiles and checks, and launches in turns only."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        preparing.active = True  # it is compiled as far as for a launch
+        preparing.active = True  # compile only as far as a launch needs
         try:
             compiled = self._kernel.run(*args, **{**kwargs, "warmup": True})
         finally:
@@ -176,7 +176,7 @@ class _Prepared:
             compiled = compiled.result()
         load = getattr(compiled, "_init_handles", None)
         if load is not None:
-            load()  # raises what a launch would: OutOfResources
+            load()  # raises OutOfResources where a launch would
         if _turns is not None:
             self._kernel.run(*args, **kwargs)
         return compiled
@@ -185,10 +185,10 @@ class _Prepared:
         return getattr(self._kernel, name)
 
 
-def _forget_at_next_launch() -> None:
-    """Have the arguments of decided tunings forgotten by the next launch, which is the tuned one.
+def _clear_at_next_launch() -> None:
+    """Forget finished tunings at the next launch, which is the tuned kernel's.
 
-    The launcher is imported late: with a GPU it is never needed.
+    The launcher's module is imported here, as it is never needed with a GPU.
     """
     from kvtrace.backends.triton.evaluating_launcher import before_launch
 
@@ -196,14 +196,14 @@ def _forget_at_next_launch() -> None:
         before_launch.append(_decided.clear)
 
 
-def _say_that_nothing_is_measured() -> None:
+def _report_equal_times() -> None:
     session = state.session
-    if session is None or state.said_not_measured:
+    if session is None or state.has_reported_equal_times:
         return
-    state.said_not_measured = True
+    state.has_reported_equal_times = True
     session.message(
         "info",
         "not-measured",
-        "there is no GPU whose time could be measured: functions that a program or a library "
-        f"measures are called once, and {EQUAL_TIME:g} ms is given as the time of each",
+        "nothing can be timed without a GPU: functions that a program or a library "
+        f"measures are called once, and each gets the time {EQUAL_TIME:g} ms",
     )

@@ -1,9 +1,10 @@
-"""Another process that compiles to the end what the program's launches stopped at TTIR.
+"""A process that compiles, during the program, the kernels whose launches stopped at TTIR.
 
-It fills Triton's cache, where kvtrace's commands find the later stages. A process, not a thread: a
-compiler that crashes or is at work when Python ends does the program no harm. It is started by the
-first kernel, runs with low priority, and lives no longer than the recording: at the end it is given
-`WAIT` seconds for what is left, and what it has not made then is reported.
+The process fills Triton's cache, where kvtrace's commands find the later stages. In a process
+instead of a thread, a compiler that crashes or is at work when Python ends does the program no
+harm. The first kernel starts the process, which has low priority and ends with the recording: at
+the end it gets `WAIT` seconds for the remaining kernels, and kernels that are not finished then are
+reported.
 """
 
 import contextlib
@@ -20,75 +21,75 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from kvtrace.backends.triton.unfinished_kernels import KnownKernel
+    from kvtrace.backends.triton.unfinished_kernels import KernelAtTtir
     from kvtrace.capture.session import Session
 
-#: Seconds that a program's end waits for kernels that are still being compiled.
+#: Seconds that a program waits at its end for kernels that are still being compiled.
 WAIT: Final = 5.0
-#: Files of the folder that both processes use. A pipe would make the program wait when it is full.
+#: Files in the folder that both processes use; a full pipe would make the program wait.
 _JOBS: Final = "jobs"
-_MADE: Final = "made"
+_COMPILED: Final = "compiled"
 _END: Final = "end\n"
-#: Seconds between two looks for another kernel.
+#: Seconds between two checks for another kernel.
 _PAUSE: Final = 0.05
 _PROGRAM: Final = "kvtrace.backends.triton.background"
 
 
 class StageProcess:
-    """A process that compiles TTIR into Triton's cache; ended with all that it has started."""
+    """A process that compiles TTIR into Triton's cache; ended together with its child processes."""
 
     def __init__(self) -> None:
-        """Start it."""
-        self.given = 0
+        """Start the process, with a temporary folder for jobs and results."""
+        self.job_count = 0
         self.folder = Path(tempfile.mkdtemp(prefix="kvtrace-"))
         (self.folder / _JOBS).touch()
-        self.process = _started(self.folder)
+        self.process = _start_process(self.folder)
 
     def add(self, job: dict[str, Any]) -> None:
-        """Have a kernel compiled: `ttir`, `target`, `warp_size` and `options`."""
+        """Queue a kernel for compilation: `ttir`, `target`, `warp_size` and `options`."""
         with (self.folder / _JOBS).open("a", encoding="utf-8") as jobs:
             jobs.write(json.dumps(job) + "\n")
-        self.given += 1
+        self.job_count += 1
 
     def finish(self, seconds: float | None) -> dict[int, tuple[str, str]]:
-        """Wait so long for what is left; return hash and name of what was made, by its number."""
+        """Wait so many seconds; return hash and name of the compiled kernels by job number."""
         with (self.folder / _JOBS).open("a", encoding="utf-8") as jobs:
             jobs.write(_END)
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)  # it and its ptxas
+                os.killpg(self.process.pid, signal.SIGKILL)  # the process and its ptxas
             self.process.wait()
-        made = self.folder / _MADE
-        lines = made.read_text().splitlines() if made.is_file() else []
+        compiled = self.folder / _COMPILED
+        lines = compiled.read_text().splitlines() if compiled.is_file() else []
         shutil.rmtree(self.folder, ignore_errors=True)
         return {number: (key, name) for number, key, name in map(json.loads, lines)}
 
 
 class BackgroundCompiler:
-    """What a session hands unfinished kernels to."""
+    """The queue of a session's unfinished kernels, compiled in a process of their own."""
 
     def __init__(self, session: "Session") -> None:
-        """Make one that starts its process with the first kernel."""
+        """Make a queue whose process starts with the first kernel."""
         self._session = session
         self._process: StageProcess | None = None
         self._owner = 0
         self._refused = False
         session.at_end.append(self.finish)
 
-    def add(self, known: "KnownKernel") -> None:
-        """Have a kernel compiled."""
+    def add(self, kernel: "KernelAtTtir") -> None:
+        """Queue a kernel for compilation."""
         if self._refused:
             return
-        # Not at the top: a compiling process does without.
+        # Not at the top: the compiling process does not need this module.
         from kvtrace.backends.compiled_kernels.kernel_records import target_of
 
         job = {
-            "ttir": known.asm["ttir"],
-            "target": target_of(known.metadata),
-            "warp_size": known.metadata.target.warp_size,
-            "options": dict(known.options),
+            "ttir": kernel.asm["ttir"],
+            "target": target_of(kernel.metadata),
+            "warp_size": kernel.metadata.target.warp_size,
+            "options": dict(kernel.options),
         }
         try:
             if self._process is None or self._owner != os.getpid():  # also in a forked child
@@ -97,26 +98,26 @@ class BackgroundCompiler:
         except (OSError, ValueError, TypeError) as error:
             self._refused = True
             self._session.message(
-                "warning", "no-background-compilation", f"no kernel is compiled further: {error}"
+                "warning", "no-background-compilation", f"kernels stay at TTIR: {error}"
             )
 
     def finish(self) -> None:
-        """Wait a bounded time for what is left, and say what is missing."""
+        """Wait a bounded time for queued kernels, and report the kernels that are not compiled."""
         process = self._process
         if process is None or self._owner != os.getpid():
             return
         self._process = None
-        made = len(process.finish(WAIT))
-        if made < process.given:
+        compiled = len(process.finish(WAIT))
+        if compiled < process.job_count:
             self._session.message(
                 "info",
                 "stages-left",
-                f"{process.given - made} of {process.given} kernels were not compiled beyond TTIR "
-                "when the program ended; commands that need their later stages make them",
+                f"{process.job_count - compiled} of {process.job_count} kernels had TTIR alone "
+                "when the program ended; commands that need later stages compile these kernels",
             )
 
 
-def _started(folder: Path) -> "subprocess.Popen[bytes]":
+def _start_process(folder: Path) -> "subprocess.Popen[bytes]":
     variables = {name: value for name, value in os.environ.items() if name != "KVTRACE"}
     variables["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(
@@ -130,7 +131,7 @@ def _started(folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def _jobs(folder: Path) -> Iterator[dict[str, Any]]:
-    """The jobs as they are written, until the last, or until who writes them is gone."""
+    """Yield the jobs as they are written, until the end mark or until the parent process ended."""
     parent = os.getppid()
     rest = ""
     with (folder / _JOBS).open(encoding="utf-8") as file:
@@ -149,9 +150,9 @@ def _jobs(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def main(folder: Path) -> None:
-    """Compile the jobs of a folder."""
+    """Compile the jobs of a folder, and write hash and name of each compiled kernel."""
     os.nice(10)
-    import triton.runtime.cache  # noqa: F401 - whose key is remembered
+    import triton.runtime.cache  # noqa: F401 - the module that `compiler_key` changes
 
     from kvtrace.backends.triton import compiler_key
     from kvtrace.backends.triton.later_stages import compiled_from
@@ -160,11 +161,11 @@ def main(folder: Path) -> None:
     for number, job in enumerate(_jobs(folder)):
         try:
             kernel = compiled_from(job["ttir"], job["target"], job["warp_size"], job["options"])
-        except Exception as error:  # noqa: BLE001 - not made; the command that needs it says why
+        except Exception as error:  # noqa: BLE001 - the command that needs this kernel says why
             print(f"kernel not compiled: {error}", file=sys.stderr)
             continue
-        with (folder / _MADE).open("a", encoding="utf-8") as made:
-            made.write(json.dumps([number, kernel.hash, kernel.src.name]) + "\n")
+        with (folder / _COMPILED).open("a", encoding="utf-8") as compiled:
+            compiled.write(json.dumps([number, kernel.hash, kernel.src.name]) + "\n")
 
 
 if __name__ == "__main__":

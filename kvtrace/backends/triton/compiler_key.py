@@ -1,8 +1,8 @@
-"""Triton's hash of its files, remembered between processes that run without a GPU.
+"""Triton's hash of its own files, cached between processes that run without a GPU.
 
 Every key of Triton's cache begins with a hash of the compiler's sources and of libtriton, some 400
 megabytes, which takes a process a quarter of a second before its first launch. The files rarely
-change; while all of them have the sizes, times and inodes that they had, the hash is the one that
+change; while all of them have the same sizes, times and inodes, the cached hash is the one that
 Triton computed then.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from kvtrace.backends.replacements import Replacements
 
-#: What Triton hashes, in its folder, and what it cannot be hashed without.
+#: Files and folders that Triton hashes, and the endings of the files in these.
 _HASHED: Final = ("runtime/cache.py", "compiler", "backends", "language", "_C")
 _ENDINGS: Final = (".py", ".so", ".pyd", ".dylib")
 #: Folders of the backends with thousands of headers and no module.
@@ -25,18 +25,18 @@ _NO_MODULES: Final = frozenset({"__pycache__", "include", "lib", "bin"})
 
 
 def install() -> Replacements:
-    """Have Triton ask us for its key; nothing is replaced where it does not compute it so."""
+    """Make Triton use the cached key; nothing is replaced if this Triton computes no such key."""
     replaced = Replacements()
     cache: Any = sys.modules.get("triton.runtime.cache")
     compute = getattr(cache, "triton_key", None)
     if compute is None or not hasattr(compute, "cache_info") or compute.cache_info().currsize:
         return replaced
-    found: list[str] = []
+    keys: list[str] = []
 
     def triton_key() -> str:
-        if not found:
-            found.append(_remembered(compute))
-        return found[0]
+        if not keys:
+            keys.append(_cached_or_computed(compute))
+        return keys[0]
 
     triton_key.__wrapped__ = compute  # type: ignore[attr-defined]
     triton_key.cache_info = compute.cache_info  # type: ignore[attr-defined]
@@ -45,16 +45,16 @@ def install() -> Replacements:
     return replaced
 
 
-def _remembered(compute: Callable[[], str]) -> str:
-    """Return the key that was computed when all files were as they are, else compute it."""
+def _cached_or_computed(compute: Callable[[], str]) -> str:
+    """Return the key cached for the present files; without one, compute and cache the key."""
     try:
         import triton
 
         state = fingerprint(Path(triton.__file__).parent)
         path = cache_folder() / f"triton-key-{triton.__version__}-{state}"
-        remembered = read_own(path)
-        if remembered is not None:
-            return remembered
+        cached = read_own(path)
+        if cached is not None:
+            return cached
     except OSError:
         return compute()
     key = compute()
@@ -63,7 +63,7 @@ def _remembered(compute: Callable[[], str]) -> str:
 
 
 def fingerprint(folder: Path) -> str:
-    """Hash which files Triton's key is made of, and their sizes, times and inodes."""
+    """Return a hash of the paths, sizes, times and inodes of the files that Triton hashes."""
     lines = []
     for path in _files(folder):
         facts = path.stat()
@@ -78,22 +78,22 @@ def _files(folder: Path) -> Iterator[Path]:
         top = folder / name
         if top.is_file():
             yield top
-        for place, folders, files in os.walk(top, followlinks=True):
-            folders[:] = [each for each in folders if each not in _NO_MODULES]
-            yield from (Path(place, each) for each in files if each.endswith(_ENDINGS))
+        for folder_path, folders, files in os.walk(top, followlinks=True):
+            folders[:] = [name for name in folders if name not in _NO_MODULES]
+            yield from (Path(folder_path, file) for file in files if file.endswith(_ENDINGS))
 
 
 def cache_folder() -> Path:
-    """Return the folder of what is remembered between processes."""
+    """Return kvtrace's folder for data cached between processes."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "kvtrace"
 
 
 def read_own(path: Path) -> str | None:
-    """Return the text of a file that this user wrote; None where there is none.
+    """Return the text of a file that this user wrote; None if there is no such file.
 
     Raises:
-        OSError: it is there and cannot be read.
+        OSError: the file exists and cannot be read.
 
     """
     try:
@@ -106,7 +106,7 @@ def read_own(path: Path) -> str | None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file in one step; where that cannot be, the next process makes its text again."""
+    """Write a file in one step; an error leaves no file, and the next process tries again."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(

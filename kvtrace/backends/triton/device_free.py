@@ -1,8 +1,8 @@
-"""Running where there is no GPU: Triton gets a driver that executes kernels in the evaluator.
+"""Execution on machines without a GPU: a driver for Triton that runs kernels in the evaluator.
 
-The driver takes the place that Triton leaves empty: Triton picks its driver when one is first
-needed, and only if it finds none does it get ours. Everything else of Triton runs as it is: binder,
-specialization, compiler, cache. Where there is a GPU, nothing here is ever used.
+Triton picks its driver when one is first needed; only if Triton finds none does it get this one.
+The rest of Triton runs unchanged: binder, specialization, compiler, cache. Where there is a GPU,
+nothing here is ever used.
 """
 
 import sys
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 
 def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
-    """Offer the driver to Triton, for the case that it finds no driver.
+    """Offer the driver to Triton, in case Triton finds no driver of its own.
 
-    Nothing is decided now: no driver is looked for before the program needs one. The session
-    receives defects that execution meets, `adapter` of their calls; the session's setting `target`
-    is what to compile for.
+    No driver is looked for before the program needs one. The session receives the defects of
+    executed launches, `adapter` records their calls; the session's setting `target` names the
+    device.
     """
-    _take_back()  # one that is left is of another session's settings
+    _take_back()  # a driver of an earlier session with other settings
     module: Any = sys.modules["triton.runtime.driver"]
     state.create = module._create_driver
     state.session, state.adapter = session, adapter
-    state.said_not_measured = False
+    state.has_reported_equal_times = False
     module._create_driver = partial(_create, state.create, session)
-    state.compiler += [_drivers_are_ours(), autotune_free.install()]
+    state.compiler += [_replace_backend_drivers(), autotune_free.install()]
 
 
 def uninstall() -> None:
-    """Report to no session any more.
+    """Detach launches from the session, and remove the driver if the recording was of a block.
 
-    A driver that Triton has got stays, unless the recording was that of a block: the program
-    continues after `kvtrace.stop()`, and its daemon threads continue after its exit functions. What
-    is left at the very end would outlive its modules, and nanobind reports such objects as leaks.
+    Otherwise Triton keeps the driver until finalization: the program continues after
+    `kvtrace.stop()`, and daemon threads continue after exit functions. A driver left after that
+    would outlive its modules, and nanobind reports such objects as leaks.
     """
     leaves_nothing = state.session is not None and state.session.leaves_nothing
     state.session = state.adapter = None
@@ -55,7 +55,7 @@ def uninstall() -> None:
 
 
 def _take_back() -> None:
-    """Take the driver back: Triton is left as it was found."""
+    """Remove the driver and all replacements from Triton."""
     if state.create is None:
         return
     module: Any = sys.modules["triton.runtime.driver"]
@@ -77,18 +77,18 @@ def _take_back() -> None:
 
 
 def is_active() -> bool:
-    """Whether Triton runs on our driver."""
+    """Triton runs on the driver of this module."""
     return state.driver is not None
 
 
 def _create(original: Callable[[], Any], session: "Session") -> Any:
     from kvtrace.backends.triton import absent_gpu
 
-    if not absent_gpu.on_host():  # there Triton would believe torch that there is a GPU
+    if not absent_gpu.on_host():  # else Triton would believe torch's report of a GPU
         try:
             return original()
         except RuntimeError as error:
-            if not _means_none(str(error)) or _lacks_evaluator(session):
+            if not _says_no_driver(str(error)) or _lacks_evaluator(session):
                 raise
     from kvtrace.backends.triton import compiler_key
     from kvtrace.backends.triton.absent_gpu.facts import DEFAULT_TARGET
@@ -105,8 +105,8 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
     absent_gpu.answer(session, target)
     state.compiler.append(compiler_key.install())
     if session.settings.compile != "full":
-        state.compiler.append(_stop_at_ttir(session))
-    state.launchers = _launchers_know_their_kernels()
+        state.compiler.append(_stop_compiler_at_ttir(session))
+    state.launchers = _link_launchers_to_kernels()
     session.message(
         "info",
         "device-free",
@@ -116,16 +116,16 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
 
 
 def _lacks_evaluator(session: "Session") -> bool:
-    """Tell whether kernels cannot be evaluated for want of a package, and say so in the run."""
-    lacking = missing(("numpy", "ml_dtypes"))
-    if lacking is not None:
-        text = f"without a GPU kernels run in kvtrace's evaluator, which needs {lacking}"
+    """Return whether a package that the evaluator needs is missing, and report it in the run."""
+    package = missing(("numpy", "ml_dtypes"))
+    if package is not None:
+        text = f"without a GPU kernels run in kvtrace's evaluator, which needs {package}"
         session.message("warning", "missing-package", text)
-    return lacking is not None
+    return package is not None
 
 
-def _stop_at_ttir(session: "Session") -> Replacements:
-    """Have launches compile to TTIR alone."""
+def _stop_compiler_at_ttir(session: "Session") -> Replacements:
+    """Make launches compile kernels to TTIR alone."""
     from kvtrace.backends.triton.unfinished_kernels import StoppingCompiler
 
     background = None
@@ -134,28 +134,28 @@ def _stop_at_ttir(session: "Session") -> Replacements:
 
         background = BackgroundCompiler(session)
 
-    def told(kernel: "UnfinishedKernel") -> None:
+    def report(kernel: "UnfinishedKernel") -> None:
         session.message(
             "info",
             STOPPED,
-            "a kernel was compiled to TTIR alone, so its later stages, registers and shared memory "
-            "are not recorded; kvtrace report, diff and convert make them where Triton is "
+            "a kernel was compiled to TTIR alone, so later stages, registers and shared memory "
+            "are not recorded; kvtrace report, diff and convert compute them if Triton is "
             "installed, and KVTRACE_COMPILE=full records them",
         )
         if background is not None:
-            background.add(kernel.known)
+            background.add(kernel.ttir_kernel)
 
-    def noted(cache_key: str, whole: int, made: int, lowered: int) -> None:
+    def record_times(cache_key: str, total: int, initialization: int, lowered: int) -> None:
         if state.adapter is not None:
-            state.adapter.stopped(cache_key, whole, made, lowered)
+            state.adapter.stopped(cache_key, total, initialization, lowered)
 
-    return StoppingCompiler(told, noted, session.problem).install()
+    return StoppingCompiler(report, record_times, session.problem).install()
 
 
-def _launchers_know_their_kernels() -> Replacements:
-    """Have each launcher know which compiled kernel it belongs to, when Triton has made it.
+def _link_launchers_to_kernels() -> Replacements:
+    """Give each evaluating launcher a reference to its compiled kernel, once Triton has made it.
 
-    When this is undone, the kernels are no longer loaded.
+    Undoing this also unloads the kernels.
     """
     from triton.compiler.compiler import CompiledKernel
 
@@ -173,7 +173,7 @@ def _launchers_know_their_kernels() -> Replacements:
         return result
 
     def unload() -> None:
-        # A kernel that is deleted has the driver unload it (since Triton 3.8), and ours is gone.
+        # A deleted kernel asks the driver to unload it (since Triton 3.8), and ours is gone.
         for kernel in list(kernels):
             kernel.module = None
 
@@ -184,8 +184,8 @@ def _launchers_know_their_kernels() -> Replacements:
     return replaced
 
 
-def _drivers_are_ours() -> Replacements:
-    """Have whoever makes a backend's driver get ours, where torch says that there is a GPU.
+def _replace_backend_drivers() -> Replacements:
+    """Make each Triton backend's driver class return our driver while torch reports a GPU.
 
     Inductor's `set_driver_to_gpu` makes the driver of each backend that believes torch.
     """
@@ -197,16 +197,16 @@ def _drivers_are_ours() -> Replacements:
     for backend in backends.values():
         plain = backend.driver.__new__
 
-        def new(cls: Any, *given: Any, _plain: Any = plain, **named: Any) -> Any:
+        def new(cls: Any, *arguments: Any, _plain: Any = plain, **named: Any) -> Any:
             if absent_gpu.on_host() and state.create is not None:
                 return sys.modules["triton.runtime.driver"].driver.active
-            return _plain(cls, *given, **named)
+            return _plain(cls, *arguments, **named)
 
         replaced.put(backend.driver, "__new__", staticmethod(new))
     return replaced
 
 
-def _means_none(error: str) -> bool:
-    """Whether Triton says that it has no driver, rather than several or a broken one."""
-    chosen_is_not_there = error.startswith("Backend device") and error.endswith("is not active.")
-    return error.startswith("0 active drivers") or chosen_is_not_there
+def _says_no_driver(error: str) -> bool:
+    """Return whether Triton's error says that no driver is active, not several or a broken one."""
+    is_chosen_missing = error.startswith("Backend device") and error.endswith("is not active.")
+    return error.startswith("0 active drivers") or is_chosen_missing

@@ -1,4 +1,4 @@
-"""What is installed where there is no GPU, and to which session its launches report."""
+"""State of execution without a GPU: the changes made to Triton, and the session to report to."""
 
 import threading
 from collections.abc import Callable
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from kvtrace.backends.triton.launches import LaunchAdapter
     from kvtrace.capture.session import Session
 
-#: The message of a run some kernels of which were compiled to TTIR alone.
+#: The code of the message that kernels of the run were compiled to TTIR alone.
 STOPPED: Final = "stopped-at-ttir"
 
-#: What every measurement gives: a time in ms that programs can divide by.
+#: The result of every measurement: a time in ms that programs can divide by.
 EQUAL_TIME: Final = 1.0
 
 
 class _State:
-    """What `device_free.install` changed in Triton, and the session that launches report to.
+    """The changes of `device_free.install` to Triton, and the session that launches report to.
 
     Kernels outlive sessions, so a launch asks for the session when it has something to report.
     """
@@ -26,11 +26,11 @@ class _State:
     create: Callable[[], Any] | None = None
     driver: "DeviceFreeDriver | None" = None
     session: "Session | None" = None
-    adapter: "LaunchAdapter | None" = None  # records the calls of what launches were seen to do
+    adapter: "LaunchAdapter | None" = None  # records the calls of launches with defects
     launchers: "Replacements | None" = None
     compiler: "list[Replacements]"
-    watched: bool = False  # by clients that kvtrace.trace put around single kernels
-    said_not_measured: bool = False  # that times of benchmarks mean nothing, to this session
+    watched: bool = False  # kvtrace.trace has put a client around a kernel
+    has_reported_equal_times: bool = False  # the session has the message on benchmark times
 
     def __init__(self) -> None:
         self.compiler = []
@@ -40,7 +40,7 @@ state: Final = _State()
 
 
 class _Preparing(threading.local):
-    """Whether the running thread prepares a launch that is to follow, not a warm-up."""
+    """A flag of the running thread: it compiles for a launch that follows, not for a warm-up."""
 
     active = False
 

@@ -1,9 +1,9 @@
-"""Facts about accelerators that a program may ask for where there is none.
+"""Properties of accelerators, reported to programs that ask for them on a machine without one.
 
 Sources. NVIDIA: shared memory of one block from "Technical Specifications per Compute Capability"
 in the CUDA C++ Programming Guide; multiprocessors, clocks, bus width and second-level cache of one
-product of each architecture from its data sheet (A100 SXM4, A10, L40S, H100 SXM5, B200, GeForce
-RTX 5090, T4, V100 SXM2). AMD: the CDNA white papers and data sheets of MI250X, MI300X and MI355X.
+product of each architecture from its data sheet (A100 SXM4, A10, L40S, H100 SXM5, B200, GeForce RTX
+5090, T4, V100 SXM2). AMD: the CDNA white papers and data sheets of MI250X, MI300X and MI355X.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ _KIB: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One product. Clocks in kHz, as the drivers give them; bus width in bits.
+    """Properties of one product. Clocks in kHz, as drivers report them; bus width in bits.
 
-    `full_name` is what the driver calls it, which libraries look for configurations by.
+    `full_name` is the driver's name, by which libraries look up configurations.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Device:
     threads_per_multiprocessor: int = 2048
 
     def properties(self, architecture: str) -> dict[str, int | str]:
-        """Build what Triton's drivers return from `get_device_properties`."""
+        """Return the properties in the form of `get_device_properties` of Triton's drivers."""
         return {
             "max_shared_mem": self.shared_bytes,
             "max_num_regs": self.registers,
@@ -97,7 +97,7 @@ DEVICES: Final[dict[str, Device]] = {
     ),
 }
 
-#: Bytes of the second-level cache, as the driver counts them; those that we know.
+#: Bytes of the second-level cache, as the driver reports them, where known.
 CACHES: Final[dict[str, int]] = {
     "cuda:70": 6144 * _KIB, "cuda:75": 4096 * _KIB, "cuda:80": 40_960 * _KIB,
     "cuda:86": 6144 * _KIB, "cuda:89": 98_304 * _KIB, "cuda:90": 51_200 * _KIB,
@@ -107,16 +107,16 @@ CACHES: Final[dict[str, int]] = {
 
 
 def device_of(target: str) -> Device:
-    """Look up the device that a target, `backend:architecture`, represents.
+    """Return the device of a target, `backend:architecture`.
 
     Raises:
-        BadSetting: we have no facts about it.
+        BadSetting: the table has no device for the target.
 
     """
     device = DEVICES.get(target)
     if device is None:
         raise BadSetting(
-            f"There are no facts about the target {target!r}; KVTRACE_TARGET can be one of "
+            f"kvtrace has no device for the target {target!r}; KVTRACE_TARGET can be one of "
             f"{', '.join(DEVICES)}."
         )
     return device

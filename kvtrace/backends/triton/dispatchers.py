@@ -1,16 +1,16 @@
-"""Kernels that are launched past `run`, from C, once they are known.
+"""Kernels that are launched from C, without Triton's `run`, once they have been launched before.
 
-In facebookexperimental/triton, since July 2026, `kernel[grid]` gives an object of C that looks a
-launch up and makes it by itself, of an autotuned kernel, too; `run` looks up in C what it can. The
-JSON of launch metadata there (its pull requests 1385 and 1430) describes kernels, not launches, so
-these are had where they are made: while a session records, `kernel[grid]` is what it is in Triton,
-a call of the kernel's `run`. That makes known launches in C as long as nobody listens to them. A
-hook that does nothing listens only where launches are to be inspected before they are made, which
-takes Triton's own launcher: where all tensors' contents are kept, or launches checked or judged.
-Without it, of index tensors each call's first launch is inspected, after it was made.
+In facebookexperimental/triton, since July 2026, `kernel[grid]` is an object of C that looks a
+launch up and makes it by itself, also of an autotuned kernel; `run` too looks up in C. The JSON of
+launch metadata there (pull requests 1385 and 1430) describes kernels, not launches, so launches are
+recorded where they are made: while a session records, `kernel[grid]` calls the kernel's `run`, as
+in Triton. `run` makes known launches in C as long as there is no launch hook. A hook that does
+nothing is added only where launches are inspected before they are made, which takes Triton's own
+launcher: if all tensors' contents are recorded, or launches checked or judged. Without the hook,
+index tensors are inspected after each call's first launch.
 
-Such a `kernel[grid]` is known by what it does, not by a version: Triton's own makes a function and
-asks nothing.
+Such a `kernel[grid]` is recognized by its code, not by a version: Triton's own makes a function and
+looks up no name.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,8 +21,8 @@ from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.session import Session
 
 
-class WholeLaunches:
-    """Has launches of kernels, by class, pass `run`; undone with what else was replaced."""
+class DispatcherHooks:
+    """Makes `kernel[grid]` call `run` in kernel classes that launch from C."""
 
     def __init__(
         self,
@@ -33,14 +33,14 @@ class WholeLaunches:
         *,
         inspected: bool,
     ) -> None:
-        """Prepare it.
+        """Prepare the hooks.
 
         Args:
             bases: Triton's classes of what `kernel[grid]` launches.
             session: The recording.
-            replaced: Receives what is replaced.
-            knobs: `triton.knobs.runtime`, which has the hooks of launches.
-            inspected: Whether launches are inspected when they are made.
+            replaced: Receives the replacements, and undoes them later.
+            knobs: `triton.knobs.runtime`, which has the launch hooks.
+            inspected: Launches are inspected before they are made.
 
         """
         self._bases = bases
@@ -48,77 +48,77 @@ class WholeLaunches:
         self._replaced = replaced
         self._knobs = knobs
         self._inspected = inspected
-        self._seen: set[type] = set()
-        #: Whether kernels may be launched without asking for the launcher that inspects.
+        self._checked_classes: set[type] = set()
+        #: Kernels may be launched without the launcher that inspects.
         self.unasked = False
 
-    def see_all(self) -> None:
-        """See to all classes that there are by now."""
+    def hook_all(self) -> None:
+        """Hook all kernel classes that exist by now."""
         for base in self._bases:
-            for each in _derived(base):
-                self.see(each)
+            for kind in _derived(base):
+                self.hook(kind)
 
-    def see(self, kind: type) -> None:
-        """See to a class: one that is derived later is seen at its first launch."""
-        if kind in self._seen or not issubclass(kind, self._bases):
+    def hook(self, kind: type) -> None:
+        """Hook a kernel class; a class derived later is hooked at its first launch."""
+        if kind in self._checked_classes or not issubclass(kind, self._bases):
             return
-        self._seen.add(kind)
-        owner = next((each for each in kind.__mro__ if "__getitem__" in vars(each)), None)
-        if owner is None or not passes_run_by(vars(owner)["__getitem__"]):
+        self._checked_classes.add(kind)
+        owner = next((base for base in kind.__mro__ if "__getitem__" in vars(base)), None)
+        if owner is None or not bypasses_run(vars(owner)["__getitem__"]):
             return
         try:
-            self._replaced.put(owner, "__getitem__", _by_run)
+            self._replaced.put(owner, "__getitem__", _launch_by_run)
             if self._inspected:
-                self._listen()
+                self._add_empty_hook()
             self.unasked = not self._inspected
         except (AttributeError, TypeError) as error:
-            self._tell("warning", f"launches of {kind.__name__} past run are not recorded: {error}")
+            self._report("warning", f"launches of {kind.__name__} from C are not recorded: {error}")
             return
-        self._tell("info", f"kernel[grid] of {kind.__name__} {self._change()}")
+        self._report("info", f"kernel[grid] of {kind.__name__} {self._change()}")
 
     def _change(self) -> str:
         if self._inspected:
             return (
-                "launches from C, past run; while recorded, it calls run, and because launches are "
-                "inspected a launch hook has all of them made by Triton's own launcher: each takes "
-                "some microseconds more"
+                "launches from C, without run; a recording makes it call run. As launches are "
+                "inspected, Triton's own launcher makes all of them: each takes some microseconds "
+                "more"
             )
         return (
-            "launches from C, past run; while recorded, it calls run, which launches known kernels "
-            "from C itself: a launch takes as long as run's part in Python, and of tensors that "
-            "kernels index with, what each call's first launch found is kept"
+            "launches from C, without run; a recording makes it call run, which still launches "
+            "known kernels from C: each launch takes as long as run's part in Python, and index "
+            "tensors are recorded at each call's first launch"
         )
 
-    def _listen(self) -> None:
-        """Put a hook that does nothing where `run` asks whether anybody listens."""
+    def _add_empty_hook(self) -> None:
+        """Add a launch hook that does nothing, which makes `run` use Triton's own launcher."""
         chain = self._knobs.launch_enter_hook
         add: Callable[[Any], None] | None = getattr(chain, "add", None)
         if add is not None:
-            if _nothing not in getattr(chain, "calls", ()):
-                add(_nothing)
-                self._replaced.undone_by(lambda: chain.remove(_nothing))
+            if _do_nothing not in getattr(chain, "calls", ()):
+                add(_do_nothing)
+                self._replaced.undone_by(lambda: chain.remove(_do_nothing))
         elif chain is None:
-            self._replaced.put(self._knobs, "launch_enter_hook", _nothing)
+            self._replaced.put(self._knobs, "launch_enter_hook", _do_nothing)
 
-    def _tell(self, level: str, text: str) -> None:
+    def _report(self, level: str, text: str) -> None:
         self._session.message(level, "launches-past-run", text)
 
 
-def passes_run_by(getitem: Any) -> bool:
-    """Whether a `__getitem__` does more than Triton's, which makes a function and asks nothing."""
+def bypasses_run(getitem: Any) -> bool:
+    """Return whether a `__getitem__` does more than Triton's, which makes a function."""
     return not isinstance(getitem, FunctionType) or bool(getitem.__code__.co_names)
 
 
 def _derived(kind: type) -> Iterator[type]:
     yield kind
     derived: list[type] = kind.__subclasses__()
-    for each in derived:
-        yield from _derived(each)
+    for subclass in derived:
+        yield from _derived(subclass)
 
 
-def _by_run(kernel: Any, grid: Any) -> Callable[..., Any]:
+def _launch_by_run(kernel: Any, grid: Any) -> Callable[..., Any]:
     return lambda *args, **kwargs: kernel.run(*args, grid=grid, warmup=False, **kwargs)
 
 
-def _nothing(*_: Any) -> None:
+def _do_nothing(*_: Any) -> None:
     return

@@ -1,9 +1,9 @@
-"""Launches a compiled kernel where there is no GPU: the evaluator runs its TTIR over the grid.
+"""Launches of one compiled kernel without a GPU: the evaluator runs its TTIR over the grid.
 
 Triton asks its driver for `launcher_cls(source, metadata)` once per compiled kernel and calls the
-result for every launch, in all versions that we know (3.5 to 3.9):
-`launcher(x, y, z, stream, function, packed_metadata, launch_metadata, enter_hook, exit_hook,
-*values)`, where the values are those of all the kernel's parameters.
+result for every launch, in all known versions (3.5 to 3.9): `launcher(x, y, z, stream, function,
+packed_metadata, launch_metadata, enter_hook, exit_hook, *values)`, where the values are those of
+all the kernel's parameters.
 """
 
 import time
@@ -19,7 +19,7 @@ from kvtrace.backends.compiled_kernels.written_lines import as_written
 from kvtrace.backends.triton.device_free_state import state
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
-from kvtrace.backends.triton.sightings import Sightings
+from kvtrace.backends.triton.sightings import DefectObserver
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.reach import follows_addresses, reached
@@ -38,11 +38,11 @@ class MissingIR(KvtraceError):
     slug = "missing-ir"
 
 
-#: Called before each launch that executes.
+#: Functions called before each launch that executes.
 before_launch: list[Callable[[], None]] = []
 
 
-class Executed(NamedTuple):
+class ExecutedLaunch(NamedTuple):
     """A launch that is about to be executed; `ttir` and `file` are its kernel's."""
 
     kernel: str
@@ -52,17 +52,17 @@ class Executed(NamedTuple):
     arguments: Sequence[Argument]
 
 
-#: Contexts around each launch that executes, for who wants to see what memory holds there.
-around_launch: list[Callable[[Executed], AbstractContextManager[None]]] = []
+#: Makers of contexts around each launch that executes, to compare memory before and after.
+launch_contexts: list[Callable[[ExecutedLaunch], AbstractContextManager[None]]] = []
 
 
 class EvaluatingLauncher:
-    """Executes the launches of one compiled kernel.
+    """The launcher of one compiled kernel, which executes each launch in the evaluator.
 
     Args:
-        source: Triton's description of what was compiled; has `signature`.
-        metadata: the compiled kernel's metadata; has `name`, `hash` and `target`.
-        ttir: the kernel's TTIR, where it was compiled no further; else Triton's cache has it.
+        source: Triton's description of the compiled function; has `signature`.
+        metadata: The compiled kernel's metadata; has `name`, `hash` and `target`.
+        ttir: The kernel's TTIR, if compilation stopped there; else Triton's cache has the TTIR.
 
     """
 
@@ -76,13 +76,13 @@ class EvaluatingLauncher:
         self._function = getattr(source, "fn", None)
         self._signature = tuple(signature_of(source).items())
         self._is_gluon = bool(getattr(getattr(source, "fn", None), "is_gluon", bool)())
-        self._given = ttir
+        self._own_ttir = ttir
         if ttir is None:
-            self._lowered = not getattr(metadata, "tensordesc_meta", None)
+            self._has_lowered_descriptors = not getattr(metadata, "tensordesc_meta", None)
         else:
-            self._lowered = not _takes_descriptors(ttir)
+            self._has_lowered_descriptors = not _takes_descriptors(ttir)
         self._module: Module | None = None
-        #: The compiled kernel that it launches, once that is known.
+        #: The compiled kernel of this launcher, once Triton has made it.
         self.compiled: weakref.ref[Any] | None = None
 
     def __call__(
@@ -99,7 +99,7 @@ class EvaluatingLauncher:
         *values: Any,
     ) -> None:
         """Execute one launch; its results are in the tensors when this returns."""
-        del stream, function, packed_metadata  # there is no device to give them to
+        del stream, function, packed_metadata  # there is no device
         for call in before_launch:
             call()
         grid = (int(grid_x), int(grid_y), int(grid_z))
@@ -119,7 +119,7 @@ class EvaluatingLauncher:
             exit_hook(launch_metadata)
 
     def _leave_out(self) -> None:
-        """Return from a launch that nothing here can run, and say so."""
+        """Report a launch that cannot be executed without a GPU, and do nothing else."""
         leave_out(state.session, self._kernel)
         watch, members = self._watchers()
         if watch is not None and members:
@@ -130,15 +130,15 @@ class EvaluatingLauncher:
             self._module = module_from(self._ttir(), self._file, self._target)
         module = self._module
         arguments = evaluator_arguments(
-            self._signature, values, pointers_for_descriptors=self._lowered
+            self._signature, values, pointers_for_descriptors=self._has_lowered_descriptors
         )
         if follows_addresses(module):
-            arguments += self._reached(arguments)
-        if around_launch:
-            executed = Executed(self._kernel, self._ttir(), self._file, grid, arguments)
-            with ExitStack() as around:
-                for each in around_launch:
-                    around.enter_context(each(executed))
+            arguments += self._reachable_storages(arguments)
+        if launch_contexts:
+            executed = ExecutedLaunch(self._kernel, self._ttir(), self._file, grid, arguments)
+            with ExitStack() as contexts:
+                for context_for in launch_contexts:
+                    contexts.enter_context(context_for(executed))
                 self._run(module, grid, values, arguments)
             return
         self._run(module, grid, values, arguments)
@@ -146,7 +146,7 @@ class EvaluatingLauncher:
     def _record_failed(
         self, grid: tuple[int, int, int], values: tuple[Any, ...], begin: int, error: KvtraceError
     ) -> None:
-        """Record a launch that ends in an error, which the hot path does not see the end of."""
+        """Record a launch that ends in an error; the hot path records only launches that return."""
         session, adapter = state.session, state.adapter
         compiled = None if self.compiled is None else self.compiled()
         if session is None or adapter is None or compiled is None or not session.recording:
@@ -165,49 +165,49 @@ class EvaluatingLauncher:
         self, module: Module, grid: tuple[int, int, int], values: tuple[Any, ...],
         arguments: list[Argument],
     ) -> None:  # fmt: skip
-        sightings = Sightings(self._kernel, arguments)
+        observer = DefectObserver(self._kernel, arguments)
         watch, members = self._watchers()
-        unclaimed = None if watch is None else why_unclaimed(watch.session)
-        if watch is not None and members and unclaimed is not None:
-            watch.left_out(self._kernel, self._hash, unclaimed)
+        reason = None if watch is None else why_unclaimed(watch.session)
+        if watch is not None and members and reason is not None:
+            watch.left_out(self._kernel, self._hash, reason)
             watch = None
         try:
             if watch is None or not members:
-                evaluate(module, arguments, grid, observers=(sightings,), kernel=self._kernel)
+                evaluate(module, arguments, grid, observers=(observer,), kernel=self._kernel)
             else:
                 watch.execute(
-                    module, arguments, grid, (sightings,), members,
+                    module, arguments, grid, (observer,), members,
                     kernel=self._kernel, identity=self._hash, stage=self._stage,
                     num_ctas=self._num_ctas,
                 )  # fmt: skip
         except KvtraceError:
-            self._tell(sightings, grid, values)
+            self._report_defects(observer, grid, values)
             raise
-        self._tell(sightings, grid, values)
+        self._report_defects(observer, grid, values)
 
-    def _tell(
-        self, sightings: Sightings, grid: tuple[int, int, int], values: tuple[Any, ...]
+    def _report_defects(
+        self, observer: DefectObserver, grid: tuple[int, int, int], values: tuple[Any, ...]
     ) -> None:
-        """Keep and tell what was seen of a launch.
+        """Record the defects of an executed launch as findings and messages.
 
         Raises:
-            KernelDefect: it is a defect, and the user asked for that.
+            KernelDefect: there is a defect, and the setting `sanitize` asks for an error.
 
         """
         session = state.session
-        if session is None or not sightings.found or why_unclaimed(session):
+        if session is None or not observer.has_defects or why_unclaimed(session):
             return
         compiled = None if self.compiled is None else self.compiled()
         try:
-            defect = sightings.tell(session, state.adapter, compiled, grid, values)
+            defect = observer.report(session, state.adapter, compiled, grid, values)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             session.problem(error)
             return
         if defect is not None:
             raise defect
 
-    def _reached(self, arguments: list[Argument]) -> list[TensorArgument]:
-        """Find the tensors that addresses in the arguments lead to."""
+    def _reachable_storages(self, arguments: list[Argument]) -> list[TensorArgument]:
+        """Return the storages that addresses in the arguments lead to."""
         try:
             from kvtrace.backends.triton.live_tensors import storages_at
 
@@ -218,7 +218,7 @@ class EvaluatingLauncher:
             return []
 
     def _watchers(self) -> "tuple[Watch | None, list[Member]]":
-        """Return the clients that watch this launch (mode ops, kvtrace.trace)."""
+        """Return the session's watch and the clients of this launch (mode ops, kvtrace.trace)."""
         session = state.session
         if session is None or not (state.watched or session.settings.mode == "ops"):
             return None, []
@@ -236,18 +236,18 @@ class EvaluatingLauncher:
         if text is None:
             raise MissingIR(
                 f"The TTIR of kernel {self._kernel}, which is needed to execute it without a GPU, "
-                f"cannot be had: {_why_not_cached(self._hash)}"
+                f"is missing: {_missing_stage_advice(self._hash)}"
             )
         return as_written(text, self._function)
 
     def _stage(self, stage: str) -> str | None:
-        """Return a stage's text: the compiled kernel's, or what Triton's cache has of it."""
-        if self._given is not None:
-            return self._given if stage == "ttir" else None
+        """Return a stage's text from the compiled kernel or from Triton's cache, else None."""
+        if self._own_ttir is not None:
+            return self._own_ttir if stage == "ttir" else None
         compiled = None if self.compiled is None else self.compiled()
-        held = None if compiled is None else compiled.asm.get(stage)
-        if isinstance(held, str):
-            return held  # wherever the cache is by now
+        text = None if compiled is None else compiled.asm.get(stage)
+        if isinstance(text, str):
+            return text  # even if the cache has moved
         from triton.runtime.cache import get_cache_manager
 
         name = self._source_name[:150]  # as Triton cuts it
@@ -258,28 +258,28 @@ class EvaluatingLauncher:
         return Path(path).read_text(encoding="utf-8")
 
 
-def _why_not_cached(identity: str) -> str:
-    """Say why Triton has no TTIR of a compiled kernel, and what to do."""
+def _missing_stage_advice(identity: str) -> str:
+    """Return a sentence on why Triton's cache lacks a compiled kernel's TTIR, and what to do."""
     from triton import knobs
     from triton.runtime.cache import get_cache_manager
 
     if knobs.compilation.store_binary_only:
-        return "TRITON_STORE_BINARY_ONLY keeps machine code alone; unset it, and empty the cache."
+        return "TRITON_STORE_BINARY_ONLY caches machine code alone; unset it, and empty the cache."
     folder = getattr(get_cache_manager(identity), "cache_dir", None)
     if folder is None or not Path(folder).is_dir():
         return (
-            f"Triton's cache is {knobs.cache.dir} now, and the kernel was compiled under another "
+            f"Triton's cache is {knobs.cache.dir} now, but the kernel was compiled into another "
             "one; keep TRITON_CACHE_DIR as it was, or empty the cache."
         )
-    return f"{folder} was written with machine code alone, or is not whole; empty that cache."
+    return f"{folder} has machine code alone, or is incomplete; empty that cache."
 
 
 def _takes_descriptors(ttir: str) -> bool:
-    """Whether the kernel's function has parameters that are descriptors in TTIR, too."""
+    """Return whether a parameter of the kernel's function is a descriptor in TTIR."""
     return any(" public @" in line and "!tt.tensordesc" in line for line in ttir.splitlines())
 
 
 def _defining_file(source: Any) -> str | None:
-    """File of the kernel's function; None where the kernel was compiled from IR."""
+    """Return the file of the kernel's function; None for a kernel compiled from IR."""
     code = getattr(getattr(getattr(source, "fn", None), "fn", None), "__code__", None)
     return None if code is None else str(code.co_filename)

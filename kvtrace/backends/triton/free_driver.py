@@ -1,7 +1,7 @@
 """A Triton driver for machines without a GPU: compiles for a target, executes in the evaluator.
 
-Kernels are compiled down to the target's machine code, so that their stages and resources are in
-the trace. Imported only where Triton finds no GPU: it needs NumPy and the evaluator.
+Kernels are compiled to the target's machine code, so that their stages and resources are in the
+trace. Imported only if Triton finds no GPU: the driver needs NumPy and the evaluator.
 """
 
 import sys
@@ -22,19 +22,19 @@ from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 
 #: Most threads of a block, on every device in `devices.py`.
 _MAX_THREADS: Final = 1024
-#: Represents the handles of a loaded module and its function; with None, Triton would load the
-#: binary again at every launch.
+#: Represents the handles of a loaded module and function; with None, Triton would load the
+#: binary at every launch.
 _LOADED: Final = 1
 
 
 class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
-    """Triton's view of a device that is not there.
+    """Triton's driver for a device that is not there.
 
     Args:
-        target: what to compile for, `backend:architecture`.
+        target: The target of compilation, `backend:architecture`.
 
     Raises:
-        BadSetting: there are no facts about the target.
+        BadSetting: `devices.py` does not list the target.
 
     """
 
@@ -56,26 +56,26 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
 
     @classmethod
     def is_active(cls) -> bool:
-        """Whether it can be used: always."""
+        """This driver is always active."""
         return True
 
     def map_python_to_cpp_type(self, ty: str) -> str:
-        """Name the C++ type that the target's launchers pass a Triton type as."""
+        """Return the C++ type as which the target's launchers pass a Triton type."""
         vendor = "amd" if self._backend == "hip" else "nvidia"
         return str(sys.modules[backends[vendor].driver.__module__].ty_to_cpp(ty))
 
     def get_current_target(self) -> GPUTarget:
-        """Return what to compile for."""
+        """Return the target of compilation."""
         return self._target
 
     def get_active_torch_device(self) -> Any:
-        """Return the device that tensors are to be on."""
+        """Return the device that tensors of the program should be on."""
         import torch
 
         return torch.device("cuda", 0) if absent_gpu.on_host() else torch.device("cpu")
 
     def get_device_interface(self) -> type["HostInterface"]:
-        """Return what represents `torch.cuda`."""
+        """Return the class in place of `torch.cuda`."""
         return HostInterface
 
     def get_current_device(self) -> int:
@@ -83,7 +83,7 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
         return 0
 
     def set_current_device(self, device: Any) -> None:
-        """There is only one device."""
+        """Do nothing, as there is only one device."""
 
     def get_current_stream(self, _device: Any = None) -> int:
         """Return the handle of the only stream."""
@@ -94,30 +94,30 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
         return self._number // 10, self._number % 10
 
     def get_benchmarker(self) -> Callable[..., Any]:
-        """Return what libraries measure with: of the evaluator, no time means anything."""
+        """Return the function that libraries measure with; all times are equal."""
         return call_once
 
     def get_empty_cache_for_benchmark(self) -> Any:
-        """Return the least that there is: no cache needs to be cleared."""
+        """Return a tensor of one element: there is no cache to clear by writing."""
         import torch
 
         return torch.empty(1, dtype=torch.int32)
 
     def clear_cache(self, cache: Any) -> None:
-        """There is no cache to clear."""
+        """Do nothing, as there is no cache."""
 
     def allocate_default_profile_scratch(self, size: int, alignment: int, stream: Any) -> None:
-        """Return no scratch memory: nothing runs that would write to it."""
+        """Return None: the evaluator needs no scratch memory."""
 
 
 class HostInterface:
-    """What `triton.testing` asks of `torch.cuda`, on the host's clock."""
+    """The functions of `torch.cuda` that `triton.testing` calls, on the host's clock."""
 
     Event = Event
 
     @staticmethod
     def synchronize(*_device: Any) -> None:
-        """Return at once: nothing is ever in progress."""
+        """Return at once, as no kernel is in flight."""
 
     @staticmethod
     def current_device() -> int:
@@ -126,7 +126,7 @@ class HostInterface:
 
 
 def _ignore(*_: Any) -> None:
-    """Do what there is nothing to do for."""
+    """Do nothing."""
 
 
 def _load_binary(
@@ -134,9 +134,9 @@ def _load_binary(
 ) -> tuple[int, int, int | None, int | None, int]:
     """Return module, function, registers, spills, most threads, as Triton's drivers do.
 
-    Registers and spills are None where the binary does not tell.
+    Registers and spills are None for a binary that cannot be read.
     """
-    # Imported late: no binary is made where compiling stops at TTIR.
+    # Imported late: no binary is made if compilation stops at TTIR.
     from kvtrace.backends.compiled_kernels.cubin import cubin_resources
     from kvtrace.backends.compiled_kernels.elf import UnreadableBinary
     from kvtrace.backends.compiled_kernels.hsaco import hsaco_resources

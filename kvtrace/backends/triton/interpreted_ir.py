@@ -1,11 +1,11 @@
-"""TTIR of functions that Triton interprets: what they would have been compiled to.
+"""TTIR of functions that Triton interprets, compiled beside the interpretation.
 
 With `TRITON_INTERPRET=1` every `@triton.jit` function, those of Triton's own library included, is
-an `InterpretedFunction`, which the compiler does not know. So each gets a twin that is a
-`JITFunction` of the same Python function, and while the compiler runs the twins are where it looks
-functions up: in the globals that a function sees, and in the modules that it names.
+an `InterpretedFunction`, which the compiler rejects. So each gets a twin, a `JITFunction` of the
+same Python function. While the compiler runs, twins replace the interpreted functions in the
+globals that a function reads, and in the modules that the function names.
 
-Imports Triton: to be imported once Triton is.
+Imports Triton: to be imported after Triton.
 """
 
 import sys
@@ -26,17 +26,17 @@ from triton.runtime.jit import JITFunction, create_function_from_signature
 from kvtrace.backends.compiled_kernels.versions import version_of
 
 _LIBRARY: Final = "triton.language"
-#: Options that `JITFunction.run` sets and the compiler asks for.
+#: Options that the compiler needs and that `JITFunction.run` would set.
 _RUN_OPTIONS: Final = {"debug": False, "instrumentation_mode": ""}
 
 _twins: "weakref.WeakKeyDictionary[Any, Twin]" = weakref.WeakKeyDictionary()
 
 
 class Twin(JITFunction):  # type: ignore[misc]
-    """A compiler's view of a function that is interpreted; its callees are twins too."""
+    """The compilable twin of an interpreted function; calls in its body go to twins too."""
 
     def get_capture_scope(self) -> dict[str, Any]:
-        """Map the names that the function sees outside itself."""
+        """Return the names outside of the function that its body uses, with twins as values."""
         scope = super().get_capture_scope()
         return {name: _compilable(value) for name, value in scope.items()}
 
@@ -52,14 +52,14 @@ def twin_of(function: Any, **settings: Any) -> Twin:
 def _compilable(value: Any) -> Any:
     if not isinstance(value, InterpretedFunction):
         return value
-    known = {"version", "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline"}
-    known |= {"repr", "launch_metadata"}
-    settings = {k: v for k, v in value.kwargs.items() if k in known}
+    names = {"version", "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline"}
+    names |= {"repr", "launch_metadata"}
+    settings = {k: v for k, v in value.kwargs.items() if k in names}
     return twin_of(value.fn, **settings)
 
 
 class Specializer:
-    """Tells what a function would be compiled for, given a launch's arguments."""
+    """Compiler input and TTIR of one function for a launch's arguments."""
 
     def __init__(self, twin: Twin, target: GPUTarget, language: "Language") -> None:
         self._twin = twin
@@ -71,7 +71,7 @@ class Specializer:
         """Return the compiler's input for a launch, and the compile options.
 
         Raises:
-            Exception: whatever Triton raises for arguments that it cannot specialize on.
+            Exception: any error of Triton's about arguments that cannot be specialized.
         """
         named = {**_RUN_OPTIONS, **kwargs}
         bound, specialization, options = self._bind(*args, **named)
@@ -81,10 +81,10 @@ class Specializer:
         return ASTSource(self._twin, signature, constexprs, attributes), options
 
     def ttir(self, source: ASTSource, options: Any) -> str:
-        """Compile to TTIR, as Triton prints it.
+        """Compile to TTIR, and return the text as Triton prints it.
 
         Raises:
-            Exception: whatever the compiler raises for what it cannot compile.
+            Exception: any error of the compiler's.
         """
         backend = self._backend
         context = ir.context()
@@ -104,10 +104,10 @@ class Specializer:
 
 
 class Language:
-    """Triton's language as it was before anything was interpreted.
+    """The module `triton.language` as it was before any function was interpreted.
 
-    The interpreter puts its own functions into `triton.language`, and does not always take them
-    out again. To be made early.
+    The interpreter puts its own functions into `triton.language`, and does not always remove them.
+    To be made before the first interpretation.
     """
 
     def __init__(self) -> None:
@@ -118,20 +118,20 @@ class Language:
         ]
         core = sys.modules[f"{_LIBRARY}.core"]
         owners += [value for value in vars(core).values() if isinstance(value, type)]
-        self._as_made = [(owner, dict(vars(owner))) for owner in owners]
+        self._originals = [(owner, dict(vars(owner))) for owner in owners]
 
     @contextmanager
     def compilable(self, twin: Twin) -> Iterator[None]:
-        """Put twins, and what the interpreter replaced, where the compiler looks things up."""
+        """Put twins, and the originals of replaced functions, where the compiler looks names up."""
         undo: list[tuple[Any, str, Any]] = []
-        for owner, made in self._as_made:
-            for name, value in made.items():
+        for owner, original in self._originals:
+            for name, value in original.items():
                 _replace(owner, name, _compilable(value), undo)
-            for name in vars(owner).keys() - made.keys():
+            for name in vars(owner).keys() - original.keys():
                 _replace(owner, name, _MISSING, undo)
         for name, value in vars(tl).items():
             if isinstance(value, Twin) and name in vars(tl.tensor):
-                _replace(tl.tensor, name, value, undo)  # its method of the same name
+                _replace(tl.tensor, name, value, undo)  # the method of the same name
         _replace(tl.pointer_type, "to_ir", _pointer_to_ir, undo)
         named = {value for value in twin.fn.__globals__.values() if isinstance(value, ModuleType)}
         for module in named:
@@ -148,22 +148,22 @@ _plain_to_ir: Final = tl.pointer_type.to_ir
 
 
 def _pointer_to_ir(pointer: Any, builder: Any) -> Any:
-    """Refuse what libtriton does not refuse but dies of (SIGABRT), since Triton 3.9."""
+    """Raise an error for a pointer to a pointer, on which libtriton aborts since Triton 3.9."""
     if isinstance(pointer.element_ty, tl.pointer_type) and version_of(triton) >= (3, 9):
         raise TypeError("Triton 3.9 and newer have no pointers to pointers")
     return _plain_to_ir(pointer, builder)
 
 
 _MISSING: Final = object()
-#: What every class defines itself, and no one replaces.
-_OWN: Final = frozenset({"__dict__", "__weakref__", "__doc__", "__module__"})
+#: Attributes that every class has and nobody replaces.
+_NEVER_REPLACED: Final = frozenset({"__dict__", "__weakref__", "__doc__", "__module__"})
 
 
 def _replace(owner: Any, name: str, value: Any, undo: list[tuple[Any, str, Any]]) -> None:
-    now = vars(owner).get(name, _MISSING)
-    if now is value or name in _OWN:
+    present = vars(owner).get(name, _MISSING)
+    if present is value or name in _NEVER_REPLACED:
         return
-    undo.append((owner, name, now))
+    undo.append((owner, name, present))
     _put(owner, name, value)
 
 

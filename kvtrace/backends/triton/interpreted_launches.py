@@ -1,10 +1,10 @@
 """Launches under `TRITON_INTERPRET=1`: recorded like compiled ones, with origin "interpreter".
 
-Every launch of an interpreted function passes `GridExecutor.__call__`. What it launches has no
-compiled kernel; its record holds the TTIR that the function would have been compiled to for the
-target, so that interpreted runs can be replayed and compared too.
+Every launch of an interpreted function passes `GridExecutor.__call__`. There is no compiled kernel;
+the record holds the TTIR that the function would have been compiled to for the target, so that
+interpreted runs can be replayed and compared too.
 
-Imports Triton: to be imported once Triton is.
+Imports Triton: to be imported after Triton.
 """
 
 import time
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Variant:
-    """One specialization of an interpreted function; takes the place of a compiled kernel."""
+    """One specialization of an interpreted function, in place of a compiled kernel."""
 
     def __init__(self, source: Any, options: Any, ttir: str | None) -> None:
         self.src = source
@@ -39,8 +39,8 @@ class Variant:
         self.ttir = ttir
 
 
-class _Interpreted:
-    """What is known of one interpreted function."""
+class _Interpretable:
+    """The target, the specializer and the recorded variants of one interpreted function."""
 
     def __init__(self, function: Any, language: Language) -> None:
         self.target = driver.active.get_current_target()
@@ -49,13 +49,14 @@ class _Interpreted:
 
 
 class InterpreterHooks:
-    """The hook of one session in Triton's interpreter, and what it records."""
+    """The hook of one session in Triton's interpreter, which records launches."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._original: Callable[..., Any] = GridExecutor.__call__
         self._language = Language()
-        self._functions: weakref.WeakKeyDictionary[Any, _Interpreted] = weakref.WeakKeyDictionary()
+        self._functions: weakref.WeakKeyDictionary[Any, _Interpretable]
+        self._functions = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
         """Wrap the interpreter's launching function."""
@@ -71,7 +72,7 @@ class InterpreterHooks:
         GridExecutor.__call__ = __call__
 
     def uninstall(self) -> None:
-        """Take the hook out, where nothing else lies on top of it."""
+        """Remove the hook, unless another hook lies on top."""
         if GridExecutor.__call__ is self._ours:
             GridExecutor.__call__ = self._original
 
@@ -81,23 +82,23 @@ class InterpreterHooks:
         if not self._session.recording or kwargs.get("warmup"):
             return original(executor, *args, **kwargs)
         variant = self._guarded_variant(executor, args, kwargs)
-        given = executor.grid
-        noted = _NotedGrid(given) if callable(given) else None
-        if noted is not None:
-            executor.grid = noted
+        executor_grid = executor.grid
+        recording_grid = _RecordingGrid(executor_grid) if callable(executor_grid) else None
+        if recording_grid is not None:
+            executor.grid = recording_grid
         enter = time.time_ns()
         try:
             result = original(executor, *args, **kwargs)
         finally:
-            executor.grid = given
+            executor.grid = executor_grid
         leave = time.time_ns()
         if variant is not None:
-            grid = given if noted is None else noted.grid
+            grid = executor_grid if recording_grid is None else recording_grid.grid
             self._record(variant, grid, args, kwargs, enter, leave)
         return result
 
     def _guarded_variant(self, executor: Any, args: tuple[Any, ...], kwargs: Any) -> Variant | None:
-        """Find what is launched before it is: interpreting leaves traces in `triton.language`."""
+        """Return the variant before the interpreter changes `triton.language`; None on an error."""
         try:
             return self._variant(executor, args, kwargs)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
@@ -108,20 +109,20 @@ class InterpreterHooks:
         function = _original_function(executor.fn)
         if function is None or not self._session.settings.records_kernel(function.__name__):
             return None
-        known = self._functions.get(function)
-        if known is None:
-            known = self._functions[function] = _Interpreted(function, self._language)
-        source, options = known.specializer.source(args, _without_launch(kwargs))
+        interpreted = self._functions.get(function)
+        if interpreted is None:
+            interpreted = self._functions[function] = _Interpretable(function, self._language)
+        source, options = interpreted.specializer.source(args, _without_launch(kwargs))
         key = repr((source.signature, source.constants, source.attrs, options))
-        variant = known.variants.get(key)
+        variant = interpreted.variants.get(key)
         if variant is None:
-            ttir = self._ttir(known, source, options)
-            variant = known.variants[key] = Variant(source, options, ttir)
+            ttir = self._ttir(interpreted, source, options)
+            variant = interpreted.variants[key] = Variant(source, options, ttir)
         return variant
 
-    def _ttir(self, known: _Interpreted, source: Any, options: Any) -> str | None:
+    def _ttir(self, interpreted: _Interpretable, source: Any, options: Any) -> str | None:
         try:
-            return known.specializer.ttir(source, options)
+            return interpreted.specializer.ttir(source, options)
         except Exception as error:  # noqa: BLE001 - the interpreter may run what cannot be compiled
             cause = error
             while cause.__cause__ is not None:
@@ -131,7 +132,7 @@ class InterpreterHooks:
                 "info",
                 "interpreter-ir",
                 f"kernel {source.name} is recorded without IR, as it cannot be compiled for "
-                f"{known.target.backend}:{known.target.arch}: {reason}",
+                f"{interpreted.target.backend}:{interpreted.target.arch}: {reason}",
             )
             return None
 
@@ -146,7 +147,7 @@ class InterpreterHooks:
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
 
-    # -- what the hot path asks of an adapter ------------------------------------------------
+    # -- the adapter of the hot path ---------------------------------------------------------
 
     def new_kernel(self, _owner: Any, kernel: Variant) -> tuple[int, int, int]:
         """Record a variant; see `adapters.Adapter`."""
@@ -171,8 +172,8 @@ class InterpreterHooks:
         )
 
 
-class _NotedGrid:
-    """A callable grid that keeps what it gave."""
+class _RecordingGrid:
+    """A callable grid that stores its last result."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
@@ -184,14 +185,14 @@ class _NotedGrid:
 
 
 def _without_launch(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what Triton 3.5 passes on along with the arguments."""
+    """Return the arguments without `grid` and `warmup`, which Triton 3.5 passes along."""
     return {name: value for name, value in kwargs.items() if name not in ("grid", "warmup")}
 
 
 def _original_function(rewritten: Any) -> Any:
-    """Return the Python function that the interpreter rewrote; None if it is not known."""
-    for original, made in InterpretedFunction.rewritten_fn.items():
-        if made is rewritten:
+    """Return the Python function that the interpreter rewrote; None if unknown."""
+    for original, copy in InterpretedFunction.rewritten_fn.items():
+        if copy is rewritten:
             return original
     return None
 

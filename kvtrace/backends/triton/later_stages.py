@@ -1,7 +1,7 @@
-"""The stages behind TTIR of kernels that were recorded without them, made when they are asked for.
+"""Stages after TTIR of kernels that were recorded with TTIR alone, made on request.
 
-The kernel is in Triton's cache where the program or another one has compiled it whole since; else
-it is compiled from the recorded TTIR and options, which needs Triton and no GPU.
+If the program or another one has compiled the kernel fully since, Triton's cache has the stages;
+else they are compiled from the recorded TTIR and options, which needs Triton and no GPU.
 """
 
 import ast
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from kvtrace.schema.completed import LaterStages
     from kvtrace.schema.trace import Selection
 
-#: Unasked, compiling is given up after so long.
+#: Compilation that the user did not request is given up after so many seconds.
 MOST_SECONDS: Final = 10.0
-#: Options that become arguments of ptxas, which may write any file: not from a trace.
-_COMMANDING: Final = frozenset({"ptx_options"})
+#: Options that become arguments of ptxas, which may write any file: never taken from a trace.
+_UNSAFE_OPTIONS: Final = frozenset({"ptx_options"})
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _LATER: Final = frozenset(STAGES[1:])
 _COLUMNS: Final = (
@@ -34,58 +34,62 @@ _COLUMNS: Final = (
     "options", "cache_key", "stages",
 )  # fmt: skip
 #: Options that name files of the machine that recorded.
-_OF_THE_MACHINE: Final = frozenset({"extern_libs", "ir_override"})
+_MACHINE_OPTIONS: Final = frozenset({"extern_libs", "ir_override"})
 
 
 def complete_stages(selection: "Selection", *, asked: bool) -> Iterator[str]:
-    """Make what the runs' kernels lack, for this process to read; give what there is to say.
+    """Make the missing stages of the runs' kernels, for this process to read; yield messages.
 
     Args:
-        selection: The runs, whose `trace` shows the stages from then on.
-        asked: Whether the user wants it however long it takes.
+        selection: The runs; their `trace` has the stages afterwards.
+        asked: The user has requested the stages, however long that takes.
 
     """
-    waiting = list(_stopped(selection))
-    if not waiting:
+    stopped = list(_stopped(selection))
+    if not stopped:
         return
     try:
-        import triton  # noqa: F401 - whether it is here
+        import triton  # noqa: F401 - only to know whether Triton is installed
     except ImportError:
         yield (
-            f"{len(waiting)} kernels were compiled to TTIR alone, and Triton, which would make "
-            "their later stages, registers and shared memory, is not installed here"
+            f"{len(stopped)} kernels were compiled to TTIR alone, and Triton, which could compile "
+            "their later stages, is not installed here: they have no registers and shared memory"
         )
         return
-    left = []
-    for run_id, row in waiting:
-        held = _from_cache(row["cache_key"], row["name"])
-        if held is None:
-            left.append((run_id, row))
+    missing = []
+    for run_id, row in stopped:
+        cached = _from_cache(row["cache_key"], row["name"])
+        if cached is None:
+            missing.append((run_id, row))
         else:
-            selection.trace.complete(run_id, row["kernel_id"], _later(held))
-    if not left:
+            selection.trace.complete(run_id, row["kernel_id"], _later(cached))
+    if not missing:
         return
-    sendable = [each for each in left if not _COMMANDING & dict(each[1]["options"] or ()).keys()]
-    process = StageProcess()  # what a trace from elsewhere holds may crash a compiler, or take long
+    sendable = [
+        (run_id, row)
+        for run_id, row in missing
+        if not _UNSAFE_OPTIONS & dict(row["options"] or ()).keys()
+    ]
+    process = StageProcess()  # a foreign trace may crash a compiler, or take long
     for _, row in sendable:
         job = job_of(selection, row)
-        assert job is not None  # it has TTIR
+        assert job is not None  # `_stopped` yields kernels with TTIR
         process.add(job)
-    made = process.finish(None if asked else MOST_SECONDS)
+    compiled = process.finish(None if asked else MOST_SECONDS)
     for number, (run_id, row) in enumerate(sendable):
-        kernel = _from_cache(*made[number]) if number in made else None
+        kernel = _from_cache(*compiled[number]) if number in compiled else None
         if kernel is not None:
             selection.trace.complete(run_id, row["kernel_id"], _later(kernel))
-    if len(made) < len(left):
+    if len(compiled) < len(missing):
         yield (
-            f"{len(left) - len(made)} of {len(waiting)} kernels that were compiled to TTIR alone "
-            "are shown without later stages, registers and shared memory: they cannot be made, or "
-            "not quickly (kvtrace report --replay takes its time)"
+            f"{len(missing) - len(compiled)} of {len(stopped)} kernels that were compiled to TTIR "
+            "alone are shown without later stages, registers and shared memory: compiling them "
+            "failed, or takes too long (kvtrace report --replay waits for it)"
         )
 
 
 def _stopped(selection: "Selection") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rows of the kernels that have TTIR and nothing after it, where runs say that they stopped."""
+    """Yield run and row of each kernel with TTIR and no later stage, in runs that stopped there."""
     trace = selection.trace
     for run in selection.runs:
         codes = trace.table("messages", (run,), ["code"])["code"].to_pylist()
@@ -111,7 +115,7 @@ def _later(kernel: Any) -> "LaterStages":
 
 
 def _from_cache(key: str | None, name: str | None) -> Any:
-    """Return the kernel as Triton's cache has it under a key; None if it does not."""
+    """Return the kernel that Triton's cache has under a key, else None."""
     from triton import knobs
     from triton.compiler.compiler import CompiledKernel
     from triton.runtime.cache import _base32, get_cache_manager
@@ -126,7 +130,7 @@ def _from_cache(key: str | None, name: str | None) -> Any:
 
 
 def job_of(selection: "Selection", row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Say what there is to compile: the recorded TTIR, as the recording would have; None: none."""
+    """Return the compiler job of a recorded kernel: TTIR, target, options; None without TTIR."""
     stages = row["stages"] or ()
     digest = next((stage["artifact"] for stage in stages if stage["stage"] == "ttir"), None)
     if digest is None:
@@ -141,33 +145,33 @@ def job_of(selection: "Selection", row: Mapping[str, Any]) -> dict[str, Any] | N
     }
 
 
-def asked_of(
+def target_and_options(
     target: str, warp_size: int, options: Mapping[str, Any]
 ) -> tuple["GPUTarget", dict[str, Any]]:
-    """Return Triton's own target, and the options that do not name files of another machine."""
+    """Return Triton's target, and the options that do not name files of another machine."""
     from triton.backends.compiler import GPUTarget
 
     backend, _, architecture = target.partition(":")
     arch: Any = int(architecture) if architecture.isdigit() else architecture
-    given = {
+    portable = {
         name: tuple(value) if isinstance(value, list) else value  # JSON has lists for tuples
         for name, value in options.items()
-        if name not in _OF_THE_MACHINE
+        if name not in _MACHINE_OPTIONS
     }
-    return GPUTarget(backend, arch, warp_size), given
+    return GPUTarget(backend, arch, warp_size), portable
 
 
 def compiled_from(
     ttir: str, target: str, warp_size: int, options: Mapping[str, Any]
 ) -> "CompiledKernel":
-    """Compile TTIR for a target, `backend:architecture`; Triton's cache has it the second time."""
+    """Compile TTIR for a target, `backend:architecture`, through Triton's cache."""
     import triton
 
-    asked, given = asked_of(target, warp_size, options)
+    triton_target, portable = target_and_options(target, warp_size, options)
     with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
         path = Path(folder) / "kernel.ttir"
         path.write_text(ttir, encoding="utf-8")
-        return triton.compile(str(path), target=asked, options=given)
+        return triton.compile(str(path), target=triton_target, options=portable)
 
 
 def _value(text: str) -> Any:

@@ -1,9 +1,10 @@
-"""What Triton gets for `CompiledKernel.run` while it launches: a launcher that looks first.
+"""Launchers in place of `CompiledKernel.run` that inspect a launch before making it.
 
-Triton asks a compiled kernel for its launcher at each launch, and calls it with all values:
-`run(x, y, z, stream, …, *values)`. Other libraries take the launcher out once, and pass it other
-values; they get the plain one. Who asks is known by the launch that the thread has in progress, the
-recorder's `launching`: one of the kernel's function, or, by `compiled[grid](…)`, of the kernel.
+Triton asks a compiled kernel for its launcher at each launch, and calls the launcher with all
+values: `run(x, y, z, stream, …, *values)`. Other libraries fetch the launcher once, and pass other
+values; they get the plain launcher. The caller is told apart by the thread's launch in progress,
+the recorder's `launching`: a launch of the kernel's function, or, by `compiled[grid](…)`, of the
+kernel.
 """
 
 import weakref
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.judged_launches import Judging
     from kvtrace.capture.session import Session
 
-#: Arguments of a launcher before the values of the kernel's parameters, and the stream's place.
+#: Number of a launcher's arguments before the values, and the position of the stream.
 _BEFORE_VALUES: Final = 9
 _STREAM: Final = 3
 
@@ -35,7 +36,7 @@ _ATTRIBUTE: Final = "_kvtrace_watch"
 
 
 def _is_launched(session: "Session", kernel: Any) -> bool:
-    """Whether the running thread is in a launch of Triton's of that kernel."""
+    """Return whether the running thread is in Triton's launch of that kernel."""
     if not session.recording:
         return False
     try:
@@ -47,7 +48,7 @@ def _is_launched(session: "Session", kernel: Any) -> bool:
 
 
 def judged(before: property, judging: "Judging", session: "Session") -> property:
-    """Return the property for `CompiledKernel.run` whose launchers judge a call before it."""
+    """Return a property for `CompiledKernel.run` whose launchers judge a call before its launch."""
     plain: Any = before.fget
 
     def run(kernel: Any) -> Any:
@@ -60,7 +61,7 @@ def judged(before: property, judging: "Judging", session: "Session") -> property
 
 
 def checked(before: property, checking: "AroundLaunches", session: "Session") -> property:
-    """Return the property for `CompiledKernel.run` whose launchers keep what is to be checked."""
+    """Return a property for `CompiledKernel.run` whose launchers keep memory for `check`."""
     plain: Any = before.fget
 
     def run(kernel: Any) -> Any:
@@ -71,20 +72,20 @@ def checked(before: property, checking: "AroundLaunches", session: "Session") ->
             variant = checking.variant(kernel, lambda: _variant(kernel))
             if variant is None or not checking.is_due(variant):
                 return launcher
-        except Exception as error:  # noqa: BLE001 - counted; its launch is not checked
+        except Exception as error:  # noqa: BLE001 - counted; the launch is not checked
             session.problem(error)
             return launcher
         count = len(kernel.src.signature)
 
-        def launch(*given: Any) -> Any:
-            begun = None
-            if len(given) == _BEFORE_VALUES + count:
-                values, stream = given[_BEFORE_VALUES:], given[_STREAM]
-                grid = partial(_grid, given)
-                begun = checking.before(variant, grid, values, stream, lambda: module_of(kernel))
-            if begun is None:
-                return launcher(*given)
-            return checking.launched(begun, lambda: launcher(*given))
+        def launch(*arguments: Any) -> Any:
+            pending = None
+            if len(arguments) == _BEFORE_VALUES + count:
+                values, stream = arguments[_BEFORE_VALUES:], arguments[_STREAM]
+                grid = partial(_grid, arguments)
+                pending = checking.before(variant, grid, values, stream, lambda: module_of(kernel))
+            if pending is None:
+                return launcher(*arguments)
+            return checking.launched(pending, lambda: launcher(*arguments))
 
         return launch
 
@@ -96,13 +97,13 @@ def _variant(kernel: Any) -> Variant:
     return Variant(kernel_name(kernel), parameters_of(kernel), _flattening(signature))
 
 
-def _grid(given: Sequence[Any]) -> tuple[int, int, int]:
-    x, y, z = map(int, given[:3])
+def _grid(arguments: Sequence[Any]) -> tuple[int, int, int]:
+    x, y, z = map(int, arguments[:3])
     return x, y, z
 
 
-class _Watched:
-    """A kernel whose launches are inspected: whose they are, when the next is, and what looks."""
+class _WatchedKernel:
+    """A kernel whose launches are inspected: its owner, its watch, and the inspecting launcher."""
 
     __slots__ = ("capturing", "owner", "watch")
 
@@ -113,17 +114,17 @@ class _Watched:
 
 
 class WatchedLaunchers:
-    """Has launches inspected; kernels that need no watch keep Triton's own launcher."""
+    """Launchers that record contents; kernels without a watch keep Triton's own launcher."""
 
     def __init__(self, session: "Session", watching: Watching) -> None:
-        """`watching` decides which launches are inspected."""
+        """Take the session, and the `watching` that decides which launches are inspected."""
         self._session = session
         self._watching = watching
         self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
         self._plain: Callable[[Any], Any] | None = None
 
     def as_property(self, before: property) -> Any:
-        """Return the property that takes the place of `CompiledKernel.run`."""
+        """Return the property in place of `CompiledKernel.run`."""
         plain: Any = before.fget
         self._plain = plain
         session = self._session
@@ -147,22 +148,22 @@ class WatchedLaunchers:
         return property(run)
 
     def known(self, kernel: Any) -> tuple[Any, ...]:
-        """Return, for the hot path, what looks at a kernel's launches; () if that is not known."""
-        found = getattr(kernel, "__dict__", {}).get(_ATTRIBUTE, self)
-        return () if found is self else (found,)
+        """Return a tuple with the inspector of a kernel's launches; () before this is decided."""
+        inspector = getattr(kernel, "__dict__", {}).get(_ATTRIBUTE, self)
+        return () if inspector is self else (inspector,)
 
     def watch_unasked(self, kernel: Any) -> None:
-        """Decide whether a kernel is watched that is launched without asking for its launcher."""
+        """Decide whether to watch a kernel that is launched without asking for its launcher."""
         if self._plain is not None and _ATTRIBUTE not in getattr(kernel, "__dict__", {}):
-            self._decide(kernel, self._plain(kernel), at_once=True)  # its launch is over
+            self._decide(kernel, self._plain(kernel), at_once=True)  # the launch is over
 
     def unmark(self) -> None:
-        """Leave kernels as they were found."""
+        """Remove the marks from kernels."""
         for kernel in list(self._marked):
             vars(kernel).pop(_ATTRIBUTE, None)
 
     def _first(self, kernel: Any, plain: Callable[[Any], Any]) -> Any:
-        """Decide whether a kernel is watched, at the first launch of it by Triton."""
+        """Decide whether a kernel is watched, at its first launch by Triton."""
         launcher = plain(kernel)
         if not _is_launched(self._session, kernel):
             return None
@@ -173,40 +174,41 @@ class WatchedLaunchers:
         try:
             if self._session.settings.records_kernel(kernel_name(kernel)):
                 watched = self._watched(kernel, launcher, at_once=at_once)
-        except Exception as error:  # noqa: BLE001 - counted; its contents are not kept
+        except Exception as error:  # noqa: BLE001 - counted; contents are not recorded
             self._session.problem(error)
         setattr(kernel, _ATTRIBUTE, watched)
         self._marked.add(kernel)
         return watched
 
     def _watched(self, kernel: Any, launcher: Callable[..., Any], *, at_once: bool) -> Any:
-        """Return what looks at a kernel's launches; None where nothing has to."""
-        held = weakref.ref(kernel)
+        """Return the inspector of a kernel's launches; None for a kernel without a watch."""
+        reference = weakref.ref(kernel)
         signature = tuple(signature_of(kernel.src).items())
         watch = self._watching.watch(
-            kernel, parameters_of(kernel), _flattening(signature), lambda: _read(held()),
+            kernel, parameters_of(kernel), _flattening(signature), lambda: _read(reference()),
             at_once=at_once,
         )  # fmt: skip
         if watch is None:
             return None
         owner = owner_of(kernel)
-        look = self._watching.look(watch, places_in(signature), launcher, len(signature), owner)
-        if look is not None:
-            return look
-        return _Watched(owner, watch, self._capturing(watch, launcher, len(signature)))
+        places = places_in(signature)
+        inspector = self._watching.look(watch, places, launcher, len(signature), owner)
+        if inspector is not None:
+            return inspector
+        return _WatchedKernel(owner, watch, self._capturing(watch, launcher, len(signature)))
 
     def _capturing(self, watch: Watch, launcher: Any, count: int) -> Callable[..., Any]:
         session, before = self._session, self._watching.before
 
-        def launch(*given: Any) -> Any:
+        def launch(*arguments: Any) -> Any:
             number = 0
-            if len(given) == _BEFORE_VALUES + count and session.recording:
+            if len(arguments) == _BEFORE_VALUES + count and session.recording:
                 try:
-                    values = given[_BEFORE_VALUES:]
-                    number = before(watch, given[:3], values, given[_STREAM])
+                    values = arguments[_BEFORE_VALUES:]
+                    number = before(watch, arguments[:3], values, arguments[_STREAM])
                 except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                     session.problem(error)
-            result = launcher(*given)
+            result = launcher(*arguments)
             session.recorder.tag(number)
             return result
 
@@ -218,7 +220,7 @@ def _read(kernel: Any) -> Any:
 
 
 def _flattening(signature: Sequence[tuple[Any, Any]]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return what flattens the values of a launch as `parameters_of` flattens the signature."""
+    """Return a function that flattens values as `parameters_of` flattens the signature."""
     if not any(isinstance(kind, tuple | list) for _, kind in signature):
         return lambda values: values
     from kvtrace.capture.arguments import flattened
@@ -226,8 +228,8 @@ def _flattening(signature: Sequence[tuple[Any, Any]]) -> Callable[[Sequence[Any]
     def flat(values: Sequence[Any]) -> Sequence[Any]:
         return [
             value
-            for (name, kind), given in zip(signature, values, strict=True)
-            for _, _, value in flattened(str(name), kind, given)
+            for (name, kind), argument in zip(signature, values, strict=True)
+            for _, _, value in flattened(str(name), kind, argument)
         ]
 
     return flat

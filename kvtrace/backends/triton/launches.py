@@ -1,7 +1,7 @@
-"""Triton's launches: the hooks around `JITFunction.run`, and what they tell the session.
+"""Hooks around Triton's launches, and the kernels and calls that they record.
 
-`JITFunction.run` is where every launch by `kernel[grid](…)` passes, autotuned or not. A launch of
-a compiled kernel (`compiled[grid](…)`) passes `CompiledKernel.__getitem__` instead.
+Every launch by `kernel[grid](…)`, autotuned or not, passes `JITFunction.run`. A launch of a
+compiled kernel (`compiled[grid](…)`) passes `CompiledKernel.__getitem__` instead.
 """
 
 import sys
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled_kernels.around import AroundLaunches, around_launches
 from kvtrace.backends.compiled_kernels.contents_to_copy import Watching
-from kvtrace.backends.compiled_kernels.handed_over import hand_over, works_for
+from kvtrace.backends.compiled_kernels.handed_over import compiles_for, hand_over
 from kvtrace.backends.compiled_kernels.kernel_records import (
     Compilation,
     CompilationListener,
@@ -33,7 +33,7 @@ from kvtrace.backends.compiled_kernels.written_lines import hide_generator_of
 from kvtrace.backends.cupti import device_timeline
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton import device_free_state
-from kvtrace.backends.triton.dispatchers import WholeLaunches
+from kvtrace.backends.triton.dispatchers import DispatcherHooks
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
 from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.backends.triton.modules import module_of
@@ -48,25 +48,25 @@ if TYPE_CHECKING:
 
 
 class LaunchAdapter:
-    """Turns what the hot path has not seen before into kernels and calls of the session."""
+    """Records the session's kernels and calls that the hot path meets for the first time."""
 
     def __init__(self, session: Session, listener: CompilationListener) -> None:
         """Make the adapter of one session."""
         self._session = session
         self._listener = listener
         self.watching: Watching | None = None
-        self.whole: WholeLaunches | None = None
+        self.dispatchers: DispatcherHooks | None = None
         self.launchers: WatchedLaunchers | None = None
         self.around: tuple[AroundLaunches, ...] = ()
         self._recorded = RecordedCalls(session)
-        self._told: tuple[str | None, set[int]] = (None, set())
+        self._calls_of_watch: tuple[str | None, set[int]] = (None, set())
         self._parameters: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant; see `adapters.Adapter`."""
-        if self.whole is not None:
-            self.whole.see(type(owner))
-            if self.whole.unasked and self.launchers is not None:
+        if self.dispatchers is not None:
+            self.dispatchers.hook(type(owner))
+            if self.dispatchers.unasked and self.launchers is not None:
                 self.launchers.watch_unasked(kernel)
         looks = () if self.launchers is None else self.launchers.known(kernel)
         kernel = whole_kernel(kernel)
@@ -88,15 +88,15 @@ class LaunchAdapter:
     ) -> int:
         """Record a unique call; see `adapters.Adapter`.
 
-        The hot path tells calls apart by how their arguments were passed, too: by position, by
-        name, or left to their defaults. What is equal once bound is one call here.
+        The hot path also tells calls apart by how their arguments were passed: by position, by
+        name, or as defaults. Calls whose bound arguments are equal are one call here.
         """
         del owner
         launch = self.coming(kernel, kernel_id, grid, args, kwargs)
         if self.watching is not None and launch.call_id >= 0:
             self.watching.after(launch.compiled, launch.values)
-        for each in self.around:
-            each.follow()
+        for inspection in self.around:
+            inspection.follow()
         self._tell_watch(launch.call_id)
         return launch.call_id
 
@@ -108,42 +108,42 @@ class LaunchAdapter:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> "ComingLaunch":
-        """Describe a launch, and record its call if that is new; see `judging.Adapter`."""
+        """Return a launch that is about to be made, and record its call if the call is new."""
         kernel = whole_kernel(kernel)
         parameters = self._signature(kernel)
         values = values_of(kernel, args, kwargs)
         call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
         return ComingLaunch(call_id, kernel, grid, parameters, records, values)
 
-    def stopped(self, cache_key: str, whole: int, made: int, lowered: int) -> None:
-        """Note how long a compilation took, in ns, that stopped at TTIR: in all, and its steps."""
+    def stopped(self, cache_key: str, total: int, initialization: int, lowered: int) -> None:
+        """Note the durations, in ns, of a compilation that stopped at TTIR: total and two steps."""
         compilation = Compilation(
-            cache_hit=made == 0,
-            begin=time.time_ns() - whole,
-            duration=whole,
-            initialization=made,
-            stages=(("ttir", lowered),) if made else (),
+            cache_hit=initialization == 0,
+            begin=time.time_ns() - total,
+            duration=total,
+            initialization=initialization,
+            stages=(("ttir", lowered),) if initialization else (),
             storing=0,
             thread=threading.get_native_id(),
         )
         self._listener.add(cache_key, compilation)
 
     def _tell_watch(self, call_id: int) -> None:
-        """Tell clients that have just watched the launch which call it was, once."""
+        """Tell clients that have just watched the launch its call id, once for each call."""
         watching = sys.modules.get("kvtrace.backends.triton.watching")
         if watching is None:
             return
-        if self._told[0] != self._session.run_id:
-            self._told = (self._session.run_id, set())
-        if call_id not in self._told[1]:
-            self._told[1].add(call_id)
+        if self._calls_of_watch[0] != self._session.run_id:
+            self._calls_of_watch = (self._session.run_id, set())
+        if call_id not in self._calls_of_watch[1]:
+            self._calls_of_watch[1].add(call_id)
             watching.is_call(self._session, call_id)
 
     def _signature(self, kernel: Any) -> Any:
-        found = self._parameters.get(kernel)
-        if found is None:
-            found = self._parameters[kernel] = parameters_of(kernel)
-        return found
+        parameters = self._parameters.get(kernel)
+        if parameters is None:
+            parameters = self._parameters[kernel] = parameters_of(kernel)
+        return parameters
 
     def _add_kernel(self, kernel: Any) -> int:
         session = self._session
@@ -156,18 +156,18 @@ class LaunchAdapter:
         load = LOADS.take(str(kernel.hash))
         keep = session.settings.source
 
-        def tell(text: str) -> None:
+        def report_failure(text: str) -> None:
             session.message("warning", "no-generic-ir", text)
 
         return session.add_kernel(
-            lambda: kernel_record(kernel, compilation, load, origin, keep, tell),
+            lambda: kernel_record(kernel, compilation, load, origin, keep, report_failure),
             kernel_name(kernel),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ComingLaunch:
-    """A launch by its call, with what `judging.Launch` wants to know of it."""
+    """A launch that is about to be made, as `judging.Launch` describes it."""
 
     call_id: int
     compiled: Any
@@ -188,41 +188,41 @@ class ComingLaunch:
         return (None, None) if function is None else definition(function)
 
     def module(self) -> "Module":
-        """Read the kernel's IR; made once for a kernel."""
+        """Return the kernel's IR, parsed once for each kernel."""
         return module_of(self.compiled)
 
 
 def _handing_over(session: Session) -> Callable[[str, Compilation], None] | None:
-    """Return what takes compilations in a process of Inductor's that compiles for another."""
-    process = works_for(sys.argv)
+    """Return a receiver of compilations if this is a compile worker of Inductor's, else None."""
+    process = compiles_for(sys.argv)
     return None if process is None else partial(hand_over, session.out, process)
 
 
 def _begin_with_device(session: Session) -> None:
-    """Begin the timeline when the program begins to use the device, if torch tells when that is.
+    """Begin the device timeline when the program begins to use the device, if torch reports it.
 
-    So kernels that run before the first launch, or in a program that never launches from Python,
-    are in it. Without torch, the first launch begins it.
+    The timeline then has kernels that run before the first launch, or in a program that never
+    launches from Python. Without torch, the first launch begins the timeline.
     """
     torch = sys.modules.get("torch")
-    when_begun = getattr(getattr(torch, "cuda", None), "_lazy_call", None)
-    if when_begun is None:
+    call_when_begun = getattr(getattr(torch, "cuda", None), "_lazy_call", None)
+    if call_when_begun is None:
         return
-    kept = weakref.ref(session)
+    reference = weakref.ref(session)
 
     def begin() -> None:
-        session = kept()
+        session = reference()
         if session is not None and session.recording:
             session.begin_timeline(device_timeline)
 
-    when_begun(begin)  # at once where it has begun already
+    call_when_begun(begin)  # at once if the device is in use already
 
 
 class LaunchHooks:
-    """The hooks of one session in Triton's classes; each can be taken out again."""
+    """The hooks of one session in Triton's classes."""
 
     def __init__(self, session: Session) -> None:
-        """Prepare the hooks; `install` puts them in."""
+        """Prepare the hooks; `install` adds them to Triton."""
         self._session = session
         self._replaced = Replacements()
         self._loads = LoadHooks(session.problem)
@@ -232,11 +232,11 @@ class LaunchHooks:
 
     @property
     def adapter(self) -> LaunchAdapter | None:
-        """What records launches, once Triton is hooked."""
+        """The adapter that records launches, once Triton is hooked."""
         return self._adapter
 
     def install(self) -> None:
-        """Hook Triton. The hot path itself is made, and put in place, by the first launch."""
+        """Hook Triton. The first launch makes the hot path and installs it."""
         from triton import knobs
         from triton.compiler.compiler import CompiledKernel
         from triton.runtime.autotuner import Autotuner
@@ -263,18 +263,18 @@ class LaunchHooks:
             self._launchers = WatchedLaunchers(self._session, watching)
             self._adapter.launchers = self._launchers
         self._adapter.around = around_launches(self._session)
-        self._adapter.whole = WholeLaunches(
+        self._adapter.dispatchers = DispatcherHooks(
             (JITFunction, Autotuner), self._session, self._replaced, knobs.runtime,
             inspected=self._inspects_launches(),
         )  # fmt: skip
-        self._adapter.whole.see_all()
+        self._adapter.dispatchers.hook_all()
         if self._session.settings.mode == "timeline":
             _begin_with_device(self._session)
 
     def _inspects_launches(self) -> bool:
-        """Whether launches have to be inspected before they are made, by Triton's launcher.
+        """Return whether launches are inspected before they are made, by Triton's launcher.
 
-        Of the setting `index`, each call's first launch can be inspected after it was made.
+        With the setting `tensors=index`, each call's first launch can be inspected afterwards.
         """
         assert self._adapter is not None
         settings = self._session.settings
@@ -282,26 +282,26 @@ class LaunchHooks:
         return keeps_all or settings.sanitize != "off" or bool(self._adapter.around)
 
     def uninstall(self) -> None:
-        """Put back what was there, where nothing else lies on top of it."""
+        """Remove the hooks, unless other hooks lie on top."""
         self._loads.uninstall()
         self._replaced.undo()
         if self._launchers is not None:
             self._launchers.unmark()
 
     def _hot_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Make the hot path around `run`; the first launch does, when the device is known."""
+        """Return the hot path around `run`, at the first launch, when the device is known."""
         assert self._adapter is not None
         self._begin()
         return self._session.recorder.wrap(run, self._adapter)
 
     def _hot_getitem(self, getitem: Callable[..., Any]) -> Callable[..., Any]:
-        """Make the hot path around `compiled[grid]`, where the first launch is one of these."""
+        """Return the hot path around `compiled[grid]`, if that is the first launch."""
         assert self._adapter is not None
         self._begin()
         return self._session.recorder.wrap_getitem(getitem, self._adapter)
 
     def _begin(self) -> None:
-        """Begin what the first launch does: the timeline; launchers that look, check, judge."""
+        """Begin the timeline, and install the launchers that record contents, check or judge."""
         self._session.begin_timeline(device_timeline)
         if self._has_launchers:
             return
@@ -312,8 +312,8 @@ class LaunchHooks:
         if self._launchers is not None:
             run = self._launchers.as_property(CompiledKernel.run)
             self._replaced.put(CompiledKernel, "run", run)
-        for each in self._adapter.around:
-            run = checked(CompiledKernel.run, each, self._session)
+        for check in self._adapter.around:
+            run = checked(CompiledKernel.run, check, self._session)
             self._replaced.put(CompiledKernel, "run", run)
         if self._session.settings.sanitize != "off":
             from kvtrace.backends.compiled_kernels.judged_launches import Judging
@@ -334,9 +334,9 @@ class LaunchHooks:
 
 
 def _device_of(kernel: Any) -> tuple[int, int]:
-    """DLPack's kind and the index of the device that a kernel has just been launched on.
+    """Return DLPack's kind and index of the device on which a kernel has just been launched.
 
-    Triton keeps compiled kernels for each device apart, so this holds for all its launches.
+    Triton makes separate compiled kernels for each device, so all launches are on this device.
     """
     from triton.runtime import driver
 

@@ -1,7 +1,7 @@
-"""Finds the tensors on the CPU that hold given addresses, among all that the program has.
+"""Tensors on the CPU that hold given addresses, found among all tensors of the program.
 
-No address is ever read on trust: it must lie in the storage of a tensor that Python's garbage
-collector knows of, and that tensor is held while its storage is worked on.
+No address is dereferenced on trust: it must lie in the storage of a tensor that Python's garbage
+collector tracks, and that tensor is kept alive while its storage is used.
 """
 
 import gc
@@ -18,17 +18,17 @@ from kvtrace.capture.host_devices import memory_kind
 from kvtrace.evaluate.arguments import Storage
 from kvtrace.evaluate.reach import Held
 
-#: Where a storage begins, its size in bytes, and a tensor that has it.
+#: Start and size in bytes of a storage, and a tensor with this storage.
 Memory = tuple[int, int, Any]
 
-#: Tensors that addresses led to before, by where their storages begin.
-_known: Final[dict[int, "weakref.ref[Any]"]] = {}
+#: Tensors that earlier addresses led to, by start of their storage.
+_earlier_tensors: Final[dict[int, "weakref.ref[Any]"]] = {}
 
 
 def storages_at(addresses: NDArray[np.int64]) -> list[Held]:
-    """Find the storages that any of the ascending addresses lies in; they stay while they are used.
+    """Return the storages that any of the ascending addresses lies in, and keep them alive.
 
-    The collector is asked only for what no storage found before holds.
+    The garbage collector is asked only about addresses outside of storages found before.
     """
     return [
         Held(Storage(nbytes, memory_view(start, nbytes), start, tensor), short_dtype(tensor.dtype))
@@ -37,41 +37,42 @@ def storages_at(addresses: NDArray[np.int64]) -> list[Held]:
 
 
 def _holding(addresses: NDArray[np.int64]) -> list[Memory]:
-    """Find what holds addresses; where storages overlap, the largest is taken."""
+    """Return the storages that hold addresses; of overlapping storages, the largest."""
     remembered = []
-    for start, reference in list(_known.items()):
+    for start, reference in list(_earlier_tensors.items()):
         memory = _memory_of(reference())
         if memory is None or memory[0] != start:
-            _known.pop(start, None)
+            _earlier_tensors.pop(start, None)
         else:
             remembered.append(memory)
-    found, left = _matching(remembered, addresses)
-    if not left.size:
-        return found
-    more, _ = _matching(_all_memory(), left)
+    memories, remaining = _matching(remembered, addresses)
+    if not remaining.size:
+        return memories
+    more, _ = _matching(_all_memory(), remaining)
     for start, _, tensor in more:
-        _known[start] = weakref.ref(tensor)
-    return found + more
+        _earlier_tensors[start] = weakref.ref(tensor)
+    return memories + more
 
 
 def _matching(
     memories: list[Memory], addresses: NDArray[np.int64]
 ) -> tuple[list[Memory], NDArray[np.int64]]:
     """Return the storages that addresses lie in, and the addresses that lie in none."""
-    found = []
+    matches = []
     for memory in sorted(memories, key=lambda memory: -memory[1]):
         begin, end = np.searchsorted(addresses, (memory[0], memory[0] + memory[1]))
         if begin < end:
-            found.append(memory)
+            matches.append(memory)
             addresses = np.delete(addresses, slice(begin, end))
-    return found, addresses
+    return matches, addresses
 
 
 def _all_memory() -> list[Memory]:
-    """List the storages of all tensors on the CPU that the program holds, each once.
+    """Return the storages of all tensors on the CPU that the program holds, each once.
 
-    `gc.get_objects` is not used: it would hold what other threads are just making, and a tuple that
-    someone else holds cannot be finished. Referrers of the classes are little more than tensors.
+    `gc.get_objects` is not used: its list would hold objects that other threads are just making,
+    and a tuple with a second owner cannot be finished. Referrers of the classes are little more
+    than tensors.
     """
     torch = sys.modules["torch"]
     kinds = {torch.Tensor}
@@ -82,7 +83,7 @@ def _all_memory() -> list[Memory]:
         work += more
     storages: dict[int, Memory] = {}
     for value in gc.get_referrers(*kinds):
-        # by its type: asking an object for its class may run the program's code
+        # `type(value)`: reading `__class__` may run the program's code
         memory = _memory_of(value) if type(value) in kinds else None
         if memory is not None and memory[1] > storages.get(memory[0], (0, 0))[1]:
             storages[memory[0]] = memory
@@ -90,7 +91,7 @@ def _all_memory() -> list[Memory]:
 
 
 def _memory_of(tensor: Any) -> Memory | None:
-    """Say where a tensor's storage lies; None if it is gone, elsewhere, or has no storage."""
+    """Return the memory of a tensor's storage; None if the tensor is gone or not on the CPU."""
     torch: Any = sys.modules["torch"]
     try:
         # a subclass may override anything but this

@@ -1,4 +1,4 @@
-"""Triton's hooks around the loading of a kernel's binary, which tell `LOADS` how long it took.
+"""Triton's hooks around the loading of a kernel's binary, which time the loading for `LOADS`.
 
 Triton calls `kernel_load_start_hook` and `kernel_load_end_hook` right around the driver's
 `load_binary`, once per kernel and device, at its first launch.
@@ -12,38 +12,38 @@ from kvtrace.backends.triton import device_free
 
 
 class LoadHooks:
-    """Ours among Triton's hooks; they do not raise, whatever they are given."""
+    """Load hooks of kvtrace among Triton's; these hooks never raise."""
 
     def __init__(self, problem: Callable[[Exception], None]) -> None:
-        """`problem` receives kvtrace's failures."""
+        """Take the function that receives kvtrace's failures."""
         self._problem = problem
         self._added: list[tuple[Any, Any]] = []
 
     def install(self, runtime: Any) -> None:
-        """Add ours to the hooks of `triton.knobs.runtime`, where they are chains."""
+        """Add the hooks to `triton.knobs.runtime`, if its hooks are chains."""
         LOADS.clear()
-        for name, hear in (
+        for name, listener in (
             ("kernel_load_start_hook", LOADS.begins),
             ("kernel_load_end_hook", LOADS.ends),
         ):
             chain: Any = getattr(runtime, name, None)
             if hasattr(chain, "add") and hasattr(chain, "remove"):
-                hook = self._guarded(hear)
+                hook = self._guarded(listener)
                 chain.add(hook)
                 self._added.append((chain, hook))
 
     def uninstall(self) -> None:
-        """Take ours out."""
+        """Remove the hooks."""
         while self._added:
             chain, hook = self._added.pop()
             chain.remove(hook)
 
-    def _guarded(self, hear: Callable[..., None]) -> Callable[..., None]:
+    def _guarded(self, listener: Callable[..., None]) -> Callable[..., None]:
         def hook(*args: Any) -> None:
             if device_free.is_active():
-                return  # there is no device that anything is loaded onto
+                return  # there is no device to load onto
             try:
-                hear(*args)
+                listener(*args)
             except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                 self._problem(error)
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def module_of(kernel: Any) -> "Module":
-    """Read the IR of a compiled kernel; made once for a kernel."""
-    found = _modules.get(kernel)
-    if found is None:
+    """Return the IR of a compiled kernel, parsed once for each kernel."""
+    module = _modules.get(kernel)
+    if module is None:
         function = function_of(kernel)
         file = None if function is None else definition(function)[0]
         ttir = kernel.asm.get("ttir")
@@ -29,26 +29,26 @@ def module_of(kernel: Any) -> "Module":
             name = kernel_name(kernel)
             raise CannotReplay(not_evaluated(name) if is_gluon(kernel) else f"{name} has no TTIR")
         text, target = as_written(ttir, function), target_of(kernel.metadata)
-        found = _modules[kernel] = module_from(text, file, target)
-    return found
+        module = _modules[kernel] = module_from(text, file, target)
+    return module
 
 
 def module_from(ttir: str, file: str | None, target: str) -> "Module":
-    """Read TTIR of a kernel defined in `file`, compiled for `target`.
+    """Return the parsed TTIR of a kernel defined in `file`, compiled for `target`.
 
-    Those with the same share it while one lives; so do the launcher of a kernel and what is
-    recorded of it.
+    Equal arguments get the same module while a module for them is in use, so that a kernel's
+    launcher and its record share the module.
     """
-    found = _by_text.get((ttir, file, target))
-    if found is None:
+    module = _modules_by_text.get((ttir, file, target))
+    if module is None:
         from kvtrace.backends.compiled_kernels.generic import generic_once
         from kvtrace.ir.relocation import module_defined_in
 
-        found = module_defined_in(generic_once(ttir), file, target)
-        _by_text[ttir, file, target] = found
-    return found
+        module = module_defined_in(generic_once(ttir), file, target)
+        _modules_by_text[ttir, file, target] = module
+    return module
 
 
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
-_by_text: "weakref.WeakValueDictionary[tuple[str, str | None, str], Module]"
-_by_text = weakref.WeakValueDictionary()
+_modules_by_text: "weakref.WeakValueDictionary[tuple[str, str | None, str], Module]"
+_modules_by_text = weakref.WeakValueDictionary()

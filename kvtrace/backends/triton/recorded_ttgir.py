@@ -1,6 +1,6 @@
-"""TTGIR as it was recorded, in MLIR's generic form: printed by the Triton that is installed.
+"""Recorded TTGIR in MLIR's generic form, printed by the installed Triton.
 
-Triton reads it in a separate process, for what a trace from elsewhere holds may crash it.
+Triton reads the text in a separate process, as TTGIR from a foreign trace may crash Triton.
 """
 
 import json
@@ -17,49 +17,50 @@ _SECONDS: Final = 60
 
 
 class UnreadableTtgir(KvtraceError):
-    """The Triton that is installed, if one is, cannot read the TTGIR of a trace."""
+    """The installed Triton cannot read the TTGIR of a trace, or no Triton is installed."""
 
     slug: ClassVar[str] = "unreadable-ttgir"
 
 
 def generic_ttgir(text: str, version: str | None) -> str:
-    """Print TTGIR in generic form; `version` is the Triton whose locations it has.
+    """Return TTGIR in generic form; `version` is the Triton that wrote its locations.
 
     Raises:
-        UnreadableTtgir: with what Triton says of it.
+        UnreadableTtgir: Triton cannot read the text; the message is Triton's.
 
     """
-    (found,) = generic_ttgirs([(text, version)])
-    if isinstance(found, UnreadableTtgir):
-        raise found
-    return found
+    (generic,) = generic_ttgirs([(text, version)])
+    if isinstance(generic, UnreadableTtgir):
+        raise generic
+    return generic
 
 
 def generic_ttgirs(texts: Sequence[tuple[str, str | None]]) -> Iterator[str | UnreadableTtgir]:
-    """Print TTGIRs, each of a version, in generic form, by one process unless it ends too early.
+    """Yield TTGIRs, each with its Triton version, in generic form, by one process if possible.
 
-    Then another one begins where it ended: what ends one that has printed nothing is unreadable.
+    If the process ends early, another one continues; a text that ends a process before anything is
+    printed is unreadable.
     """
-    left = list(texts)
-    while left:
-        lines, failure = _printed(left)
+    remaining = list(texts)
+    while remaining:
+        lines, failure = _printed(remaining)
         for line in lines:
             generic, error = json.loads(line)
             yield UnreadableTtgir(error) if generic is None else generic
-        left = left[len(lines) :]
+        remaining = remaining[len(lines) :]
         if not lines:
             yield failure
-            left = left[1:]
+            remaining = remaining[1:]
 
 
 def _printed(
     texts: Sequence[tuple[str, str | None]],
 ) -> tuple[list[str], UnreadableTtgir]:
-    """Return a line for each text that the process printed, and why it did not print the next."""
+    """Return a line for each text that the process printed, and the reason why it stopped."""
     variables = {name: value for name, value in os.environ.items() if name != "KVTRACE"}
     variables["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-W", "ignore", "-m", __name__],
             input=json.dumps(texts), capture_output=True, encoding="utf-8", errors="replace",
             env=variables, timeout=_SECONDS, check=False,
@@ -67,15 +68,15 @@ def _printed(
     except subprocess.TimeoutExpired as error:
         out = error.stdout or b""
         text = out.decode(errors="replace") if isinstance(out, bytes) else out
-        failure = UnreadableTtgir(f"Triton takes more than {_SECONDS} s to read it")
+        failure = UnreadableTtgir(f"Triton takes more than {_SECONDS} s to read the TTGIR")
         return text.split("\n")[:-1], failure
-    said = [line for line in done.stderr.splitlines() if line.strip()]
-    reason = said[-1] if said else f"Triton ended with {done.returncode} over it"
-    return done.stdout.split("\n")[:-1], UnreadableTtgir(reason)
+    errors = [line for line in process.stderr.splitlines() if line.strip()]
+    reason = errors[-1] if errors else f"Triton exited with {process.returncode} while reading it"
+    return process.stdout.split("\n")[:-1], UnreadableTtgir(reason)
 
 
 def main() -> None:
-    """Print each text that is given in generic form, or why not: JSON in, a line of it for each."""
+    """Read texts as JSON, and print a line of JSON for each: its generic form, or an error."""
     for text, version in json.load(sys.stdin):
         try:
             line = json.dumps([generic_ttir(text, version), None])

@@ -1,4 +1,4 @@
-"""Arguments of a launch on a machine without a GPU, as the evaluator takes them.
+"""Arguments of a launch for the evaluator, on a machine without a GPU.
 
 Tensors are not copied: the evaluator works on the memory that torch allocated.
 """
@@ -24,17 +24,17 @@ def evaluator_arguments(
     *,
     pointers_for_descriptors: bool = False,
 ) -> list[Argument]:
-    """Turn the values of a kernel's parameters into arguments of its IR function.
+    """Return the values of a kernel's parameters as arguments of its IR function.
 
     Args:
-        signature: name and Triton's type of every parameter, in order; a tuple's type is a tuple.
+        signature: Name and Triton type of every parameter, in order; a tuple's type is a tuple.
             Parameters of type constexpr are left out of the result, tuples flattened.
-        values: the values, one for each parameter.
-        pointers_for_descriptors: whether the compiler has lowered descriptors to pointers, as it
+        values: The values, one for each parameter.
+        pointers_for_descriptors: The compiler has lowered descriptors to pointers, as it
             does for targets that have none.
 
     Raises:
-        BadArguments: a value is of a kind that cannot be passed to the evaluator.
+        BadArguments: A value's type cannot be passed to the evaluator.
 
     """
     storages: dict[int, Storage] = {}
@@ -52,7 +52,7 @@ def evaluator_arguments(
 
 
 def _descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Argument]:
-    """Expand a descriptor made on the host as the IR does: itself, its shape, its strides."""
+    """Return the arguments of a host descriptor as in TTIR: tensor, shape, strides."""
     tensor = _tensor(name, value.base, storages)
     shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.strides))
     padding_nan = getattr(value, "padding", "zero") == "nan"
@@ -61,7 +61,7 @@ def _descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Arg
 
 
 def _lowered_descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Argument]:
-    """Expand a descriptor that was lowered: pointer, shape, strides, flags; then as before."""
+    """Return a lowered descriptor's arguments: pointer, shape, strides, flags; shape, strides."""
     shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.strides))
     flags: list[Argument] = [ScalarArgument(f"{name}.padding", value.padding == "nan")]
     if hasattr(value, "round_f32_to_tf32"):  # as Triton passes it from 3.7 on
@@ -91,7 +91,7 @@ def _argument(name: str, kind: str, value: Any, storages: dict[int, Storage]) ->
 
 
 def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgument:
-    # Triton's reinterpreted tensors wrap one, and have a separate dtype.
+    # Triton's reinterpreted tensors wrap a tensor, and have another dtype.
     viewed = value.base if type(value).__name__ == "TensorWrapper" else value
     if not hasattr(viewed, "untyped_storage"):
         return _pointed_at(name, value)
@@ -101,7 +101,7 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
             "tensors on the CPU only"
         )
     if viewed.device.type == "cpu" and on_host() and not viewed.is_pinned():
-        # as Triton's launcher says on a machine with a GPU
+        # the error of Triton's launcher on a machine with a GPU
         raise ValueError(
             f"Pointer argument {name} cannot be accessed from Triton (cpu tensor?): torch reports "
             "a GPU (KVTRACE_DEVICE=cpu), and the tensor is not on it"
@@ -118,21 +118,21 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
 
 
 def _pointed_at(name: str, value: Any) -> TensorArgument:
-    """Turn an object into an argument that has no storage, but an address in a tensor's."""
+    """Return an argument for an object without a storage whose address lies in a tensor."""
     from kvtrace.backends.triton.live_tensors import storages_at
 
     address = int(value.data_ptr())
-    held = storages_at(np.array([address], np.int64)) if address else []
-    if not held:
+    storages = storages_at(np.array([address], np.int64)) if address else []
+    if not storages:
         raise BadArguments(
             f"argument {name} is a {type(value).__name__} whose data_ptr() leads into no tensor "
             "that the program holds; a machine without a GPU can follow pointers into tensors only"
         )
-    storage, dtype = held[0].storage, short_dtype(value.dtype)
+    storage, dtype = storages[0].storage, short_dtype(value.dtype)
     assert storage.address is not None
     offset = address - storage.address
     shape, strides = shape_of(value), strides_of(value)
-    if shape is None or strides is None:  # as far as the storage goes
+    if shape is None or strides is None:  # up to the end of the storage
         shape, strides = ((storage.nbytes - offset) // _bytes_of(value),), (1,)
     return TensorArgument(name, storage, offset, dtype, shape, strides)
 
@@ -142,7 +142,7 @@ def _bytes_of(value: Any) -> int:
 
 
 def memory_view(address: int, nbytes: int) -> NDArray[np.uint8]:
-    """View memory as bytes without copying it; it must stay allocated while the view is used."""
+    """Return memory as an array of bytes, which must stay allocated while the view is used."""
     if nbytes == 0:
         return np.empty(0, np.uint8)
     buffer: Any = (ctypes.c_uint8 * nbytes).from_address(address)

@@ -1,7 +1,8 @@
-"""What the evaluator sees a launch do that is a defect: out of bounds, or a failed assertion.
+"""Defects that a launch shows when the evaluator executes it: out of bounds, failed assertions.
 
-A launch without a GPU is executed, so this is what happened, for the contents that its tensors had.
-It is kept as findings, whether or not calls are judged, and said in the run's messages.
+A launch without a GPU is executed, so these defects happened, for the contents that its tensors
+had. They are recorded as findings, whether or not calls are judged, and reported in the run's
+messages.
 """
 
 import sys
@@ -22,37 +23,37 @@ if TYPE_CHECKING:
     from kvtrace.schema.errors import KernelDefect
     from kvtrace.verdicts.verdict import Verdict
 
-#: Kernel, file and line of what was reported in a session.
-_said: "weakref.WeakKeyDictionary[Session, set[tuple[str, str, int]]]"
-_said = weakref.WeakKeyDictionary()
+#: Kernel, file and line of the defects reported in a session.
+_reported: "weakref.WeakKeyDictionary[Session, set[tuple[str, str, int]]]"
+_reported = weakref.WeakKeyDictionary()
 
 
-class Sightings(Observer):
-    """Collects the defects of one launch."""
+class DefectObserver(Observer):
+    """Collects the defects of one executed launch."""
 
     def __init__(self, kernel: str, arguments: "Sequence[Argument]") -> None:
         self._kernel = kernel
         self._arguments = arguments
-        self._seen: dict[tuple[int, str], OutOfBounds] = {}
+        self._out_of_bounds: dict[tuple[int, str], OutOfBounds] = {}
         self._failure: FailedAssertion | None = None
 
     @property
-    def found(self) -> bool:
-        """Whether any defect was seen."""
-        return bool(self._seen) or self._failure is not None
+    def has_defects(self) -> bool:
+        """The launch had at least one defect."""
+        return bool(self._out_of_bounds) or self._failure is not None
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Note lanes that leave their tensor; the first of an op and rule are the witness."""
+        """Store lanes that leave their tensor; the first of an op and rule are the witness."""
         if defect.certain:
             key = (defect.op.index, defect.rule)
-            first = self._seen.get(key)
-            self._seen[key] = defect if first is None else first.followed_by(defect)
+            first = self._out_of_bounds.get(key)
+            self._out_of_bounds[key] = defect if first is None else first.followed_by(defect)
 
     def device_assert(self, failure: FailedAssertion) -> None:
-        """Note the assertion at which the launch ends."""
+        """Store the assertion at which the launch ends."""
         self._failure = failure
 
-    def tell(
+    def report(
         self,
         session: "Session",
         adapter: "LaunchAdapter | None",
@@ -60,30 +61,30 @@ class Sightings(Observer):
         grid: tuple[int, int, int],
         values: "tuple[Any, ...]",
     ) -> "KernelDefect | None":
-        """Keep what was seen as findings of the call, and say it in the run's messages.
+        """Record the defects as findings of the call, and add messages to the run.
 
         Args:
-            session: what records.
-            adapter: records the call, if that is new; None: nobody records Triton's launches.
-            compiled: the compiled kernel, None where it is not known.
-            grid: the launch's grid.
-            values: the values of all parameters.
+            session: The recording.
+            adapter: Records a new call; None if Triton's launches are not recorded.
+            compiled: The compiled kernel, None if unknown.
+            grid: The launch's grid.
+            values: The values of all parameters.
 
         Returns:
-            The error to raise, where the setting `sanitize` asks for that.
+            The error to raise, if the setting `sanitize` asks for an error, else None.
 
         """
         defect = None
         if adapter is not None and compiled is not None and session.recording:
             kernel_id = adapter.new_kernel(None, compiled)[0]
             if kernel_id >= 0:
-                from kvtrace.backends.compiled_kernels.judged_launches import saw
+                from kvtrace.backends.compiled_kernels.judged_launches import record_defects
 
                 launch = adapter.coming(compiled, kernel_id, grid, values, {})
-                defect = saw(session, launch, self._verdicts)
-        for seen in self._seen.values():
-            if seen.rule == "out-of-bounds":
-                self._say(session, seen, told=defect is not None)
+                defect = record_defects(session, launch, self._verdicts)
+        for out_of_bounds in self._out_of_bounds.values():
+            if out_of_bounds.rule == "out-of-bounds":
+                self._report(session, out_of_bounds, is_reported=defect is not None)
         return defect
 
     def _verdicts(self, call: "Call") -> "list[Verdict]":
@@ -91,28 +92,30 @@ class Sightings(Observer):
         from kvtrace.verdicts.rules.evaluated import left
         from kvtrace.verdicts.rules.out_of_bounds_zeros import without_any_zeros
 
-        found = [left(defect, self._arguments, OBSERVED) for defect in self._seen.values()]
+        verdicts = [
+            left(defect, self._arguments, OBSERVED) for defect in self._out_of_bounds.values()
+        ]
         if self._failure is not None:
-            found.append(asserted(self._failure, OBSERVED))
-        return without_any_zeros(call.module, found)
+            verdicts.append(asserted(self._failure, OBSERVED))
+        return without_any_zeros(call.module, verdicts)
 
-    def _say(self, session: "Session", defect: OutOfBounds, *, told: bool) -> None:
-        """Say what left its tensor, once for each source line of a kernel."""
+    def _report(self, session: "Session", defect: OutOfBounds, *, is_reported: bool) -> None:
+        """Add a message about lanes that leave their tensor, once per source line of a kernel."""
         frames = source_stack(defect.op)
         file, line = (frames[0].file, frames[0].line) if frames else ("an unknown place", 0)
-        said = _said.setdefault(session, set())
-        if (self._kernel, file, line) in said:
+        reported = _reported.setdefault(session, set())
+        if (self._kernel, file, line) in reported:
             return
-        said.add((self._kernel, file, line))
-        if not told:
+        reported.add((self._kernel, file, line))
+        if not is_reported:
             judging = sys.modules.get("kvtrace.backends.compiled_kernels.judged_launches")
-            told = judging is not None and judging.has_told(session, file, line)
+            is_reported = judging is not None and judging.has_reported(session, file, line)
         argument = self._arguments[defect.argument]
         sentence = _sentence(f"kernel {self._kernel}, {file}:{line}", defect, argument)
-        session.message("info" if told else "warning", "out-of-bounds", sentence)
+        session.message("info" if is_reported else "warning", "out-of-bounds", sentence)
 
 
-def _sentence(place: str, defect: OutOfBounds, argument: Argument) -> str:
+def _sentence(location: str, defect: OutOfBounds, argument: Argument) -> str:
     from kvtrace.verdicts.rules.evaluated import where_it_goes
 
     effect = {"load": "given zero", "store": "dropped"}.get(defect.kind, "left out")
@@ -120,6 +123,6 @@ def _sentence(place: str, defect: OutOfBounds, argument: Argument) -> str:
     lanes = "1 lane" if defect.lanes == 1 else f"{defect.lanes:,} lanes"
     counted = f"{lanes} over the grid {'is' if defect.lanes == 1 else 'are'}"
     return (
-        f"{place}: a {defect.kind} {where_it_goes(defect, argument.name)}{shape} "
+        f"{location}: a {defect.kind} {where_it_goes(defect, argument.name)}{shape} "
         f"in program {defect.program} ({counted} {effect}; the program continues)"
     )

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class TracedKernel:
-    """A kernel with a client around it. All else (`warmup`, `fn` …) is the kernel's own."""
+    """A kernel watched by a client. Other attributes (`warmup`, `fn` …) are the kernel's own."""
 
     def __init__(self, kernel: Any, client: Client, session_of: Callable[[str], Session]) -> None:
-        """Wrap what `@triton.jit` or `@triton.autotune` made.
+        """Wrap a kernel of `@triton.jit` or `@triton.autotune`.
 
-        `session_of` returns the recording that a kernel of some name is in.
+        `session_of` returns the recording for a kernel's name.
         """
         self._kernel = kernel
         self._client = client
@@ -30,7 +30,7 @@ class TracedKernel:
 
     @property
     def client(self) -> Client:
-        """The client that watches."""
+        """The client that watches the kernel."""
         return self._client
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
@@ -41,7 +41,7 @@ class TracedKernel:
         return getattr(self._kernel, name)
 
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        """Launch the kernel, watched."""
+        """Launch the kernel while the client watches."""
         member = self._watching()
         if member is None:
             return self._kernel.run(*args, grid=grid, warmup=warmup, **kwargs)
@@ -51,7 +51,7 @@ class TracedKernel:
             return self._kernel.run(*args, grid=grid, warmup=warmup, **kwargs)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return what the client has found of the recording's launches, by table.
+        """Return the client's results on the recording's launches, by table.
 
         Raises:
             ClientFailed: the client's own code failed.
@@ -67,7 +67,7 @@ class TracedKernel:
         return tables
 
     def _watching(self) -> Member | None:
-        """Return the client as the recording knows it; our failure is none of the program's."""
+        """Return the client as a member of the recording, or None after a failure of kvtrace."""
         session = self._session_of(_name(self._kernel))
         if session is self._session:
             return self._member
@@ -85,7 +85,7 @@ class TracedKernel:
 
 
 def _name(kernel: Any) -> str:
-    """The name of the function at the bottom of a kernel and what is around it."""
+    """Return the name of the function inside a kernel and its wrappers."""
     while not hasattr(kernel, "__name__") and hasattr(kernel, "fn"):
         kernel = kernel.fn
     return str(getattr(kernel, "__name__", type(kernel).__name__))

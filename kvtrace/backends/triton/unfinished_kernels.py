@@ -1,11 +1,11 @@
-"""Kernels that stop at TTIR where there is no GPU: what executes them needs no later stage.
+"""Kernels compiled to TTIR alone where there is no GPU: the evaluator needs no later stage.
 
-Triton's `compile` makes every stage and writes them into its cache one by one, and its
-`CompiledKernel` reads all of them back, so it cannot be stopped half-way. What is here takes the
-first stage only, by Triton's own functions, and keeps its text apart from Triton's cache, under the
-same hash. An `UnfinishedKernel` is a `CompiledKernel` in all that is asked of it: whoever wants a
-later stage, the resources or the binary has Triton compile the kernel then, whole, as it always
-does. Triton's cache never sees anything else.
+Triton's `compile` makes every stage and writes the stages into its cache one by one, and its
+`CompiledKernel` reads all of them back, so compilation cannot be stopped half-way. This module
+makes the first stage only, by Triton's own functions, and stores its text apart from Triton's
+cache, under the same hash. An `UnfinishedKernel` acts as a `CompiledKernel`: a request for a later
+stage, the resources or the binary makes Triton compile the whole kernel, as usual. Unfinished
+kernels never enter Triton's cache.
 """
 
 import hashlib
@@ -33,18 +33,18 @@ from kvtrace.backends.triton.device_free_state import preparing
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 from kvtrace.forks import Lock
 
-#: What Triton knows of a kernel only when all stages are made.
+#: Attributes that a kernel has only after all stages.
 _OF_LATER_STAGES: Final = frozenset(
     ("kernel", "metadata_group", "n_regs", "n_spills", "n_max_threads")
 )
 _OF_LOADING: Final = frozenset(("n_regs", "n_spills", "n_max_threads"))
-#: Most threads of a block; where a kernel has more, Triton is to say so itself.
+#: Most threads of a block; for a kernel with more, Triton raises its own error.
 _MAX_THREADS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
-class KnownKernel:
-    """What is known of a kernel without making a later stage; as `kernel_record` reads one."""
+class KernelAtTtir:
+    """The facts of a kernel that need no later stage, in the form that `kernel_record` reads."""
 
     src: Any
     hash: str
@@ -54,8 +54,8 @@ class KnownKernel:
     options: Mapping[str, Any]
 
 
-class _Asm(dict[str, Any]):
-    """The stages by name: TTIR at once, all others when one of them is asked for."""
+class _LazyStages(dict[str, Any]):
+    """The stages by name: TTIR at once, the others when one of them is requested."""
 
     def __init__(self, ttir: str, finish: Callable[[], Any]) -> None:
         super().__init__(ttir=ttir)
@@ -66,7 +66,7 @@ class _Asm(dict[str, Any]):
         if finish is None:
             return
         try:
-            whole = dict(finish().asm)  # in its order
+            whole = dict(finish().asm)  # with the stages in order
             self.clear()
             self.update(whole)
         except BaseException:
@@ -78,56 +78,56 @@ class _Asm(dict[str, Any]):
         if super().__contains__(key):
             return super().__getitem__(key)
         if key != "sass":
-            raise KeyError(f"Unknown key: '{key}'")  # as Triton's own
+            raise KeyError(f"Unknown key: '{key}'")  # Triton's own error
         from triton.tools.disasm import get_sass
 
         self[key] = get_sass(self["cubin"])
         return self[key]
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a stage, or `default` where the whole kernel has none of that name."""
-        return self[key] if key in self else default  # noqa: SIM401 - it is what `get` does
+        """Return a stage, or `default` if the whole kernel has no stage of that name."""
+        return self[key] if key in self else default  # noqa: SIM401 - this is `get`
 
     def __contains__(self, key: object) -> bool:
-        """Whether the whole kernel has that stage."""
+        """Return whether the whole kernel has that stage."""
         if not super().__contains__(key):
             self._complete()
         return super().__contains__(key)
 
 
-def _of_the_whole(name: str) -> Callable[..., Any]:
+def _completing(name: str) -> Callable[..., Any]:
     plain = getattr(dict, name)
 
-    def method(self: _Asm, *given: Any) -> Any:
+    def method(self: _LazyStages, *arguments: Any) -> Any:
         self._complete()
-        return plain(self, *given)
+        return plain(self, *arguments)
 
     return method
 
 
 for _name in ("keys", "values", "items", "copy", "__iter__", "__len__", "__repr__", "__eq__",
               "__or__", "__ror__", "__reversed__", "pop", "popitem"):  # fmt: skip
-    setattr(_Asm, _name, _of_the_whole(_name))
+    setattr(_LazyStages, _name, _completing(_name))
 
 
 class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
-    """A kernel of which TTIR is made, and the rest when it is asked for.
+    """A kernel compiled to TTIR; the later stages are compiled when one is requested.
 
     Args:
         src: Triton's description of what is compiled.
-        known: what is known by now.
-        whole: has Triton compile it.
+        ttir_kernel: The facts that need no later stage.
+        whole: A function by which Triton compiles the whole kernel.
 
     """
 
-    def __init__(self, src: Any, known: KnownKernel, whole: Callable[[], Any]) -> None:
+    def __init__(self, src: Any, ttir_kernel: KernelAtTtir, whole: Callable[[], Any]) -> None:
         self.src = src
-        self.hash = known.hash
-        self.name = known.name
-        self.known = known
-        self.metadata = _unfinished_metadata(known.metadata, self)
-        self.asm = _Asm(known.asm["ttir"], self.finish)
-        self.packed_metadata = None  # for launchers of machine code, which there is none of
+        self.hash = ttir_kernel.hash
+        self.name = ttir_kernel.name
+        self.ttir_kernel = ttir_kernel
+        self.metadata = _unfinished_metadata(ttir_kernel.metadata, self)
+        self.asm = _LazyStages(ttir_kernel.asm["ttir"], self.finish)
+        self.packed_metadata = None  # only launchers of machine code need it
         self.module: Any = None
         self.function: Any = None
         self._run: Any = None
@@ -136,10 +136,10 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         self._lock = Lock()
 
     def __del__(self) -> None:
-        """Unload nothing: what is loaded is the whole kernel, which Triton made."""
+        """Unload nothing: Triton made and unloads the whole kernel."""
 
     def finish(self) -> Any:
-        """Return the whole kernel, compiled by Triton the first time."""
+        """Return the whole kernel, which Triton compiles at the first call."""
         with self._lock:
             if self._whole is None:
                 whole = self._compile()
@@ -159,9 +159,9 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
     def _init_handles(self) -> None:
         if self.module is not None:
             return
-        metadata = self.known.metadata
+        metadata = self.ttir_kernel.metadata
         threads = metadata.num_warps * metadata.target.warp_size
-        if threads > _MAX_THREADS:  # as Triton refuses it, whoever asks
+        if threads > _MAX_THREADS:  # Triton itself raises the error
             whole = self.finish()
             try:
                 whole._init_handles()
@@ -169,51 +169,55 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
                 self._run = whole._run
             self.module, self.function = whole.module, whole.function
             return
-        self._run = EvaluatingLauncher(self.src, metadata, ttir=self.known.asm["ttir"])
+        self._run = EvaluatingLauncher(self.src, metadata, ttir=self.ttir_kernel.asm["ttir"])
         self._run.compiled = weakref.ref(self)
         self.module = self.function = 1
 
 
 @lru_cache(maxsize=64)
 def _fields_class(fields: tuple[str, ...]) -> Any:
-    """Return a class of named tuples; making one takes as long as finding a kernel's key."""
+    """Return a class of named tuples with these fields.
+
+    The result is cached, as making a class takes as long as computing a kernel's key.
+    """
     return namedtuple("KernelMetadata", fields)
 
 
 @lru_cache(maxsize=64)
 def _unfinished_class(fields: tuple[str, ...]) -> Any:
-    """Return a class of metadata that has its kernel finished when a field is not known."""
+    """Return a metadata class that compiles the whole kernel when an unknown field is read."""
 
     class KernelMetadata(_fields_class(fields)):  # type: ignore[misc]
         kernel_of: "weakref.ref[UnfinishedKernel]"
 
         def __getattr__(self, name: str) -> Any:
-            held = None if name.startswith("_") or name == "kernel_of" else self.kernel_of()
-            if held is None:
+            kernel = None if name.startswith("_") or name == "kernel_of" else self.kernel_of()
+            if kernel is None:
                 raise AttributeError(name)
-            return getattr(held.finish().metadata, name)
+            return getattr(kernel.finish().metadata, name)
 
         def _asdict(self) -> Any:
-            held = self.kernel_of()
-            return super()._asdict() if held is None else held.finish().metadata._asdict()
+            kernel = self.kernel_of()
+            return super()._asdict() if kernel is None else kernel.finish().metadata._asdict()
 
     return KernelMetadata
 
 
-def _unfinished_metadata(known: Any, kernel: "UnfinishedKernel") -> Any:
-    fields = tuple(name for name in known._fields if name != "shared")
-    metadata = _unfinished_class(fields)(*(getattr(known, name) for name in fields))
+def _unfinished_metadata(ttir_metadata: Any, kernel: "UnfinishedKernel") -> Any:
+    fields = tuple(name for name in ttir_metadata._fields if name != "shared")
+    metadata = _unfinished_class(fields)(*(getattr(ttir_metadata, name) for name in fields))
     metadata.kernel_of = weakref.ref(kernel)
     return metadata
 
 
 class StoppingCompiler:
-    """Replaces Triton's `compile` where a jitted function is launched.
+    """The replacement of Triton's `compile` for jitted functions, which stops at TTIR.
 
     Args:
-        stopped: receives each kernel whose compilation was stopped.
-        noted: is given its hash and how long it took, in ns: all in all, TTIR from Python, passes.
-        problem: receives kvtrace's failures; the kernel is then compiled as Triton does.
+        stopped: A function that receives each kernel whose compilation was stopped.
+        noted: A function that receives the kernel's hash and its durations in ns: total, TTIR from
+            Python, passes.
+        problem: A function that receives kvtrace's failures; the kernel is then compiled whole.
 
     """
 
@@ -228,13 +232,13 @@ class StoppingCompiler:
         self._problem = problem
 
     def install(self) -> Replacements:
-        """Have jitted functions compile by us; ahead-of-time compilation stays what it is."""
+        """Make jitted functions compile by this compiler; ahead-of-time compilation stays whole."""
         from triton.runtime.jit import JITFunction
 
         replaced = Replacements()
         original = getattr(JITFunction, "_do_compile", None)
         if original is None:
-            missing = "this Triton compiles kernels in another way; they are compiled whole"
+            missing = "this Triton has no JITFunction._do_compile; kernels are compiled whole"
             self._problem(NotImplementedError(missing))
             return replaced
         compiler = self
@@ -243,9 +247,9 @@ class StoppingCompiler:
             plain = getattr(self, "compile", None)
             warmup = kwargs.get("warmup", args[6] if len(args) > 6 else True)
             ahead = warmup and not preparing.active
-            if plain is None or ahead or isinstance(plain, _Stopping):
+            if plain is None or ahead or isinstance(plain, _StoppingCompile):
                 return original(self, *args, **kwargs)
-            self.compile = _Stopping(compiler, plain)
+            self.compile = _StoppingCompile(compiler, plain)
             try:
                 return original(self, *args, **kwargs)
             finally:
@@ -255,30 +259,34 @@ class StoppingCompiler:
         replaced.put(JITFunction, "_do_compile", _do_compile)
         return replaced
 
-    def compile(self, plain: Callable[..., Any], src: Any, **given: Any) -> Any:
-        """Compile to TTIR; whole where that is at hand, cannot be done, or was asked for."""
-        made: UnfinishedKernel | None = None
+    def compile(self, plain: Callable[..., Any], src: Any, **options: Any) -> Any:
+        """Return the kernel, compiled to TTIR if possible, else whole.
+
+        Compiled whole are kernels that Triton's cache has, that cannot be stopped, or whose stages
+        the user inspects.
+        """
+        unfinished: UnfinishedKernel | None = None
         failure: Exception | None = None
-        if not _whole_is_asked(src):
+        if not _needs_whole_kernel(src):
             try:
-                made = self._stopped(plain, src, **given)
-            except CompilationError as error:  # in the program's text, where Triton finds it, too
+                unfinished = self._stopped(plain, src, **options)
+            except CompilationError as error:  # an error in the program, which Triton finds too
                 filter_traceback(error)
                 raise
-            except Exception as error:  # noqa: BLE001 - the program's own, if Triton has it too
+            except Exception as error:  # noqa: BLE001 - the program's, if Triton raises it too
                 failure = error
-        if made is None:
-            whole = plain(src, **given)
+        if unfinished is None:
+            whole = plain(src, **options)
             if failure is not None:
                 self._problem(failure)
             return whole
-        self._receive(made)
-        return made
+        self._receive(unfinished)
+        return unfinished
 
     def _stopped(
         self, plain: Callable[..., Any], src: Any, target: Any, options: Any, **more: Any
     ) -> UnfinishedKernel | None:
-        """Make the kernel's TTIR; None where Triton's cache has the whole kernel."""
+        """Return the kernel compiled to TTIR; None if Triton's cache has the whole kernel."""
         begin = time.perf_counter_ns()
         backend = make_backend(target)
         parsed = backend.parse_options({**options, **src.parse_options()})
@@ -291,35 +299,35 @@ class StoppingCompiler:
         identity = hashlib.sha256(key.encode()).hexdigest()
         if _is_cached(identity, src.name[:150]):
             return None
-        ttir, made, lowered = _ttir(identity, src, target, backend, parsed)
-        # As Triton reads it back from its cache: tuples are lists.
-        plainly = json.loads(json.dumps({**parsed.__dict__, **variables}, default=vars))
+        ttir, made_ns, lowered_ns = _ttir(identity, src, target, backend, parsed)
+        # As Triton reads metadata from its cache: tuples are lists.
+        plain_options = json.loads(json.dumps({**parsed.__dict__, **variables}, default=vars))
         more_facts = {"hash": identity, "target": target, "name": src.name, "shared": None}
-        metadata = {**plainly, "triton_version": triton.__version__, **more_facts}
+        metadata = {**plain_options, "triton_version": triton.__version__, **more_facts}
         if "cluster_dims" in metadata:  # Triton 3.5 makes this list a tuple again
             metadata["cluster_dims"] = tuple(metadata["cluster_dims"])
-        known = _fields_class(tuple(sorted(metadata)))(**metadata)
-        self._noted(identity, time.perf_counter_ns() - begin, made, lowered)
+        fields = _fields_class(tuple(sorted(metadata)))(**metadata)
+        self._noted(identity, time.perf_counter_ns() - begin, made_ns, lowered_ns)
         return UnfinishedKernel(
             src,
-            KnownKernel(src, identity, src.name, known, {"ttir": ttir}, plainly),
+            KernelAtTtir(src, identity, src.name, fields, {"ttir": ttir}, plain_options),
             lambda: plain(src, target=target, options=options, **more),
         )
 
 
-class _Stopping:
-    """What a jitted function has for `compile` while it compiles."""
+class _StoppingCompile:
+    """A callable in place of a jitted function's `compile` while the function compiles."""
 
     def __init__(self, compiler: StoppingCompiler, plain: Callable[..., Any]) -> None:
         self._compiler = compiler
         self._plain = plain
 
-    def __call__(self, src: Any, **given: Any) -> Any:
-        return self._compiler.compile(self._plain, src, **given)
+    def __call__(self, src: Any, **options: Any) -> Any:
+        return self._compiler.compile(self._plain, src, **options)
 
 
-def _whole_is_asked(src: Any) -> bool:
-    """Whether the kernel has no TTIR, or the user looks at, or replaces, what compiling makes."""
+def _needs_whole_kernel(src: Any) -> bool:
+    """Return whether the kernel has no TTIR, or the user inspects or replaces later stages."""
     is_gluon = getattr(src.fn, "is_gluon", bool)()
     compilation = knobs.compilation
     return bool(
@@ -330,7 +338,7 @@ def _whole_is_asked(src: Any) -> bool:
 
 
 def _is_cached(identity: str, name: str) -> bool:
-    """Whether Triton's cache has the whole kernel; makes no folder in it."""
+    """Return whether Triton's cache has the whole kernel, without making a folder in the cache."""
     if knobs.compilation.always_compile:
         return False
     if knobs.cache.manager_class is None:
@@ -344,11 +352,11 @@ def _is_cached(identity: str, name: str) -> bool:
 def _ttir(
     identity: str, src: Any, target: GPUTarget, backend: Any, options: Any
 ) -> tuple[str, int, int]:
-    """Make TTIR, or read what an earlier process made; and say how long its two steps took."""
+    """Return TTIR, new or cached by an earlier process, and the ns that its two steps took."""
     path = cache_folder() / "ttir" / identity
-    known = None if knobs.compilation.always_compile else read_own(path)
-    if known is not None:
-        return known, 0, 0
+    cached = None if knobs.compilation.always_compile else read_own(path)
+    if cached is not None:
+        return cached, 0, 0
     from triton._C.libtriton import ir
 
     def load(context: Any) -> None:
@@ -364,8 +372,8 @@ def _ttir(
             target, options, backend.get_codegen_implementation(options),
             backend.get_module_map(), context,
         )  # fmt: skip
-        made = time.perf_counter_ns()
+        made_ns = time.perf_counter_ns()
         text = str(stages["ttir"](module, {}))
-        lowered = time.perf_counter_ns()
+        lowered_ns = time.perf_counter_ns()
     write_whole(path, text)
-    return text, made - begin, lowered - made
+    return text, made_ns - begin, lowered_ns - made_ns

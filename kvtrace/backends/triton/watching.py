@@ -1,7 +1,8 @@
 """Clients that watch launches on a machine without a GPU: for the mode ops, and kvtrace.trace.
 
-The evaluating launcher asks `watchers` who wants to watch; `is_call` tells them afterwards which
-call it was. With a GPU nothing here is used: `kvtrace replay` does the same from the files.
+The evaluating launcher gets the clients of a launch from `Watch.members`; `is_call` tells the
+clients afterwards which call the launch was. With a GPU nothing here is used: `kvtrace replay` does
+the same from the files.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
     from kvtrace.evaluate import Argument, Observer
     from kvtrace.ir import Module
 
-#: What the mode ops fills in.
+#: Clients that watch every launch in mode ops.
 CLIENTS_OF_MODE: Final = ("tracer", "profiler", "sanitizer")
 
 
 class Watch:
-    """The observation of a session, and who watches every launch of it."""
+    """The observation of a session's launches, and the clients that watch all of them."""
 
     def __init__(self, session: Session) -> None:
-        """Have what is found added to the session's run when it ends."""
+        """Start an observation, whose results are added to the session's run at its end."""
         self.session = session
         self._everywhere: list[Member] | None = None
         self._compiled: weakref.WeakKeyDictionary[Module, Compiled | None]
@@ -41,13 +42,13 @@ class Watch:
         session.at_end.append(self._finish)
 
     def members(self, kernel: str) -> list[Member]:
-        """Return those who watch the launch of a kernel that the thread makes now."""
+        """Return the clients that watch the launch of a kernel in the running thread."""
         settings = self.session.settings
         if not self.session.recording or not settings.records_kernel(kernel):
             return []
         if self._everywhere is None:
-            everywhere = settings.mode == "ops"
-            clients = load_clients(CLIENTS_OF_MODE) if everywhere else []
+            is_everywhere = settings.mode == "ops"
+            clients = load_clients(CLIENTS_OF_MODE) if is_everywhere else []
             self._everywhere = self.observation.add(clients)
         chosen: list[Member] = getattr(_chosen, "members", [])
         named = {member.client.name for member in chosen}
@@ -66,7 +67,7 @@ class Watch:
         stage: Callable[[str], str | None],
         num_ctas: int,
     ) -> None:
-        """Execute a launch; `identity` is the compiler's hash, `stage` reads what it compiled."""
+        """Execute a launch; `identity` is the compiler's hash, `stage` returns a compiled stage."""
 
         def compiled() -> Compiled | None:
             if module not in self._compiled:
@@ -80,7 +81,7 @@ class Watch:
         self.observation.execute(launch, observers, members)
 
     def left_out(self, kernel: str, identity: str, reason: str) -> None:
-        """Note a launch of a kernel that is not watched; `identity` is the compiler's hash."""
+        """Note a kernel's launch that is not watched; `identity` is the compiler's hash."""
         self.observation.left_out(kernel, identity, reason)
 
     def _finish(self) -> None:
@@ -94,29 +95,29 @@ _watches: weakref.WeakKeyDictionary[Session, Watch] = weakref.WeakKeyDictionary(
 
 
 def watch_of(session: Session) -> Watch:
-    """Return the watch of a session, made when it is first asked for."""
-    found = _watches.get(session)
-    if found is None:
-        found = _watches[session] = Watch(session)
-    return found
+    """Return the watch of a session, made at the first request."""
+    watch = _watches.get(session)
+    if watch is None:
+        watch = _watches[session] = Watch(session)
+    return watch
 
 
 def is_call(session: Session, call_id: int) -> None:
-    """Note which call the thread's last launch was, when it is recorded for the first time."""
-    found = _watches.get(session)
-    if found is not None:
-        found.observation.is_call(call_id)
+    """Tell the watch which call the thread's last launch was, at the first record of that call."""
+    watch = _watches.get(session)
+    if watch is not None:
+        watch.observation.is_call(call_id)
 
 
 def has_watched(session: Session) -> bool:
-    """Whether any launch of the session was watched in this process."""
-    found = _watches.get(session)
-    return found is not None and found.observation.watched > 0
+    """Return whether this process watched any launch of the session."""
+    watch = _watches.get(session)
+    return watch is not None and watch.observation.watched > 0
 
 
 @contextmanager
 def watched_by(members: list[Member]) -> Iterator[None]:
-    """Have the launches that the thread makes inside watched by some clients, too."""
+    """Make additional clients watch the launches that the thread makes in the context."""
     before: list[Member] = getattr(_chosen, "members", [])
     _chosen.members = [*before, *members]
     try:

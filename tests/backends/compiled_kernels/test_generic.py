@@ -52,16 +52,16 @@ def test_columns_count_from_one() -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("nonsense", "cannot read the IR"), ("module {}", "it has no tt.func"), ("", "no tt.func")],
+    [("nonsense", "cannot read the IR"), ("module {}", "there is no tt.func"), ("", "no tt.func")],
 )
-def test_what_is_no_ttir_is_one_sentence(text: str, words: str) -> None:
+def test_invalid_ttir_raises_one_sentence(text: str, words: str) -> None:
     with pytest.raises(GenericFormFailed, match=words) as caught:
         generic_ttir(text)
     assert str(caught.value).startswith("Triton ")
     assert "\n" not in str(caught.value)
 
 
-def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_temporary_file_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     text = CORPUS["vector_add"]()
     before = len(list(FILES.iterdir())) if FILES.is_dir() else None
@@ -88,10 +88,10 @@ def test_without_anonymous_files_a_temporary_one_is_used(
 def test_threads_may_print_at_once() -> None:
     text = CORPUS["softmax"]()
     expected = generic_ttir(text)
-    found: list[str] = []
-    threads = [threading.Thread(target=lambda: found.append(generic_ttir(text))) for _ in range(4)]
+    texts: list[str] = []
+    threads = [threading.Thread(target=lambda: texts.append(generic_ttir(text))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [expected] * 4
+    assert texts == [expected] * 4

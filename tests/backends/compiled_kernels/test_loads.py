@@ -6,7 +6,7 @@ import time
 from kvtrace.backends.compiled_kernels.loads import Loads
 
 
-def test_threads_that_load_at_the_same_time_are_told_apart() -> None:
+def test_loads_of_concurrent_threads_are_timed_separately() -> None:
     loads = Loads()
     together = threading.Barrier(4)
 
@@ -21,13 +21,13 @@ def test_threads_that_load_at_the_same_time_are_told_apart() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    found = [loads.take(str(number)) for number in range(4)]
-    assert all(load and load.duration >= 0.01e9 * (n + 1) for n, load in enumerate(found))
-    assert len({load.thread for load in found if load}) == 4
+    taken_loads = [loads.take(str(number)) for number in range(4)]
+    assert all(load and load.duration >= 0.01e9 * (n + 1) for n, load in enumerate(taken_loads))
+    assert len({load.thread for load in taken_loads if load}) == 4
     assert loads.take("0") is None
 
 
-def test_an_end_without_a_begin_is_none() -> None:
+def test_a_load_end_without_a_begin_is_ignored() -> None:
     loads = Loads()
     loads.ends(1, 2, "k", None, "key")
     assert loads.take("key") is None

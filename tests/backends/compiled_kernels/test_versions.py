@@ -7,7 +7,7 @@ import pytest
 import kvtrace
 from kvtrace.backends.compiled_kernels.versions import NEWEST_TESTED, OLDEST_TORCH, untested
 from kvtrace.capture import hot, hot_choice
-from kvtrace.cli.machine import examined
+from kvtrace.cli.machine import machine_parts
 from kvtrace.schema.trace import open_trace
 from tests.backends import live_kernels as kernels
 
@@ -35,19 +35,19 @@ def recorded(folder, **settings):
 
 
 def triton_part():
-    (found,) = [part for part in examined({}) if part.name == "Triton"]
-    return found
+    (part_of_triton,) = [part for part in machine_parts({}) if part.name == "Triton"]
+    return part_of_triton
 
 
-def test_a_newer_triton_is_recorded_and_told_once(tmp_path, monkeypatch):
+def test_a_newer_triton_is_recorded_and_reported_once(tmp_path, monkeypatch):
     monkeypatch.setattr(triton, "__version__", NEXT)
-    told, codes = recorded(tmp_path)
+    stderr, codes = recorded(tmp_path)
     assert codes.count("triton-untested") == 1
-    assert told["triton-untested"]["level"] == "info"  # it is no reason to write to the terminal
-    assert f"Triton {NEXT} is newer than 3.9" in told["triton-untested"]["text"]
+    assert stderr["triton-untested"]["level"] == "info"  # it is no reason to write to the terminal
+    assert f"Triton {NEXT} is newer than 3.9" in stderr["triton-untested"]["text"]
 
 
-def test_doctor_says_so_and_that_it_works(monkeypatch):
+def test_doctor_reports_a_newer_triton_as_working(monkeypatch):
     assert triton_part().state == "ok"
     assert triton_part().advice == ""
     monkeypatch.setattr(triton, "__version__", NEXT)
@@ -55,22 +55,22 @@ def test_doctor_says_so_and_that_it_works(monkeypatch):
     assert triton_part().advice == untested(triton) != ""
 
 
-def test_a_tested_triton_is_nothing_to_tell(tmp_path):
+def test_a_tested_triton_is_not_reported(tmp_path):
     _, codes = recorded(tmp_path)
     assert "triton-untested" not in codes
 
 
 def test_a_torch_without_the_exchange_is_recorded_more_slowly(tmp_path, monkeypatch):
     monkeypatch.delattr(*EXCHANGE)
-    told, _ = recorded(tmp_path)
-    assert "Python hot path" in told["hot-path"]["text"]
-    assert "is too old for the native one, 2.10 is needed" in told["hot-path"]["text"]
+    stderr, _ = recorded(tmp_path)
+    assert "Python hot path" in stderr["hot-path"]["text"]
+    assert "is too old for the native one, 2.10 is needed" in stderr["hot-path"]["text"]
 
 
 def test_a_torch_without_the_guard_gets_no_device(tmp_path, monkeypatch, capsys):
     monkeypatch.delattr(*GUARD)
-    told, _ = recorded(tmp_path, device="cpu")
-    assert "torch 2.10 or newer is needed" in told["device-unknown-build"]["text"]
+    stderr, _ = recorded(tmp_path, device="cpu")
+    assert "torch 2.10 or newer is needed" in stderr["device-unknown-build"]["text"]
     assert "torch 2.10 or newer is needed" in capsys.readouterr().err
     assert not torch.cuda.is_available()
 

@@ -55,8 +55,8 @@ def dispatched() -> Any:
             return proxies[grid]
 
     yield Dispatched
-    for each in (Dispatched, *Dispatched.__subclasses__()):
-        del each.__getitem__
+    for kernel_class in (Dispatched, *Dispatched.__subclasses__()):
+        del kernel_class.__getitem__
 
 
 def add_one(x, out, size, BLOCK: tl.constexpr):
@@ -77,19 +77,21 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def test_all_their_launches_are_recorded_and_a_line_says_how(
+def test_all_dispatched_launches_are_recorded_and_one_message_says_how(
     dispatched: Any, tmp_path: Any
 ) -> None:
     with kvtrace.capture(tmp_path / "out"):
         launch(dispatched(add_one), 4)
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == 4
-    (said,) = [
+    (message,) = [
         row["text"]
         for row in plain_rows(trace.table("messages"))
         if row["code"] == "launches-past-run"
     ]
-    assert said.startswith("kernel[grid] of Dispatched launches from C, past run; while recorded")
+    assert message.startswith(
+        "kernel[grid] of Dispatched launches from C, without run; a recording"
+    )
 
 
 def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_launch_on(
@@ -106,22 +108,22 @@ def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_lau
     assert open_trace(tmp_path / "out").table("launches").num_rows == 3
 
 
-def test_afterwards_the_fork_has_its_own_way_again(dispatched: Any, tmp_path: Any) -> None:
-    own, hooks = dispatched.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
+def test_after_the_recording_the_fork_launches_from_c_again(dispatched: Any, tmp_path: Any) -> None:
+    original, hooks = dispatched.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
     kernel = dispatched(add_one)
     with kvtrace.capture(tmp_path / "out"):
-        assert dispatched.__getitem__ is not own
+        assert dispatched.__getitem__ is not original
         launch(kernel, 2)
-    assert dispatched.__getitem__ is own
+    assert dispatched.__getitem__ is original
     assert triton.knobs.runtime.launch_enter_hook.calls == hooks
     assert isinstance(kernel[(2,)], Proxy)
 
 
-def test_triton_s_own_launches_are_left_as_they_are(tmp_path: Any) -> None:
-    own, hooks = JITFunction.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
+def test_kernel_classes_of_triton_itself_are_not_hooked(tmp_path: Any) -> None:
+    original, hooks = JITFunction.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
     with kvtrace.capture(tmp_path / "out"):
         launch(triton.jit(add_one), 2)
-        assert JITFunction.__getitem__ is own
+        assert JITFunction.__getitem__ is original
     assert open_trace(tmp_path / "out").table("launches").num_rows == 2
     assert triton.knobs.runtime.launch_enter_hook.calls == hooks
 
@@ -175,7 +177,10 @@ class Fork:
 
     def dispatch(self, function: Any, grid: Any, *args: Any) -> Any:
         """Launch a kernel as the fork's C does, with none of Triton's launchers."""
-        key = (function, *(type(each) if torch.is_tensor(each) else each for each in args))
+        key = (
+            function,
+            *(type(argument) if torch.is_tensor(argument) else argument for argument in args),
+        )
         if key not in self._known:
             self._known[key] = self._run(function, *args, grid=grid, warmup=True)
             self._known[key]._init_handles()
@@ -195,12 +200,12 @@ def fork() -> Iterator[Fork]:
         yield Fork(patch)
 
 
-def said_of(trace: Any) -> list[str]:
+def messages_of(trace: Any) -> list[str]:
     rows = plain_rows(trace.table("messages"))
     return [row["text"] for row in rows if row["code"] == "launches-past-run"]
 
 
-def test_the_dispatcher_goes_on_launching_and_nobody_listens(fork: Fork, tmp_path: Any) -> None:
+def test_known_launches_still_go_through_c_without_launch_hooks(fork: Fork, tmp_path: Any) -> None:
     hooks = triton.knobs.runtime.launch_enter_hook
     with kvtrace.capture(tmp_path / "out"):
         before = list(hooks.calls)
@@ -209,13 +214,13 @@ def test_the_dispatcher_goes_on_launching_and_nobody_listens(fork: Fork, tmp_pat
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == 4
     assert fork.dispatched == 4
-    assert {text.partition(" launches from C")[0] for text in said_of(trace)} == {
+    assert {text.partition(" launches from C")[0] for text in messages_of(trace)} == {
         "kernel[grid] of JITFunction", "kernel[grid] of Autotuner",
     }  # fmt: skip
-    assert all("which launches known kernels from C itself" in text for text in said_of(trace))
+    assert all("which still launches known kernels from C" in text for text in messages_of(trace))
 
 
-def test_launches_that_are_inspected_give_the_dispatcher_up(fork: Fork, tmp_path: Any) -> None:
+def test_inspected_launches_do_not_go_through_c(fork: Fork, tmp_path: Any) -> None:
     hooks = triton.knobs.runtime.launch_enter_hook
     with kvtrace.capture(tmp_path / "out", tensors="all"):
         launch(triton.jit(add_one), 3)
@@ -224,7 +229,7 @@ def test_launches_that_are_inspected_give_the_dispatcher_up(fork: Fork, tmp_path
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == 3
     assert fork.dispatched == 0
-    assert all("a launch hook has all of them made" in text for text in said_of(trace))
+    assert all("Triton's own launcher makes all of them" in text for text in messages_of(trace))
     contents = plain_rows(trace.table("contents"))
     assert {row["arg"] for row in contents} == {0, 1}
 
@@ -234,9 +239,7 @@ def gathered(index, x, out, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + tl.load(index + lanes)))
 
 
-def test_what_kernels_index_with_is_kept_of_each_calls_first_launch(
-    fork: Fork, tmp_path: Any
-) -> None:
+def test_index_tensors_are_recorded_at_each_calls_first_launch(fork: Fork, tmp_path: Any) -> None:
     kernel = triton.jit(gathered)
     with kvtrace.capture(tmp_path / "out"):
         for size in (64, 128):
@@ -247,8 +250,8 @@ def test_what_kernels_index_with_is_kept_of_each_calls_first_launch(
                 assert torch.equal(out, x[:64].flip(0))
     trace = open_trace(tmp_path / "out")
     assert fork.dispatched == 6
-    kept = {(row["call_id"], row["arg"]) for row in plain_rows(trace.table("contents"))}
-    assert kept == {(0, 0), (1, 0)}
+    recorded = {(row["call_id"], row["arg"]) for row in plain_rows(trace.table("contents"))}
+    assert recorded == {(0, 0), (1, 0)}
 
 
 @pytest.mark.usefixtures("fork")
@@ -264,16 +267,16 @@ def test_tuned_kernels_are_recorded_though_their_proxy_asks_for_no_hook(tmp_path
     assert phases == ["run"] * 3
 
 
-def test_doctor_tells_of_the_fork_and_of_no_other(fork: Fork) -> None:
+def test_doctor_reports_the_fork_only(fork: Fork) -> None:
     from kvtrace.cli.machine import _dispatcher
 
     del fork
     (part,) = _dispatcher()
     assert part.name == "dispatcher"
-    assert "while recorded, it calls run" in part.text
+    assert "a recording makes it call run" in part.text
 
 
-def test_doctor_has_nothing_to_tell_of_triton_itself() -> None:
+def test_doctor_reports_no_dispatcher_for_triton_itself() -> None:
     from kvtrace.cli.machine import _dispatcher
 
     assert list(_dispatcher()) == []

@@ -42,7 +42,7 @@ def test_a_kernel_that_another_cache_has_is_executed(tmp_path: Path) -> None:
 
 def test_a_cache_without_ttir_is_refused_with_the_cause(tmp_path: Path) -> None:
     ended = run(tmp_path, BINARY_ONLY, KVTRACE_COMPILE="full", TRITON_STORE_BINARY_ONLY="1")
-    assert "TRITON_STORE_BINARY_ONLY keeps machine code alone" in ended.seen["error"]
+    assert "TRITON_STORE_BINARY_ONLY caches machine code alone" in ended.seen["error"]
 
 
 REFUSED = """
@@ -67,7 +67,7 @@ for _ in range(2):
 """
 
 
-def test_a_launch_that_is_refused_is_recorded_with_the_reason(tmp_path: Path) -> None:
+def test_a_failed_launch_is_recorded_with_the_reason(tmp_path: Path) -> None:
     ended = run(tmp_path, REFUSED)
     assert "'shfl.sync.bfly.b32' has no meaning here" in ended.seen["error"], ended.errors
     trace = open_trace(tmp_path / "out")
@@ -77,8 +77,10 @@ def test_a_launch_that_is_refused_is_recorded_with_the_reason(tmp_path: Path) ->
     assert (kernel["name"], call["args"][0]["name"]) == ("shuffled", "x")
     assert [launch["call_id"] for launch in launches] == [call["call_id"]] * 2
     assert all(launch["exit"] >= launch["enter"] for launch in launches)
-    said = [row for row in plain_rows(trace.table("messages")) if row["code"] == "failed-launch"]
-    assert {(row["level"], row["text"]) for row in said} == {
+    messages = [
+        row for row in plain_rows(trace.table("messages")) if row["code"] == "failed-launch"
+    ]
+    assert {(row["level"], row["text"]) for row in messages} == {
         ("error", f"kernel shuffled: {ended.seen['error']}")
     }
-    assert sum(row["count"] for row in said) == 2
+    assert sum(row["count"] for row in messages) == 2

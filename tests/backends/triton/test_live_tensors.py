@@ -41,7 +41,7 @@ def test_results_are_those_of_tritons_interpreter(tmp_path):
     assert json.loads(ours.stdout) == json.loads(done.stdout)
 
 
-def test_what_leaves_a_tensor_that_was_reached_touches_nothing_and_is_told(tmp_path):
+def test_an_access_outside_of_a_reached_tensor_is_dropped_and_reported(tmp_path):
     whole = torch.ones(3, 16)
     targets = [torch.ones(16), torch.ones(12)]
     table = torch.tensor([target.data_ptr() for target in targets])
@@ -53,9 +53,9 @@ def test_what_leaves_a_tensor_that_was_reached_touches_nothing_and_is_told(tmp_p
     assert targets[1].tolist() == [2.0] * 12
     assert whole.tolist() == torch.ones(3, 16).tolist()
     messages = open_trace(tmp_path).table("messages", columns=["code", "text"])
-    told = [row["text"] for row in messages.to_pylist() if row["code"] == "out-of-bounds"]
-    assert len(told) == 1
-    assert "4 bytes past the end of *table[1] of shape (12,) in program (1, 0, 0)" in told[0]
+    texts = [row["text"] for row in messages.to_pylist() if row["code"] == "out-of-bounds"]
+    assert len(texts) == 1
+    assert "4 bytes past the end of *table[1] of shape (12,) in program (1, 0, 0)" in texts[0]
 
 
 def test_an_address_of_a_tensor_that_is_gone_is_refused(tmp_path):

@@ -55,7 +55,9 @@ def sanitize(out: Path, capsys, *options: str) -> tuple[int, str]:
         ({"tensors": "int"}, "affine"),
     ],
 )
-def test_what_a_second_launch_did_is_found_by_sanitize(tmp_path, tensors, capsys, settings, method):
+def test_a_defect_of_a_second_launch_is_listed_by_sanitize(
+    tmp_path, tensors, capsys, settings, method
+):
     """By judging where its indices were recorded, and else because it was seen."""
     with kvtrace.capture(tmp_path, **settings):
         launch_twice(*tensors)
@@ -63,20 +65,20 @@ def test_what_a_second_launch_did_is_found_by_sanitize(tmp_path, tensors, capsys
     for _ in range(2):  # judging again must not lose it
         code, out = sanitize(tmp_path, capsys, "--json", "--all")
         assert code == 1
-        (found,) = [each for each in json.loads(out) if each["verdict"] == "violation"]
-        assert (found["rule"], found["method"], found["kernel"]) == (
+        (finding,) = [row for row in json.loads(out) if row["verdict"] == "violation"]
+        assert (finding["rule"], finding["method"], finding["kernel"]) == (
             "out-of-bounds", method, "gather",
         )  # fmt: skip
-        assert (found["program"], found["lane"]) == ([0, 0, 0], [17])
-        assert found["lanes"] == (1 if method == "observed" else None)
-        assert (found["arg"], found["address_offset"], found["line"]) == ("source", 4012, 29)
-        assert (found["call"], found["calls"], found["launches"]) == (0, 1, 2)
-        same = (found["line"], found["column"], found["rule"])
+        assert (finding["program"], finding["lane"]) == ([0, 0, 0], [17])
+        assert finding["lanes"] == (1 if method == "observed" else None)
+        assert (finding["arg"], finding["address_offset"], finding["line"]) == ("source", 4012, 29)
+        assert (finding["call"], finding["calls"], finding["launches"]) == (0, 1, 2)
+        same = (finding["line"], finding["column"], finding["rule"])
         others = [f for f in json.loads(out) if (f["line"], f["column"], f["rule"]) == same]
-        assert others == [found]  # neither proven nor unknown as well
+        assert others == [finding]  # neither proven nor unknown as well
 
 
-def test_it_is_in_every_output(tmp_path, tensors, capsys):
+def test_an_observed_defect_is_in_every_output(tmp_path, tensors, capsys):
     with kvtrace.capture(tmp_path / "out", tensors="none"):
         launch_twice(*tensors)
 
@@ -89,10 +91,10 @@ def test_it_is_in_every_output(tmp_path, tensors, capsys):
     (failure,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("failure")
     assert "past the end of source" in failure.get("message")
     log = json.loads(sanitize(tmp_path / "out", capsys, "--sarif")[1])
-    assert [each["level"] for each in log["runs"][0]["results"]] == ["error"]
+    assert [result["level"] for result in log["runs"][0]["results"]] == ["error"]
 
 
-def test_sql_has_one_row_of_each(tmp_path, tensors, capsys):
+def test_sql_has_one_row_per_observed_defect(tmp_path, tensors, capsys):
     source, chosen, result = tensors
     with kvtrace.capture(tmp_path, tensors="none"):
         kernels.copy[(4,)](source, result, 1000, BLOCK=256)
@@ -116,10 +118,10 @@ def test_a_defect_that_judging_finds_too_is_one_finding(tmp_path, tensors, capsy
 
     assert [f.method for f in listed(tmp_path)] == ["observed"]
     code, out = sanitize(tmp_path, capsys, "--json")
-    (found,) = json.loads(out)
+    (finding,) = json.loads(out)
     assert code == 1
-    assert found["method"] != "observed"
-    assert (found["calls"], found["launches"], found["lanes"]) == (1, 3, 24)
+    assert finding["method"] != "observed"
+    assert (finding["calls"], finding["launches"], finding["lanes"]) == (1, 3, 24)
     trace = open_trace(tmp_path)
     assert read_findings(trace, trace.runs).failures() == 1
 
@@ -130,14 +132,14 @@ def test_the_warning_counts_lanes_as_sanitize_does(tmp_path, tensors):
         kernels.copy[(5,)](source, result, 1000, BLOCK=256)
 
     ((level, text),) = messages(tmp_path, "out-of-bounds")
-    (found,) = listed(tmp_path)
+    (finding,) = listed(tmp_path)
     assert level == "warning"
-    assert found.lanes == 280
+    assert finding.lanes == 280
     assert "a load ends 4 bytes past the end of source of shape (1000,)" in text
     assert "(280 lanes over the grid are given zero; the program continues)" in text
 
 
-def test_before_the_start_is_said_in_english(tmp_path):
+def test_an_access_before_the_tensor_is_described_in_words(tmp_path):
     storage = torch.arange(1000)
     result = torch.zeros(1000)
     chosen = torch.full((1000,), -1)
@@ -147,7 +149,7 @@ def test_before_the_start_is_said_in_english(tmp_path):
     assert "a load starts 8 bytes before the start of source of shape (1000,)" in text
 
 
-def test_raise_raises_on_what_is_seen(tmp_path, tensors):
+def test_sanitize_raise_raises_observed_defects(tmp_path, tensors):
     with (
         kvtrace.capture(tmp_path, sanitize="raise"),
         pytest.raises(kvtrace.KernelDefect, match=r"error\[out-of-bounds\]: load ends") as raised,
@@ -161,15 +163,15 @@ def test_raise_raises_on_what_is_seen(tmp_path, tensors):
     assert messages(tmp_path, "capture-failure") == []
 
 
-def test_warn_tells_it_once_and_goes_on(tmp_path, tensors, capsys):
+def test_sanitize_warn_reports_an_observed_defect_once(tmp_path, tensors, capsys):
     source, chosen, result = tensors
     with kvtrace.capture(tmp_path, sanitize="warn"):
         launch_twice(source, chosen, result)
         kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
 
-    told = capsys.readouterr().err
-    assert told.count("gather was launched with a defect:") == 1
-    assert told.count("error[out-of-bounds]") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.count("gather was launched with a defect:") == 1
+    assert stderr.count("error[out-of-bounds]") == 1
     assert result[17] == 0
     assert [level for level, _ in messages(tmp_path, "out-of-bounds")] == ["info"]
     assert len(plain_rows(open_trace(tmp_path).table("launches"))) == 3
@@ -188,13 +190,13 @@ def test_an_assertion_that_failed_is_a_finding(tmp_path, tensors, asked, capsys)
     if asked == "raise":
         assert isinstance(raised.value.__context__, DeviceAssertion)
     code, out = sanitize(tmp_path, capsys, "--json")
-    (found,) = json.loads(out)
-    assert (code, found["rule"], found["lane"]) == (1, "device-assert", [5])
-    assert "an index is too large" in found["message"]
-    assert found["kernel"] == "asserting"
+    (finding,) = json.loads(out)
+    assert (code, finding["rule"], finding["lane"]) == (1, "device-assert", [5])
+    assert "an index is too large" in finding["message"]
+    assert finding["kernel"] == "asserting"
 
 
-def test_a_comment_suppresses_it_and_rules_leave_it_out(tmp_path, tensors, capsys):
+def test_observed_defects_obey_comments_and_the_choice_of_rules(tmp_path, tensors, capsys):
     source, _, result = tensors
     with kvtrace.capture(tmp_path / "a", sanitize="raise"):
         kernels.copy_on_purpose[(4,)](source, result, 1000, BLOCK=256)
@@ -206,17 +208,17 @@ def test_a_comment_suppresses_it_and_rules_leave_it_out(tmp_path, tensors, capsy
     assert listed(tmp_path / "b") == []
 
 
-def test_what_rests_on_a_load_out_of_bounds_is_unknown(tmp_path, tensors):
+def test_verdicts_that_depend_on_a_load_out_of_bounds_are_unknown(tmp_path, tensors):
     """The second load's address is made of the zero that the evaluator gives for the first."""
     source, _, result = tensors
     chosen = torch.arange(4, 900)
     with kvtrace.capture(tmp_path):
         kernels.gather[(4,)](source[4:][:0], chosen, result, 1000, BLOCK=256)
     trace = open_trace(tmp_path)
-    found = {f.arg: f for f in read_findings(trace, trace.runs).listed}
-    assert found["chosen"].verdict == "violation"
-    assert found["source"].verdict == "unknown"
-    assert "is itself out of bounds" in found["source"].reason
+    findings = {f.arg: f for f in read_findings(trace, trace.runs).listed}
+    assert findings["chosen"].verdict == "violation"
+    assert findings["source"].verdict == "unknown"
+    assert "is itself out of bounds" in findings["source"].reason
 
 
 def test_a_kernel_without_any_access_left_is_not_passed_over(tmp_path, tensors, capsys):
@@ -230,7 +232,7 @@ def test_a_kernel_without_any_access_left_is_not_passed_over(tmp_path, tensors, 
     assert sanitize(tmp_path, capsys, "--strict")[0] == 1
 
 
-def test_what_is_seen_after_a_launch_that_did_not_run_is_not_claimed(tmp_path, tensors, capsys):
+def test_defects_after_a_skipped_launch_are_not_reported(tmp_path, tensors, capsys):
     source, chosen, result = tensors
     with kvtrace.capture(tmp_path, tensors="all", sanitize="raise"):
         kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
@@ -240,7 +242,7 @@ def test_what_is_seen_after_a_launch_that_did_not_run_is_not_claimed(tmp_path, t
     assert messages(tmp_path, "out-of-bounds") == []
     assert sanitize(tmp_path, capsys)[0] == 0
     assert listed(tmp_path) == []
-    reasons = [found.reason for found in listed(tmp_path, "unknown")]
+    reasons = [finding.reason for finding in listed(tmp_path, "unknown")]
     assert any("1 of 2 launches were not judged" in reason for reason in reasons)
 
 
@@ -255,7 +257,7 @@ def test_a_report_still_judges_what_was_only_observed(tmp_path, tensors):
     with kvtrace.capture(tmp_path, tensors="none"):
         launch_twice(*tensors)
     selection = resolve(str(tmp_path))
-    assert any("sanitizer" in said for said in run_missing_passes(selection, asked=True))
+    assert any("sanitizer" in message for message in run_missing_passes(selection, asked=True))
     trace = open_trace(tmp_path)
     assert set(trace.passes(trace.runs[0].run_id)) >= {"observed", "sanitizer"}
     assert [f.method for f in listed(tmp_path)] == ["observed"]

@@ -1,18 +1,18 @@
-"""What programs ask of a GPU that is not there.
+"""The GPU that programs ask for on a machine without a GPU, as torch and other libraries see it.
 
 Libraries ask `torch.cuda` for a name or a capability when they are imported, and put tensors on
-"cuda". Both fail without a GPU, long before a kernel is launched. The setting `device` says what
-is done about it while recording: `none`, nothing; `answers`, questions that would fail are answered
-for the target, once Triton has found no GPU; `cpu`, torch reports one GPU, and what is requested on
-it is made on the CPU. Where there is a GPU, nothing here is ever used.
+"cuda". Both fail without a GPU, long before a kernel is launched. The setting `device` says what a
+recording does about that. `none`: nothing. `answers`: once Triton has found no GPU, questions that
+would fail are answered for the target. `cpu`: torch reports one GPU, and tensors requested on that
+GPU are made on the CPU. Where there is a GPU, nothing here is ever used.
 
-`facts.py` has the answers, `answers.py` puts them into torch, `streams.py` has classes without a
-device to wait for, `nvml.py` answers for the driver's library, `tuning.py` has Inductor and Helion
-measure nothing. `device.py` puts in the rest, for `cpu`: `torch_device.py` tells torch's C++ of a
-device, `device_memory.py` has tensors on it, `operators.py` runs operators on them and
-`wider_operators.py` those that GPUs have for more types, `generators.py` draws for them,
-`host_tensors.py` makes storages and pinned memory, `torch_functions.py` has what a build for CUDA
-has.
+`facts.py` has the answers, `answers.py` puts them into torch, `streams.py` has streams and events
+without a device, `nvml.py` answers for the driver's library, `tuning.py` replaces the autotuning of
+Inductor and Helion. `device.py` installs the rest, for `cpu`: `torch_device.py` tells torch's C++
+of a device, `device_memory.py` has tensors on that device, `operators.py` runs operators on these
+tensors and `wider_operators.py` the operators that GPUs have for more types, `generators.py` draws
+random numbers, `host_tensors.py` makes storages and pinned memory, `torch_functions.py` has the
+functions of a build for CUDA.
 """
 
 import multiprocessing
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class _State:
-    """What is replaced in other libraries."""
+    """The replacements made in other libraries."""
 
     replaced: Replacements | None = None
     on_host: bool = False  # whether torch reports a GPU
@@ -51,12 +51,12 @@ _state: Final = _State()
 
 
 def on_host() -> bool:
-    """Whether torch says that there is a GPU, and makes on the CPU what is asked for on it."""
+    """Torch reports a GPU, and makes tensors for that GPU on the CPU."""
     return _state.on_host
 
 
 def answer(session: "Session", target: str) -> None:
-    """Have questions that fail for want of a GPU answered, where the settings allow it."""
+    """Answer questions to torch that fail without a GPU, where the settings allow answers."""
     if session.settings.device == "none" or "torch" not in sys.modules or _state.replaced:
         return
     from kvtrace.backends.triton.absent_gpu.answers import install_answers
@@ -65,32 +65,32 @@ def answer(session: "Session", target: str) -> None:
 
 
 def no_longer() -> None:
-    """Put back what was replaced."""
+    """Undo all replacements in torch and in other libraries."""
     _state.on_host = False
     lie_in_host_memory("cuda", so=False)
-    for each in _OF_LIBRARIES:
-        each.uninstall()
+    for backend in _OF_LIBRARIES:
+        backend.uninstall()
     if _state.replaced is not None:
         _state.replaced.undo()
         _state.replaced = None
 
 
 class HostBackend:
-    """Has torch make on the CPU what is asked for on a GPU that is not there."""
+    """Makes torch create tensors for the absent GPU on the CPU."""
 
     name: Final = "absent-gpu"
     libraries: Final = ("torch",)
     _session: "Session | None" = None
 
     def install(self, session: "Session") -> None:
-        """Replace what torch does, if the settings ask for it and no GPU is there."""
-        no_longer()  # what is left is of another session's settings
+        """Replace parts of torch, if the settings ask for a GPU and there is none."""
+        no_longer()  # replacements of an earlier session with other settings
         self._session = session
         if session.settings.device != "cpu":
             return
         torch: Any = sys.modules["torch"]
         if _has_accelerator(torch):
-            text = "there is a GPU, so KVTRACE_DEVICE=cpu changes nothing"
+            text = "this machine has a GPU, so KVTRACE_DEVICE=cpu has no effect"
             session.message("info", "device-unused", text)
             return
         from kvtrace.backends.triton.absent_gpu.device import UnknownBuild, install_everything
@@ -107,13 +107,13 @@ class HostBackend:
             return
         _state.on_host = True
         lie_in_host_memory("cuda", so=True)
-        for each in _OF_LIBRARIES:  # torch imports pynvml itself
-            each.install(session)
+        for backend in _OF_LIBRARIES:  # torch imports pynvml itself
+            backend.install(session)
 
     def uninstall(self) -> None:
-        """Put back what was replaced for a block; else the program keeps its tensors."""
+        """Undo the replacements if a block was recorded; else leave them until Python exits."""
         if self._session is not None and on_host():
-            _say_what_was_asked(self._session)
+            _report_requests(self._session)
         if self._session is not None and self._session.leaves_nothing:
             no_longer()
         else:
@@ -122,16 +122,16 @@ class HostBackend:
 
 
 class NvmlBackend:
-    """Answers for the library of NVIDIA's driver, where torch reports a GPU that is not there."""
+    """Answers for the library of NVIDIA's driver, where torch reports an absent GPU."""
 
     def __init__(self, library: str) -> None:
-        """Take the Python module that speaks with the driver's library."""
+        """Take the name of the Python module that calls the driver's library."""
         self.name: Final = f"absent-gpu-{library}"
         self.libraries: Final = (library,)
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Replace what the module asks the driver, once torch reports a GPU."""
+        """Replace the module's queries to the driver, once torch reports a GPU."""
         module = sys.modules.get(self.libraries[0])
         if not on_host() or module is None or self._replaced is not None:
             return
@@ -142,16 +142,16 @@ class NvmlBackend:
         self._replaced = install_nvml(module, target)
 
     def uninstall(self) -> None:
-        """Put back what was replaced."""
+        """Put the module's own functions back."""
         if self._replaced is not None:
             self._replaced.undo()
             self._replaced = None
 
 
-def _say_what_was_asked(session: "Session") -> None:
-    from kvtrace.backends.triton.absent_gpu.asked import asked
+def _report_requests(session: "Session") -> None:
+    from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
 
-    text = asked.summary()
+    text = device_requests.summary()
     if text is None:
         return
     session.message("info", "device-summary", text)
@@ -159,41 +159,41 @@ def _say_what_was_asked(session: "Session") -> None:
         print(f"kvtrace: {text}", file=sys.stderr, flush=True)
 
 
-class PlacedBackend:
-    """Replaces parts of a module when it is imported, once torch reports a GPU."""
+class LibraryBackend:
+    """Replaces parts of a library's module at its import, once torch reports a GPU."""
 
     def __init__(
-        self, name: str, library: str, place: "Callable[[Any, Replacements], None]"
+        self, name: str, library: str, replace_parts: "Callable[[Any, Replacements], None]"
     ) -> None:
-        """Take the module's name, and what replaces its parts."""
+        """Take the backend's and the module's names, and the function that replaces parts."""
         self.name: Final = f"absent-gpu-{name}"
         self.libraries: Final = (library,)
-        self._place = place
+        self._replace_parts = replace_parts
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Replace them."""
+        """Replace the module's parts, unless they are replaced already."""
         del session
         module = sys.modules.get(self.libraries[0])
         if not on_host() or module is None or self._replaced is not None:
             return
         self._replaced = Replacements()
-        self._place(module, self._replaced)
+        self._replace_parts(module, self._replaced)
 
     def uninstall(self) -> None:
-        """Put back what was there."""
+        """Put the module's own parts back."""
         if self._replaced is not None:
             self._replaced.undo()
             self._replaced = None
 
 
 def _place_plain_launcher(config: Any, replaced: Replacements) -> None:
-    """Have Inductor launch through Triton; its own launcher loads kernels into CUDA's driver."""
+    """Make Inductor launch through Triton; its own launcher loads kernels into CUDA's driver."""
     replaced.put(config, "use_static_cuda_launcher", False)
 
 
 def _place_refusal(extensions: Any, replaced: Replacements) -> None:
-    """Refuse CUDA C++: where CUDA lies is what torch asks before it compiles or links with it."""
+    """Refuse CUDA C++: torch asks for CUDA's folder before it compiles or links CUDA C++."""
     replaced.put(extensions, "_join_cuda_home", _refuse_cuda_sources)
 
 
@@ -216,17 +216,17 @@ def _place_helion(module: Any, replaced: Replacements) -> None:
 
 
 def _refuse_cuda_sources(*_: Any, **__: Any) -> Any:
-    from kvtrace.backends.triton.absent_gpu.asked import asked
+    from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
 
-    asked.refused["extensions in CUDA C++"] = None
+    device_requests.refused["extensions in CUDA C++"] = None
     raise NotImplementedError(
         "an extension of torch in CUDA C++ is not compiled with KVTRACE_DEVICE=cpu: its kernels "
-        "are machine code for a GPU, and none is there."
+        "are machine code for a GPU, and this machine has none."
     )
 
 
 def _has_accelerator(torch: Any) -> bool:
-    """Whether torch sees a device; asked as torch asks NVML first, which leaves CUDA untouched."""
+    """Torch sees a device. The queries of torch go to NVML, and leave CUDA uninitialized."""
     xpu, mps = getattr(torch, "xpu", None), getattr(torch.backends, "mps", None)
     return bool(
         torch.cuda.device_count() > 0
@@ -236,15 +236,15 @@ def _has_accelerator(torch: Any) -> bool:
 
 
 TORCH: Final = HostBackend()
-INDUCTOR: Final = PlacedBackend("inductor", "torch._inductor.config", _place_plain_launcher)
-INDUCTOR_RUNTIME: Final = PlacedBackend(
+INDUCTOR: Final = LibraryBackend("inductor", "torch._inductor.config", _place_plain_launcher)
+INDUCTOR_RUNTIME: Final = LibraryBackend(
     "inductor-runtime", "torch._inductor.runtime.triton_heuristics", _place_inductor_runtime
 )
-INDUCTOR_CHOICES: Final = PlacedBackend(
+INDUCTOR_CHOICES: Final = LibraryBackend(
     "inductor-choices", "torch._inductor.select_algorithm", _place_inductor_choices
 )
-HELION: Final = PlacedBackend("helion", "helion.runtime.kernel", _place_helion)
-EXTENSIONS: Final = PlacedBackend("extensions", "torch.utils.cpp_extension", _place_refusal)
+HELION: Final = LibraryBackend("helion", "helion.runtime.kernel", _place_helion)
+EXTENSIONS: Final = LibraryBackend("extensions", "torch.utils.cpp_extension", _place_refusal)
 NVML: Final = NvmlBackend("pynvml")
 NVML_OF_VLLM: Final = NvmlBackend("vllm.third_party.pynvml")
 _OF_LIBRARIES: Final = (

@@ -1,7 +1,8 @@
-"""Puts answers into `torch.cuda` and `torch.accelerator`, in place of errors for want of a GPU.
+"""Answers of `torch.cuda` and `torch.accelerator` in place of errors on a machine without a GPU.
 
-Torch itself is asked first, each time: what it answers is never replaced. The first answer that
-kvtrace gives is reported in one line.
+With the setting `answers`, torch itself is asked first, each time, and an answer of torch is never
+replaced; kvtrace's first answer is reported in one line. With the setting `cpu`, torch reports one
+GPU.
 """
 
 import functools
@@ -11,32 +12,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.absent_gpu.asked import asked
+from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
 from kvtrace.backends.triton.absent_gpu.facts import (
     architecture_of,
     capability_of,
     properties_of,
 )
-from kvtrace.backends.triton.absent_gpu.streams import Chosen, Event, Stream
+from kvtrace.backends.triton.absent_gpu.streams import DeviceContext, Event, Stream
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
 Answer = Callable[..., Any]
 
-#: What torch raises for want of a GPU, or of CUDA in its build.
+#: Errors that torch raises without a GPU, or when built without CUDA.
 _FAILURES = (AssertionError, RuntimeError, AttributeError)
 
 
-def _nothing(*_arguments: Any, **_named: Any) -> None:
-    """Do what there is nothing to do for."""
+def _do_nothing(*_arguments: Any, **_named: Any) -> None:
+    """Do nothing."""
 
 
-def _first(*_arguments: Any, **_named: Any) -> int:
+def _return_zero(*_arguments: Any, **_named: Any) -> int:
     return 0
 
 
-def _no(*_arguments: Any, **_named: Any) -> bool:
+def _return_false(*_arguments: Any, **_named: Any) -> bool:
     return False
 
 
@@ -44,59 +45,59 @@ def _stream(*_arguments: Any, **_named: Any) -> Stream:
     return Stream()
 
 
-#: Answers that are taken whatever torch says, once it says that there is a GPU.
-_OF_STREAMS: Final = (
+#: Functions that are always replaced once torch reports a GPU: they concern streams or the name.
+_ALWAYS_REPLACED: Final = (
     "current_stream", "default_stream", "set_stream", "synchronize", "get_device_name",
     "get_device_capability", "is_current_stream_capturing",
 )  # fmt: skip
 
 
-def _failing(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
-    """Answers to questions that fail without a GPU, by module of torch and function."""
+def _answers_without_gpu(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
+    """Return the answers to questions that fail without a GPU, by module of torch and function."""
     properties, capability = properties_of(target), capability_of(target)
     total = properties.total_memory
     from kvtrace.backends.triton.absent_gpu.generators import DEVICE_GENERATOR
 
     return {
         "cuda": {
-            "current_device": _first,
-            "set_device": _nothing,
-            "synchronize": _nothing,
-            "init": _nothing,
-            "ipc_collect": _nothing,
+            "current_device": _return_zero,
+            "set_device": _do_nothing,
+            "synchronize": _do_nothing,
+            "init": _do_nothing,
+            "ipc_collect": _do_nothing,
             "get_device_name": lambda *_, **__: properties.name,
             "get_device_capability": lambda *_, **__: capability,
             "get_device_properties": lambda *_, **__: properties,
-            "can_device_access_peer": _no,
+            "can_device_access_peer": _return_false,
             "current_stream": _stream,
             "default_stream": _stream,
-            "set_stream": _nothing,
-            "is_current_stream_capturing": _no,
+            "set_stream": _do_nothing,
+            "is_current_stream_capturing": _return_false,
             "mem_get_info": lambda *_, **__: (total, total),
-            "reset_peak_memory_stats": _nothing,
-            "reset_max_memory_allocated": _nothing,
-            "reset_max_memory_cached": _nothing,
-            "reset_accumulated_memory_stats": _nothing,
+            "reset_peak_memory_stats": _do_nothing,
+            "reset_max_memory_allocated": _do_nothing,
+            "reset_max_memory_cached": _do_nothing,
+            "reset_accumulated_memory_stats": _do_nothing,
             "get_rng_state": lambda *_, **__: DEVICE_GENERATOR.get_state(),
-            "set_rng_state": lambda state, *_, **__: _nothing(DEVICE_GENERATOR.set_state(state)),
+            "set_rng_state": lambda state, *_, **__: _do_nothing(DEVICE_GENERATOR.set_state(state)),
             "initial_seed": lambda: torch.default_generator.initial_seed(),
         },
         "accelerator": {
-            "current_device_index": _first,
-            "set_device_index": _nothing,
-            "synchronize": _nothing,
+            "current_device_index": _return_zero,
+            "set_device_index": _do_nothing,
+            "synchronize": _do_nothing,
             "current_stream": _stream,
-            "set_stream": _nothing,
+            "set_stream": _do_nothing,
             "get_memory_info": lambda *_, **__: (total, total),
-            **dict.fromkeys(("memory_allocated", "max_memory_allocated"), _first),
-            **dict.fromkeys(("memory_reserved", "max_memory_reserved"), _first),
-            **dict.fromkeys(("empty_cache", "reset_peak_memory_stats"), _nothing),
+            **dict.fromkeys(("memory_allocated", "max_memory_allocated"), _return_zero),
+            **dict.fromkeys(("memory_reserved", "max_memory_reserved"), _return_zero),
+            **dict.fromkeys(("empty_cache", "reset_peak_memory_stats"), _do_nothing),
         },
     }
 
 
-def _present(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
-    """Answers with which torch says that there is one GPU; what they lack, its own code has."""
+def _answers_with_gpu(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
+    """Return the answers by which torch reports one GPU; torch's own code answers all others."""
     from kvtrace.backends.triton.absent_gpu.device_memory import use
     from kvtrace.backends.triton.absent_gpu.operators import check_index
 
@@ -131,39 +132,37 @@ def _present(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
             "reset_peak_memory_stats": lambda *_: torch.cuda.reset_peak_memory_stats(),
         },
     }
-    without = _failing(torch, target)
+    without = _answers_without_gpu(torch, target)
     # torch's C++ would answer these for its device guard, which knows no index and no stream
     return {
-        "cuda": {name: without["cuda"][name] for name in _OF_STREAMS} | answers["cuda"],
+        "cuda": {name: without["cuda"][name] for name in _ALWAYS_REPLACED} | answers["cuda"],
         "accelerator": without["accelerator"] | answers["accelerator"],
     }
 
 
-def install_answers(
-    session: "Session", target: str, says_there_is_one: bool = False
-) -> Replacements:
-    """Put the answers for a target into torch; if so wished, also that there is a GPU."""
+def install_answers(session: "Session", target: str, reports_gpu: bool = False) -> Replacements:
+    """Put the answers for a target into torch; with `reports_gpu`, torch also reports that GPU."""
     import torch
 
     replaced = Replacements()
     name = properties_of(target).name
-    if says_there_is_one:
+    if reports_gpu:
         text = (
-            f"no GPU here: torch reports one {name} ({target}), and what is asked for on cuda "
-            "is made on the CPU (KVTRACE_DEVICE=cpu)"
+            f"no GPU here: torch reports one {name} ({target}), and tensors for cuda "
+            "are made on the CPU (KVTRACE_DEVICE=cpu)"
         )
-        _say(session, text)
-        _put(replaced, torch, _present(torch, target), _whatever)
+        _report(session, text)
+        _put(replaced, torch, _answers_with_gpu(torch, target), _always)
     else:
-        told = functools.cache(_say_once(session, name, target))
-        _put(replaced, torch, _failing(torch, target), _where_it_fails, told)
-        replaced.put(torch.cuda, "device", Chosen)
-        replaced.put(torch.cuda, "device_of", Chosen)
+        report_once = functools.cache(_first_answer_reporter(session, name, target))
+        _put(replaced, torch, _answers_without_gpu(torch, target), _on_failure, report_once)
+        replaced.put(torch.cuda, "device", DeviceContext)
+        replaced.put(torch.cuda, "device_of", DeviceContext)
     for owner, attribute, ours in (
         (torch.cuda, "Stream", Stream),
         (torch.cuda, "ExternalStream", Stream),
         (torch.cuda, "Event", Event),
-        (torch.cuda, "stream", Chosen),
+        (torch.cuda, "stream", DeviceContext),
     ):
         replaced.put(owner, attribute, ours)
     return replaced
@@ -173,59 +172,59 @@ def _put(
     replaced: Replacements,
     torch: Any,
     answers: Mapping[str, Mapping[str, Answer]],
-    around: Callable[[Answer, Answer, Answer], Answer],
-    told: Answer = _nothing,
+    wrap: Callable[[Answer, Answer, Answer], Answer],
+    report: Answer = _do_nothing,
 ) -> None:
     for module, functions in answers.items():
         owner = getattr(torch, module, None)
         for name, ours in functions.items():
             original = getattr(owner, name, None)
             if original is not None:  # older torch has no accelerator, or less of it
-                replaced.put(owner, name, functools.wraps(original)(around(original, ours, told)))
+                replaced.put(owner, name, functools.wraps(original)(wrap(original, ours, report)))
 
 
-def _whatever(original: Answer, ours: Answer, _told: Answer) -> Answer:
-    """Answer; by a function for each question, as Dynamo knows functions by their identity."""
+def _always(original: Answer, ours: Answer, _report: Answer) -> Answer:
+    """Return a function that always answers: one for each question, as Dynamo needs identities."""
     name = f"{original.__module__}.{original.__name__}"
 
     def answered(*arguments: Any, **named: Any) -> Any:
-        asked.answered.add(name)
+        device_requests.answered.add(name)
         return ours(*arguments, **named)
 
     return answered
 
 
-def _where_it_fails(original: Answer, ours: Answer, told: Answer) -> Answer:
-    """Ask torch, and answer where that fails."""
+def _on_failure(original: Answer, ours: Answer, report: Answer) -> Answer:
+    """Return a function that asks torch, and answers where torch fails."""
 
-    def asked(*arguments: Any, **named: Any) -> Any:
+    def answered(*arguments: Any, **named: Any) -> Any:
         try:
             return original(*arguments, **named)
         except _FAILURES:
-            told()
+            report()
             return ours(*arguments, **named)
 
-    return asked
+    return answered
 
 
-def _say_once(session: "Session", name: str, target: str) -> Callable[[], None]:
-    def say() -> None:
+def _first_answer_reporter(session: "Session", name: str, target: str) -> Callable[[], None]:
+    def report() -> None:
         text = (
-            f"no GPU here: what would fail in torch.cuda is answered for {name} ({target}); first "
-            f"asked at {_asker()}; KVTRACE_DEVICE=cpu also makes tensors for it on the CPU"
+            f"no GPU here: calls of torch.cuda that would fail are answered for {name} ({target}); "
+            f"first at {_asking_line()}; KVTRACE_DEVICE=cpu also puts tensors for cuda on the CPU"
         )
-        _say(session, text)
+        _report(session, text)
 
-    return say
+    return report
 
 
-def _say(session: "Session", text: str) -> None:
+def _report(session: "Session", text: str) -> None:
     session.message("info", "device-answers", text)
     print(f"kvtrace: {text}", file=sys.stderr, flush=True)
 
 
-def _asker() -> str:
-    """File and line of the program that asks; not of torch, Triton or kvtrace."""
+def _asking_line() -> str:
+    """Return file and line of the innermost caller outside of torch, Triton and kvtrace."""
     torch: Any = sys.modules["torch"]
     ours = str(Path(__file__).parents[3])
     inner = (ours, str(Path(torch.__file__).parent))

@@ -1,4 +1,4 @@
-"""Collectives of `torch.distributed` for tensors on the GPU that is not there: Gloo's."""
+"""Collectives of `torch.distributed` for tensors on the absent GPU, run by Gloo."""
 
 import functools
 from typing import Any, Final
@@ -6,15 +6,15 @@ from typing import Any, Final
 import torch
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.absent_gpu.asked import asked
+from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
 from kvtrace.backends.triton.absent_gpu.operators import run_on_host
 
-#: Backends for GPUs, in whose place Gloo is taken.
-_OF_GPUS: Final = ("nccl", "cuda:nccl", "cpu:gloo,cuda:nccl")
+#: Names of GPU backends that Gloo replaces.
+_GPU_BACKENDS: Final = ("nccl", "cuda:nccl", "cpu:gloo,cuda:nccl")
 
 
 def install_collectives(replaced: Replacements) -> None:
-    """Have groups for NCCL be Gloo's, and its operators take tensors on the device."""
+    """Make process groups for NCCL use Gloo, and give c10d's operators functions for the device."""
     import torch.distributed as distributed
 
     if not distributed.is_available():
@@ -26,7 +26,7 @@ def install_collectives(replaced: Replacements) -> None:
     replaced.undone_by(library.reset)
     module: Any = distributed.distributed_c10d
     for name in ("init_process_group", "new_group"):
-        ours = _by_gloo(getattr(module, name))
+        ours = _with_gloo(getattr(module, name))
         for owner in (distributed, module):
             replaced.put(owner, name, ours)
     for owner in (distributed, module):
@@ -38,10 +38,10 @@ def install_collectives(replaced: Replacements) -> None:
 
 
 def _refuse_timed_reducer(*_: Any, **__: Any) -> None:
-    asked.refused["DistributedDataParallel"] = None
+    device_requests.refused["DistributedDataParallel"] = None
     raise NotImplementedError(
-        "DistributedDataParallel of a torch built for CUDA times itself with the device's events, "
-        "which are not there; with torch for the CPU it runs under KVTRACE_DEVICE=cpu."
+        "DistributedDataParallel of a torch built for CUDA times itself by CUDA events, "
+        "which need a GPU; with a torch for the CPU it runs under KVTRACE_DEVICE=cpu."
     )
 
 
@@ -55,11 +55,11 @@ def _function_of(name: str) -> Any:
     return functools.partial(run_on_host, operator)
 
 
-def _by_gloo(original: Any) -> Any:
-    """Make a group of Gloo's where one of NCCL's is asked for, or none in particular."""
+def _with_gloo(original: Any) -> Any:
+    """Return a function that makes a Gloo group where an NCCL group or no backend is requested."""
 
     @functools.wraps(original)
-    def made(*arguments: Any, **named: Any) -> Any:
+    def make_group(*arguments: Any, **named: Any) -> Any:
         if named.get("backend") is None and not arguments and original.__name__[0] == "i":
             named["backend"] = "gloo"  # torch's own choice for tensors on cuda is NCCL
         elif "backend" in named:
@@ -70,8 +70,8 @@ def _by_gloo(original: Any) -> Any:
         named.pop("pg_options", None)
         return original(*arguments, **named)
 
-    return made
+    return make_group
 
 
 def _host_backend(backend: Any) -> Any:
-    return "gloo" if isinstance(backend, str) and backend.lower() in _OF_GPUS else backend
+    return "gloo" if isinstance(backend, str) and backend.lower() in _GPU_BACKENDS else backend

@@ -1,4 +1,4 @@
-"""Puts the GPU that is not there into torch, part by part."""
+"""Installation of the absent GPU into torch, part by part."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ __all__ = ["UnknownBuild", "install_everything"]
 
 
 def install_everything(session: "Session") -> Replacements:
-    """Have torch report one GPU, with its own tensors.
+    """Make torch report one GPU, with tensors, operators, generators and collectives of kvtrace.
 
     Raises:
         UnknownBuild: torch's build is unknown; nothing was changed.
@@ -32,7 +32,7 @@ def install_everything(session: "Session") -> Replacements:
     except UnknownBuild:
         device.undo()
         raise
-    replaced = install_answers(session, target, says_there_is_one=True)
+    replaced = install_answers(session, target, reports_gpu=True)
     replaced.undone_by(device.undo)
     install_operators(replaced)
     install_generators(replaced)

@@ -1,8 +1,9 @@
-"""Memory of the GPU that is not there: the host's, in tensors that say they are on "cuda".
+"""Memory of the absent GPU: the host's, in tensors that say they are on "cuda".
 
-A tensor on the device has a special storage, which keeps the host's memory alive and says
-that it is on "cuda". DLPack makes it: a capsule of a tensor on the CPU is taken back with another
-device written into it. Nothing is copied. Views share the storage, as on a GPU.
+A tensor on the device has a special storage, which keeps the host's memory alive and reports the
+device "cuda". DLPack makes that storage: a tensor on the CPU is exported as a capsule, the device
+in the capsule is overwritten, and torch imports the capsule again. Nothing is copied. Views share
+the storage, as on a GPU.
 
 Format: `DLManagedTensor`, https://dmlc.github.io/dlpack/latest/c_api.html
 """
@@ -24,8 +25,8 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-class _Use:
-    """Bytes that tensors on the device hold, as an allocator of a GPU would count them."""
+class _MemoryUse:
+    """Bytes and counts of the tensors on the device, as an allocator of a GPU would count them."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -36,11 +37,11 @@ class _Use:
         self.live: dict[int, weakref.ref[Any]] = {}
 
 
-use: Final = _Use()
+use: Final = _MemoryUse()
 
 
 def is_on_device(value: object) -> bool:
-    """Whether a value is a tensor that says it is on the GPU."""
+    """Return whether a value is a tensor that says it is on the GPU."""
     return isinstance(value, torch.Tensor) and value.device.type == "cuda"
 
 
@@ -57,35 +58,35 @@ def on_device(tensor: Any) -> Any:
     capsule = torch._C._to_dlpack(whole)
     kind = ctypes.c_int32.from_address(_pointer_of(capsule, b"dltensor") + _DL_DEVICE)
     kind.value = _DL_CUDA
-    held = torch._C._from_dlpack(capsule)
-    _count(held.untyped_storage(), size)
-    return alias(held, tensor)
+    device_tensor = torch._C._from_dlpack(capsule)
+    _count(device_tensor.untyped_storage(), size)
+    return alias(device_tensor, tensor)
 
 
-def alias(held: Any, like: Any) -> Any:
-    """View the storage of a tensor on the device with another's type, shape, strides, offset."""
-    if like.dtype != held.dtype:
-        empty = strided(held, (0,), (1,), 0)
-        held = torch.ops.aten.view.dtype(empty, like.dtype)
-    view = strided(held, like.size(), like.stride(), like.storage_offset())
+def alias(base: Any, like: Any) -> Any:
+    """View the storage of the device tensor `base` with type, shape, strides, offset of `like`."""
+    if like.dtype != base.dtype:
+        empty = strided(base, (0,), (1,), 0)
+        base = torch.ops.aten.view.dtype(empty, like.dtype)
+    view = strided(base, like.size(), like.stride(), like.storage_offset())
     return _as_lazy(view, like)
 
 
 def _as_lazy(view: Any, like: Any) -> Any:
-    """Mark a view to be conjugated or negated when it is read, where another tensor is."""
+    """Return a view that is conjugated or negated when read, if `like` is."""
     if like.is_conj():
         view = torch._conj(view)
     return torch._neg_view(view) if like.is_neg() else view
 
 
 def strided(tensor: Any, size: Any, strides: Any, offset: int) -> Any:
-    """View a storage on the device; of what kind it is, torch's function for the CPU never asks."""
+    """View a storage on the device by torch's CPU function, which never checks the device."""
     kernel = torch.ops.aten.as_strided.default
     return kernel.redispatch(_CPU_KERNELS, tensor, size, strides, offset)
 
 
 def on_host(tensor: Any) -> Any:
-    """View the memory of a tensor on the device as a tensor on the CPU, which does not keep it."""
+    """Return a CPU tensor that views the memory of a device tensor, without keeping it alive."""
     storage = tensor.untyped_storage()
     memory = torch._C._construct_storage_from_data_pointer(
         storage.data_ptr(), HOST, storage.nbytes()

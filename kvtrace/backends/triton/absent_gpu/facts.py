@@ -1,25 +1,25 @@
-"""What a target's device is, in the words of `torch.cuda`."""
+"""Properties of a target's device, as `torch.cuda` reports them."""
 
 from types import SimpleNamespace
 from typing import Final
 
 from kvtrace.backends.triton.devices import CACHES, DEVICES, device_of
 
-#: What is compiled for where nothing is known of the target that was asked for.
+#: The target in place of a requested one that `devices.py` does not list.
 DEFAULT_TARGET: Final = "cuda:90"
 
-#: Shared memory that a block gets without asking, and that CUDA keeps of a multiprocessor's.
-_PLAIN_SHARED: Final = 48 * 1024
-_KEPT_SHARED: Final = 1024
+#: Bytes of shared memory that a block gets by default, and that CUDA reserves per multiprocessor.
+_DEFAULT_SHARED: Final = 48 * 1024
+_RESERVED_SHARED: Final = 1024
 
 
 def target_with_facts(target: str) -> str:
-    """Return the target, or the default where nothing is known of it."""
+    """Return the target, or the default target if `devices.py` does not list it."""
     return target if target in DEVICES else DEFAULT_TARGET
 
 
 def capability_of(target: str) -> tuple[int, int]:
-    """Return what `torch.cuda.get_device_capability` says of a target's device."""
+    """Return the (major, minor) of `torch.cuda.get_device_capability` for a target's device."""
     backend, _, architecture = target.partition(":")
     if backend == "hip":  # gfx942 is 9.4, as ROCm's torch has it
         return int(architecture[3]), int(architecture[4], 16)
@@ -33,11 +33,11 @@ def architecture_of(target: str) -> str:
 
 
 def properties_of(target: str) -> SimpleNamespace:
-    """Make what `torch.cuda.get_device_properties` returns; what we do not know is not there."""
+    """Return an object like that of `torch.cuda.get_device_properties`, without unknown fields."""
     device = device_of(target)
     backend, _, architecture = target.partition(":")
     major, minor = capability_of(target)
-    kept = _KEPT_SHARED if backend == "cuda" and major >= 8 else 0
+    reserved = _RESERVED_SHARED if backend == "cuda" and major >= 8 else 0
     return SimpleNamespace(
         name=device.full_name,
         major=major,
@@ -48,9 +48,9 @@ def properties_of(target: str) -> SimpleNamespace:
         max_threads_per_block=1024,
         max_threads_per_multi_processor=device.threads_per_multiprocessor,
         regs_per_multiprocessor=device.registers,
-        shared_memory_per_block=min(_PLAIN_SHARED, device.shared_bytes),
+        shared_memory_per_block=min(_DEFAULT_SHARED, device.shared_bytes),
         shared_memory_per_block_optin=device.shared_bytes,
-        shared_memory_per_multiprocessor=device.shared_bytes + kept,
+        shared_memory_per_multiprocessor=device.shared_bytes + reserved,
         clock_rate=device.core_khz,
         memory_clock_rate=device.memory_khz,
         memory_bus_width=device.bus_bits,

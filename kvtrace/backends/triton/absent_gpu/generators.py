@@ -1,4 +1,4 @@
-"""Random numbers of the GPU that is not there: drawn on the CPU, from states like a GPU's.
+"""Random numbers of the absent GPU: drawn on the CPU, from states like a GPU's.
 
 A CUDA generator's state is a seed and an offset, 8 bytes each: its numbers are a function of both,
 and an operator that draws moves the offset on. Libraries read and set the offset (DTensor gives
@@ -21,32 +21,32 @@ _plain: Final[Any] = torch.Generator
 
 #: A state: seed and offset, as torch packs them.
 _STATE: Final = struct.Struct("=QQ")
-#: Numbers of a Philox counter: what an operator draws moves the offset on by a multiple of it.
+#: Numbers of a Philox counter: each draw advances the offset by a multiple of this.
 _COUNTER: Final = 4
 #: The seed of a generator that was not seeded: torch's `default_rng_seed_val`.
 _UNSEEDED: Final = 67280421310721
 _WORD: Final = 1 << 64
 
-#: The device's generators by where torch has them: operators get another object of Python's.
+#: The device's generators by address of torch's C++ object: operators get another Python object.
 _of_device: Final["weakref.WeakValueDictionary[int, Any]"] = weakref.WeakValueDictionary()
 
 
 class DeviceGenerator(_plain):  # type: ignore[misc]
-    """A generator that says it is on the GPU, with the state that one there has."""
+    """A generator that says it is on the GPU, with a state like that of a CUDA generator."""
 
     def __init__(self) -> None:
-        """Make one with the seed that every new one has."""
+        """Start with torch's default seed, and offset 0."""
         self._seed, self._offset = _UNSEEDED, 0
         self._lock = Lock()
         _of_device[self._cdata] = self
 
     @property
     def device(self) -> torch.device:
-        """The device that it reports."""
+        """The device that the generator reports."""
         return torch.device("cuda", 0)
 
     def manual_seed(self, seed: int) -> "DeviceGenerator":
-        """Set the seed, and begin its numbers.
+        """Set the seed, and reset the offset to 0.
 
         Raises:
             RuntimeError: the seed has more than 64 bits.
@@ -59,7 +59,7 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         return self
 
     def seed(self) -> int:
-        """Take a random seed, and return it."""
+        """Set a random seed, and return this seed."""
         return int(self.manual_seed(_plain().seed()).initial_seed())
 
     def initial_seed(self) -> int:
@@ -67,14 +67,14 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         return self._seed
 
     def get_offset(self) -> int:
-        """Return how far its numbers are drawn."""
+        """Return the number of random numbers drawn so far, modulo 2**64."""
         return self._offset
 
     def set_offset(self, offset: int) -> "DeviceGenerator":
-        """Continue from elsewhere.
+        """Continue from another offset into the seed's numbers.
 
         Raises:
-            RuntimeError: it is not a multiple of four.
+            RuntimeError: the offset is not a multiple of four.
 
         """
         if offset % _COUNTER:
@@ -89,11 +89,11 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         return torch.frombuffer(bytearray(_STATE.pack(self._seed, self._offset)), dtype=torch.uint8)
 
     def set_state(self, state: Any) -> "DeviceGenerator":
-        """Continue from a state.
+        """Continue from a state that `get_state` returned.
 
         Raises:
-            TypeError: it is not a tensor of bytes in the host's memory.
-            RuntimeError: it has another size than a CUDA generator's.
+            TypeError: the state is not a tensor of bytes in the host's memory.
+            RuntimeError: the state has another size than a CUDA generator's.
 
         """
         if not isinstance(state, torch.Tensor) or state.dtype != torch.uint8 or state.is_cuda:
@@ -106,11 +106,11 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         return self
 
     def clone_state(self) -> "DeviceGenerator":
-        """Return another generator with this one's state."""
+        """Return a new generator with a copy of the state."""
         return DeviceGenerator().set_state(self.get_state())
 
     def draw(self) -> Any:
-        """Return the CPU's generator from which one operator draws; the next one's is another."""
+        """Return a CPU generator for one operator, and advance the offset."""
         with self._lock:
             seed, offset = self._seed, self._offset
             self._offset = (offset + _COUNTER) % _WORD
@@ -118,7 +118,7 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
 
 
 def _mixed(seed: int, offset: int) -> int:
-    """Return a seed for the CPU's generator, which reads its low 32 bits; of offset 0, the seed.
+    """Return a seed for the CPU's generator, which reads 32 bits; at offset 0, the seed itself.
 
     Constants: SplitMix64, https://doi.org/10.1145/2714064.2660195
     """
@@ -130,18 +130,18 @@ def _mixed(seed: int, offset: int) -> int:
     return word ^ word >> 31
 
 
-#: What draws where a program names no generator.
+#: The generator of operators that are given none.
 DEVICE_GENERATOR: Final = DeviceGenerator()
 
 
 def device_generator(generator: Any) -> DeviceGenerator | None:
-    """Return the device's generator that an operator was given; None where it is the CPU's."""
+    """Return the device's generator passed to an operator; None for a generator of the CPU."""
     return _of_device.get(generator._cdata)
 
 
 @contextmanager
 def seeds_of_device() -> Iterator[None]:
-    """Have operators that take no generator draw from the device's."""
+    """Make operators without a generator argument draw from the device's generator."""
     before = torch.default_generator.get_state()
     torch.default_generator.set_state(DEVICE_GENERATOR.draw().get_state())
     try:
@@ -151,7 +151,7 @@ def seeds_of_device() -> Iterator[None]:
 
 
 def install_generators(replaced: Replacements) -> None:
-    """Make the device's generators where they are asked for."""
+    """Make `torch.Generator("cuda")` a generator of the device."""
     kind: Any = type(_plain)
 
     class Meta(kind):  # type: ignore[misc]
@@ -159,8 +159,8 @@ def install_generators(replaced: Replacements) -> None:
             return isinstance(instance, _plain)
 
         def __call__(self, device: Any = "cpu") -> Any:
-            there = torch.device(device).type == "cuda"
-            return DeviceGenerator() if there else _plain(device=device)
+            is_cuda = torch.device(device).type == "cuda"
+            return DeviceGenerator() if is_cuda else _plain(device=device)
 
     replaced.put(torch, "Generator", Meta("Generator", (_plain,), {"__doc__": _plain.__doc__}))
     replaced.put(torch.cuda, "default_generators", (DEVICE_GENERATOR,))

@@ -1,7 +1,7 @@
-"""Storages on the GPU that is not there, and memory of the host that reports to be pinned.
+"""Storages on the absent GPU, and host memory that reports to be pinned.
 
-Both are made by functions of torch that ask a build for CUDA for memory. Pinned memory is the
-host's as it is; its storages are marked.
+In torch, both need a build for CUDA. Here a pinned tensor is ordinary host memory whose storage is
+marked.
 """
 
 import functools
@@ -12,43 +12,50 @@ import torch
 from torch.jit import _builtins
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.absent_gpu.asked import asked
 from kvtrace.backends.triton.absent_gpu.device_memory import HOST, is_on_device, on_device
+from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
 
 Function = Callable[..., Any]
 
 #: Attribute of storages whose memory reports to be pinned.
 _PINNED: Final = "_kvtrace_pinned"
-#: Functions beside those that torch itself gives a default device to.
+#: Tensor factories that are not in torch's own list of functions with a default device.
 _MORE_FACTORIES: Final = (
     "empty_like", "full_like", "normal", "ones_like", "rand_like", "randint_like", "randn_like",
     "zeros_like",
 )  # fmt: skip
-_NEW: Final = ("new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros")
+_NEW_METHODS: Final = (
+    "new_empty",
+    "new_empty_strided",
+    "new_full",
+    "new_ones",
+    "new_tensor",
+    "new_zeros",
+)
 
 
 def install_host_tensors(replaced: Replacements) -> None:
-    """Replace what makes storages on the device, and pinned memory."""
+    """Replace torch's functions that make storages on the device and pinned memory."""
     from torch.utils import _device
 
-    # asked for before they are replaced, as they are what a default device is given to
+    # listed before they are replaced: a later list would have the replacements
     constructors = _device._device_constructors()
     for owner in (torch, torch.fft):
         for name, original in list(vars(owner).items()):
-            if name in _MORE_FACTORIES or _among(original, constructors):
+            if name in _MORE_FACTORIES or _is_among(original, constructors):
                 replaced.put(owner, name, _pinning(original))
-    for name in _NEW:
+    for name in _NEW_METHODS:
         replaced.put(torch.Tensor, name, _pinning(getattr(torch.Tensor, name)))
     tensor: Any = torch.Tensor
     replaced.put(tensor, "pin_memory", functools.wraps(tensor.pin_memory)(_pinned))
     replaced.put(tensor, "is_pinned", functools.wraps(tensor.is_pinned)(_is_pinned))
     replaced.put(tensor, "record_stream", functools.wraps(tensor.record_stream)(_nothing))
     storage: Any = torch.UntypedStorage
-    replaced.put(storage, "__new__", _made(storage.__new__))
-    replaced.put(storage, "resize_", _resized(storage.resize_))
+    replaced.put(storage, "__new__", _storage_constructor(storage.__new__))
+    replaced.put(storage, "resize_", _resizing(storage.resize_))
 
 
-def _among(function: object, functions: Any) -> bool:
+def _is_among(function: object, functions: Any) -> bool:
     try:
         return callable(function) and function in functions
     except TypeError:  # it has no hash
@@ -56,10 +63,10 @@ def _among(function: object, functions: Any) -> bool:
 
 
 def _pinning(original: Function) -> Function:
-    """Make a tensor in memory that reports to be pinned, where that is requested."""
+    """Return a function that makes a tensor marked as pinned where `pin_memory` is requested."""
 
     @functools.wraps(original)
-    def made(*arguments: Any, **named: Any) -> Any:
+    def make(*arguments: Any, **named: Any) -> Any:
         if not named.get("pin_memory"):
             return original(*arguments, **named)
         result = original(*arguments, **named | {"pin_memory": False})
@@ -69,8 +76,8 @@ def _pinning(original: Function) -> Function:
 
     in_scripts = _builtins._find_builtin(original)
     if in_scripts is not None:  # torch.jit.script knows functions by their identity
-        _builtins._register_builtin(made, in_scripts)
-    return made
+        _builtins._register_builtin(make, in_scripts)
+    return make
 
 
 def _pinned(tensor: Any, _device: Any = None) -> Any:
@@ -90,25 +97,25 @@ def _mark(tensor: Any) -> Any:
 
 
 def _nothing(*_: Any) -> None:
-    """Do what there is nothing to do for."""
+    """Do nothing."""
 
 
-def _made(original: Function) -> Any:
-    """Make storages on the device."""
+def _storage_constructor(original: Function) -> Any:
+    """Return a constructor of storages that also makes storages on the device."""
 
     def new(cls: Any, *arguments: Any, device: Any = None, **named: Any) -> Any:
         if device is None or torch.device(device).type != "cuda":
-            place = {} if device is None else {"device": device}
-            return original(cls, *arguments, **place, **named)
-        given = original(cls, *arguments, **named)  # of the host: its size or its contents
-        held = on_device(torch.empty(0, dtype=torch.uint8, device=HOST).set_(given))
-        return held.untyped_storage()
+            device_argument = {} if device is None else {"device": device}
+            return original(cls, *arguments, **device_argument, **named)
+        host_storage = original(cls, *arguments, **named)
+        device_tensor = on_device(torch.empty(0, dtype=torch.uint8, device=HOST).set_(host_storage))
+        return device_tensor.untyped_storage()
 
     return staticmethod(new)
 
 
-def _resized(original: Function) -> Function:
-    """Refuse to give a storage on the device another size, which all its views would see."""
+def _resizing(original: Function) -> Function:
+    """Return a `resize_` that refuses to change a device storage's size, as views share it."""
 
     @functools.wraps(original)
     def resize_(storage: Any, size: int) -> Any:
@@ -116,10 +123,10 @@ def _resized(original: Function) -> Function:
             return original(storage, size)
         if size == storage.nbytes():
             return storage
-        asked.refused["UntypedStorage.resize_"] = None
+        device_requests.refused["UntypedStorage.resize_"] = None
         raise NotImplementedError(
-            f"a storage of {storage.nbytes()} bytes on the GPU that is not there cannot be resized "
-            f"to {size}: kvtrace has its memory in place."
+            f"a storage of {storage.nbytes()} bytes on the absent GPU cannot be resized "
+            f"to {size}: kvtrace cannot move its memory."
         )
 
     return resize_

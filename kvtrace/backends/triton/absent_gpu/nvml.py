@@ -1,4 +1,4 @@
-"""What `pynvml`, and vLLM's copy of it, ask the driver; answered where torch reports a GPU."""
+"""Answers of `pynvml`, and of vLLM's copy of it, where torch reports an absent GPU."""
 
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -8,14 +8,14 @@ from kvtrace.backends.triton.absent_gpu.facts import capability_of, properties_o
 
 
 def install_nvml(module: ModuleType, target: str) -> Replacements:
-    """Answer the questions by which libraries detect a platform; all others fail as they did."""
+    """Answer the queries by which libraries detect a platform; all others fail as before."""
     properties, capability = properties_of(target), capability_of(target)
     total = properties.total_memory
     count = 1 if target.startswith("cuda:") else 0
     handle = SimpleNamespace(index=0)
 
     def nothing(*_: Any) -> None:
-        """Do what there is nothing to do for."""
+        """Do nothing."""
 
     answers = {
         "nvmlInit": nothing,

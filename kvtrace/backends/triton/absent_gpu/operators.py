@@ -1,8 +1,8 @@
-"""Operators of torch for tensors on the GPU that is not there: the CPU's, on the same memory.
+"""Operators of torch for tensors on the absent GPU, run by the CPU's operators.
 
-Each operator that torch has a function for on the CPU gets one for the dispatch key of CUDA, and a
-fallback takes what other libraries define. Autograd, autocast, views, `torch.compile` and the
-checks of devices are above that key, and torch's own.
+Each operator that torch has a function for on the CPU gets a function for the dispatch key of CUDA,
+and a fallback handles operators that other libraries define. Autograd, autocast, views,
+`torch.compile` and the checks of devices are above that key, and torch's own.
 """
 
 import functools
@@ -14,7 +14,6 @@ from typing import Any, Final
 import torch
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.absent_gpu.asked import asked
 from kvtrace.backends.triton.absent_gpu.device_memory import (
     HOST,
     alias,
@@ -23,6 +22,7 @@ from kvtrace.backends.triton.absent_gpu.device_memory import (
     on_host,
     strided,
 )
+from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
 from kvtrace.backends.triton.absent_gpu.generators import (
     DEVICE_GENERATOR,
     device_generator,
@@ -34,27 +34,27 @@ from kvtrace.backends.triton.absent_gpu.wider_operators import wider_operators
 _KEY: Final = "CUDA"
 _CPU_KERNELS: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
-#: Operators that look at no element: torch's function for the CPU takes tensors of any device.
+#: Operators that read no element: torch's CPU function for these takes tensors of any device.
 _VIEWS: Final = frozenset({
     "aten::as_strided", "aten::view", "aten::_reshape_alias", "aten::unfold", "aten::view_as_real",
     "aten::view_as_complex", "aten::set_.source_Storage",
     "aten::set_.source_Storage_storage_offset", "aten::set_.source_Tensor",
 })  # fmt: skip
-#: Operators without a function of the CPU's own, which choose one by the device.
+#: Operators without a CPU function, which choose another operator by the device.
 _CHOOSING: Final = (
     "aten::convolution", "aten::convolution_backward", "aten::_foreach_copy_",
     "aten::conj_physical_",
 )  # fmt: skip
-#: Operators whose tensors may be on two devices, besides those whose tensor there has no dimension.
+#: Operators whose tensors may be on two devices; tensors without dimensions may always be.
 _MIXED: Final = ("aten::index", "aten::_index_put", "aten::_pack_padded", "aten::copy_")
 
-#: References to a storage that no other tensor shares: its tensor's, and that of Python's object.
-_ITS_OWN: Final = 2
+#: References to a storage of a single tensor: that tensor's, and the Python object's.
+_UNSHARED: Final = 2
 
 
 def install_operators(replaced: Replacements) -> None:
-    """Give operators a function for tensors on the device."""
-    with warnings.catch_warnings():  # that some had one, which every view and copy refused
+    """Register functions for tensors on the device with torch's dispatcher."""
+    with warnings.catch_warnings():  # some have a function, which refuses every view and copy
         warnings.simplefilter("ignore")
         _install(replaced)
     if torch._C._has_cudnn:  # a build for CUDA: it would choose cuDNN's operators
@@ -68,7 +68,7 @@ def _install(replaced: Replacements) -> None:
     aten, every = (
         torch._C._dispatch_library("IMPL", space, "", __file__, 0) for space in ("aten", "_")
     )
-    own = {
+    functions = {
         "copy_": _copy, "resize_": _resize, "_fused_sdp_choice": _plain_attention,
         "record_stream": _nothing, "is_pinned": _no, "_efficientzerotensor": _zeros, **CELLS,
         **wider_operators(run_on_host),
@@ -76,15 +76,15 @@ def _install(replaced: Replacements) -> None:
     every_name = torch._C._dispatch_get_all_op_names()
     for name in every_name:  # whether cuDNN or MIOpen is taken
         if name.startswith("aten::_use_"):
-            own[name.removeprefix("aten::")] = _no
+            functions[name.removeprefix("aten::")] = _no
     names = [*torch._C._dispatch_get_registrations_for_dispatch_key("CPU"), *_CHOOSING]
     names += [name for name in every_name if "::_foreach_" in name]
     names += torch._C._dispatch_get_registrations_for_dispatch_key(_KEY)  # in a build for CUDA
     for name in dict.fromkeys(names):
         space, _, operator = name.partition("::")
-        if space == "aten" and operator not in own:
+        if space == "aten" and operator not in functions:
             aten.impl(operator, _KEY, _function_of(operator), False)
-    for operator, function in own.items():
+    for operator, function in functions.items():
         aten.impl(operator, _KEY, function, False)
     every.fallback(_KEY, run_on_host, False)
     for key in ("SparseCUDA", "SparseCsrCUDA", "QuantizedCUDA", "NestedTensorCUDA"):
@@ -101,28 +101,30 @@ def _function_of(operator: str) -> Callable[..., Any]:
 
 
 class _Facts:
-    """What an operator's schema says, once."""
+    """Facts from an operator's schema, computed once for each operator."""
 
     def __init__(self, operator: Any) -> None:
         schema = operator._schema
         self.operator = operator
         self.name: str = schema.name
-        asked.operators.add(self.name)
+        device_requests.operators.add(self.name)
         self.is_view = operator.name() in _VIEWS
         self.is_mixed = self.name.startswith(_MIXED)
         self.outputs = tuple(
-            each.name for each in schema.arguments
-            if each.kwarg_only and each.alias_info is not None and each.alias_info.is_write
+            parameter.name for parameter in schema.arguments
+            if parameter.kwarg_only and _is_written(parameter)
         )  # fmt: skip
         self.written = tuple(
-            place for place, each in enumerate(schema.arguments)
-            if not each.kwarg_only and each.alias_info is not None and each.alias_info.is_write
+            position for position, parameter in enumerate(schema.arguments)
+            if not parameter.kwarg_only and _is_written(parameter)
         )  # fmt: skip
-        places = [n for n, each in enumerate(schema.arguments) if each.name == "generator"]
-        self.generator = places[0] if places else None
+        positions = [
+            n for n, parameter in enumerate(schema.arguments) if parameter.name == "generator"
+        ]
+        self.generator = positions[0] if positions else None
         self.tensors = tuple(
-            place for place, each in enumerate(schema.arguments)
-            if not each.kwarg_only and str(each.type) in ("Tensor", "Optional[Tensor]")
+            position for position, parameter in enumerate(schema.arguments)
+            if not parameter.kwarg_only and str(parameter.type) in ("Tensor", "Optional[Tensor]")
         )  # fmt: skip
         seeded = torch.Tag.nondeterministic_seeded in operator.tags
         self.draws_unseen = seeded and self.generator is None
@@ -131,19 +133,23 @@ class _Facts:
         )
 
 
+def _is_written(parameter: Any) -> bool:
+    return parameter.alias_info is not None and bool(parameter.alias_info.is_write)
+
+
 _facts = functools.cache(_Facts)
 
 
 class _Call:
-    """One call of an operator: its arguments on the host, and which tensors they are views of."""
+    """One call of an operator: the arguments on the host, and the device tensors that they view."""
 
     def __init__(self, facts: _Facts) -> None:
         self._facts = facts
         self._views: list[tuple[Any, Any]] = []
-        self._others: Any = None
+        self._host_tensor: Any = None
 
     def host(self, value: Any) -> Any:
-        """Return an argument as the CPU's operator takes it."""
+        """Return an argument in the form that the CPU's operator takes."""
         if isinstance(value, torch.Tensor):
             if value.device.type == "cuda":
                 view = on_host(value)
@@ -151,7 +157,7 @@ class _Call:
                 self._views.append((value, view))
                 return view
             if value.dim() and value.device.type == "cpu":
-                self._others = value
+                self._host_tensor = value
         elif isinstance(value, list | tuple):
             return type(value)(map(self.host, value)) if _has_tensors(value) else value
         elif isinstance(value, torch.device) and value.type == "cuda":
@@ -163,31 +169,31 @@ class _Call:
         """Refuse tensors on two devices, as torch's functions for a GPU do.
 
         Raises:
-            RuntimeError: there are some.
+            RuntimeError: the tensors are on two devices.
 
         """
-        others = self._others
-        for place in self._facts.written:
-            value = arguments[place] if place < len(arguments) else None
+        host_tensor = self._host_tensor
+        for position in self._facts.written:
+            value = arguments[position] if position < len(arguments) else None
             if isinstance(value, torch.Tensor) and value.device.type == "cpu":
-                others = value
-        if self._views and others is not None and not self._facts.is_mixed:
+                host_tensor = value
+        if self._views and host_tensor is not None and not self._facts.is_mixed:
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 f"cuda:0 and cpu! (in {self._facts.name})"
             )
 
     def output(self, value: Any) -> Any:
-        """Return what an operator may write an output into: of any size, unless it is an input."""
+        """Return a host tensor for an output: the view of an input, or a new tensor of any size."""
         if isinstance(value, list | tuple):
-            return [self.output(each) for each in value]
-        for given, view in self._views:
-            if given is value:
+            return [self.output(element) for element in value]
+        for tensor, view in self._views:
+            if tensor is value:
                 return view
         return on_host(value).clone() if value.numel() else _empty(value.dtype)
 
     def device(self, value: Any) -> Any:
-        """Return a result as one on the device."""
+        """Return an operator's result with tensors on the device."""
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
         if isinstance(value, list | tuple) and _has_tensors(value):
@@ -195,15 +201,15 @@ class _Call:
         return value
 
     def _tensor(self, value: Any) -> Any:
-        for given, view in self._views:
+        for tensor, view in self._views:
             if value is view:
-                return given
+                return tensor
         if value.layout != torch.strided:
             _refuse_layout(str(value.layout), self._facts.operator)
         start = value.untyped_storage().data_ptr()
-        for given, view in self._views:
+        for tensor, view in self._views:
             if start and view.untyped_storage().data_ptr() == start:
-                return alias(given, value)
+                return alias(tensor, value)
         return on_device(value) if value.device.type == "cpu" else value
 
 
@@ -212,63 +218,63 @@ def _has_tensors(values: Iterable[Any]) -> bool:
 
 
 def check_index(index: int | None) -> None:
-    """Refuse a device that even a program on the target's GPU would not have.
+    """Refuse the index of a device other than device 0, the only one.
 
     Raises:
-        RuntimeError: it is not the only one.
+        RuntimeError: the index is not 0.
 
     """
     if index:
-        asked.refused[f"cuda:{index}"] = None
+        device_requests.refused[f"cuda:{index}"] = None
         raise RuntimeError(
             f"CUDA error: invalid device ordinal {index}; with KVTRACE_DEVICE=cpu there is one GPU."
         )
 
 
 def run_on_host(operator: Any, *arguments: Any, **named: Any) -> Any:
-    """Run an operator on the host's memory."""
+    """Run an operator of the CPU on tensors of the device, and return results on the device."""
     facts = _facts(operator)
     if facts.is_view:
         return operator.redispatch(_CPU_KERNELS, *arguments, **named)
     if not facts.is_known:
         return _decomposed(operator, arguments, named)
     call = _Call(facts)
-    given = [call.host(value) for value in arguments]
-    named_given = {
+    host_arguments = [call.host(value) for value in arguments]
+    host_named = {
         name: call.host(value) for name, value in named.items() if name not in facts.outputs
     }
     call.check(arguments)
-    named_given.pop("pin_memory", None)
+    host_named.pop("pin_memory", None)
     if facts.generator is not None:
-        _choose_generator(facts.generator, given, named_given)
+        _choose_generator(facts.generator, host_arguments, host_named)
     outputs = {name: call.output(named[name]) for name in facts.outputs if name in named}
     with seeds_of_device() if facts.draws_unseen else nullcontext():
-        result = _taking(facts, given)(*given, **named_given, **outputs)
+        result = _accepting_form(facts, host_arguments)(*host_arguments, **host_named, **outputs)
     if not outputs:
         return call.device(result)
-    for name, made in outputs.items():
-        _put(named[name], made)
-    given_back = [named[name] for name in outputs]
-    return given_back[0] if len(given_back) == 1 else tuple(given_back)
+    for name, output in outputs.items():
+        _put(named[name], output)
+    results = [named[name] for name in outputs]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
-def _taking(facts: _Facts, arguments: Sequence[Any]) -> Any:
-    """Return what takes the arguments: of a tensor made of a number Python gets the number."""
+def _accepting_form(facts: _Facts, arguments: Sequence[Any]) -> Any:
+    """Return the operator, in the form for Python numbers if a tensor argument is a number."""
     numbers = any(
-        isinstance(arguments[place], int | float | complex)
-        for place in facts.tensors if place < len(arguments)
+        isinstance(arguments[position], int | float | complex)
+        for position in facts.tensors if position < len(arguments)
     )  # fmt: skip
     return facts.operator.overloadpacket if numbers else facts.operator
 
 
-def _choose_generator(place: int, given: list[Any], named: dict[str, Any]) -> None:
-    """Draw from the given generator, which is the device's; its own default where none is given."""
-    chosen = given[place] if place < len(given) else named.get("generator")
+def _choose_generator(position: int, arguments: list[Any], named: dict[str, Any]) -> None:
+    """Replace the generator argument by one draw of that generator, or of the device's default."""
+    chosen = arguments[position] if position < len(arguments) else named.get("generator")
     generator = DEVICE_GENERATOR if chosen is None else device_generator(chosen)
     if generator is None:
         raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
-    if place < len(given):
-        given[place] = generator.draw()
+    if position < len(arguments):
+        arguments[position] = generator.draw()
     else:
         named["generator"] = generator.draw()
 
@@ -277,19 +283,19 @@ def _empty(dtype: Any) -> Any:
     return torch.empty(0, dtype=dtype, device=HOST)
 
 
-def _put(output: Any, made: Any) -> None:
-    """Give an output its elements, and another size where it has another."""
+def _put(output: Any, elements: Any) -> None:
+    """Copy the computed elements to an output tensor, which is resized if the sizes differ."""
     if isinstance(output, list | tuple):
-        for each, one in zip(output, made, strict=True):
-            _put(each, one)
+        for tensor, values in zip(output, elements, strict=True):
+            _put(tensor, values)
         return
-    if output.size() != made.size():
-        _lay_out(output, made.size(), made.stride())
-    on_host(output).copy_(made)
+    if output.size() != elements.size():
+        _lay_out(output, elements.size(), elements.stride())
+    on_host(output).copy_(elements)
 
 
-def _become(tensor: Any, other: Any) -> None:
-    """Have a tensor on the device view the storage of another, as the other does."""
+def _make_view(tensor: Any, other: Any) -> None:
+    """Make a device tensor view another tensor's storage, with that tensor's size and strides."""
     kernel = torch.ops.aten.set_.source_Storage_storage_offset
     kernel.redispatch(
         _CPU_KERNELS, tensor, other.untyped_storage(), other.storage_offset(), other.size(),
@@ -299,54 +305,54 @@ def _become(tensor: Any, other: Any) -> None:
 
 def _copy(target: Any, source: Any, non_blocking: bool = False) -> Any:
     del non_blocking
-    to = on_host(target) if is_on_device(target) else target
-    to.copy_(on_host(source) if is_on_device(source) else source)
+    destination = on_host(target) if is_on_device(target) else target
+    destination.copy_(on_host(source) if is_on_device(source) else source)
     return target
 
 
 def _resize(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> Any:
-    """Give a tensor another size; its elements stay, where memory holds them."""
+    """Give a tensor another size; elements that fit into its memory stay."""
     form = {} if memory_format is None else {"memory_format": memory_format}
-    wanted = torch.empty(size, dtype=tensor.dtype, device="meta", **form)
-    _lay_out(tensor, wanted.size(), wanted.stride())
+    layout = torch.empty(size, dtype=tensor.dtype, device="meta", **form)
+    _lay_out(tensor, layout.size(), layout.stride())
     return tensor
 
 
 def _lay_out(tensor: Any, size: Sequence[int], strides: Sequence[int]) -> None:
-    """Give a tensor on the device another size and strides; its storage grows where it must.
+    """Give a device tensor another size and strides; the storage grows if it is too small.
 
     Raises:
-        NotImplementedError: it must grow, and other tensors are views of it, which a GPU's would
-            see: our memory cannot grow in place.
+        NotImplementedError: the storage is too small, and other tensors share it; a GPU's storage
+            grows for all of them, kvtrace's memory cannot grow in place.
 
     """
     offset, storage = tensor.storage_offset(), tensor.untyped_storage()
     extents = zip(size, strides, strict=True)
     count = 0 if 0 in size else offset + 1 + sum((n - 1) * stride for n, stride in extents)
-    bytes_wanted = count * tensor.element_size()
-    if bytes_wanted <= storage.nbytes():
-        _become(tensor, strided(tensor, size, strides, offset))
+    needed_bytes = count * tensor.element_size()
+    if needed_bytes <= storage.nbytes():
+        _make_view(tensor, strided(tensor, size, strides, offset))
         return
-    if torch._C._storage_Use_Count(storage._cdata) > _ITS_OWN:
-        asked.refused["aten::resize_ of shared memory"] = None
+    if torch._C._storage_Use_Count(storage._cdata) > _UNSHARED:
+        device_requests.refused["aten::resize_ of shared memory"] = None
         raise NotImplementedError(
-            f"a tensor on the GPU that is not there cannot be resized from {storage.nbytes()} to "
-            f"{bytes_wanted} bytes while other tensors share its memory: kvtrace has it in place."
+            f"a tensor on the absent GPU cannot be resized from {storage.nbytes()} to "
+            f"{needed_bytes} bytes while other tensors share its memory."
         )
-    larger = torch.empty(bytes_wanted, dtype=torch.uint8, device=HOST)
+    larger = torch.empty(needed_bytes, dtype=torch.uint8, device=HOST)
     memory = on_host(tensor).untyped_storage()
     larger[: len(memory)] = torch.empty(0, dtype=torch.uint8, device=HOST).set_(memory)
     view = _empty(tensor.dtype).set_(larger.untyped_storage(), offset, size, strides)
-    _become(tensor, on_device(view))
+    _make_view(tensor, on_device(view))
 
 
 def _plain_attention(*_arguments: Any, **_named: Any) -> int:
-    """Choose the one form of attention that is made of other operators: `SDPBackend.MATH`."""
+    """Choose the form of attention that consists of other operators: `SDPBackend.MATH`."""
     return 0
 
 
 def _nothing(*_arguments: Any, **_named: Any) -> None:
-    """Do what there is nothing to do for."""
+    """Do nothing."""
 
 
 def _no(*_arguments: Any, **_named: Any) -> bool:
@@ -354,32 +360,32 @@ def _no(*_arguments: Any, **_named: Any) -> bool:
 
 
 def _zeros(size: Sequence[int], **named: Any) -> Any:
-    """Make zeros in memory, where torch would have none."""
+    """Make a tensor of zeros with memory; torch's own operator allocates none."""
     return torch.zeros(size, **named)
 
 
 def _decomposed(operator: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Run an operator that torch has for GPUs alone, of others that it consists of.
+    """Run an operator that torch has for GPUs alone as the operators that it decomposes into.
 
     Raises:
-        NotImplementedError: torch does not say of which.
+        NotImplementedError: torch has no decomposition of this operator.
 
     """
     from torch._decomp import decomposition_table
 
-    made_of = decomposition_table.get(operator)
-    if made_of is None:
-        asked.refused[operator.name()] = None
+    decomposition = decomposition_table.get(operator)
+    if decomposition is None:
+        device_requests.refused[operator.name()] = None
         raise NotImplementedError(
-            f"{operator.name()} is an operator that this torch has for no CPU, so that kvtrace "
+            f"{operator.name()} has no form for the CPU in this torch, so that kvtrace "
             "cannot run it on a machine without a GPU."
         )
-    return made_of(*arguments, **named)
+    return decomposition(*arguments, **named)
 
 
 def _refuse_layout(layout: str, operator: Any, *_arguments: Any, **_named: Any) -> Any:
-    asked.refused[f"{operator.name()} on {layout}"] = None
+    device_requests.refused[f"{operator.name()} on {layout}"] = None
     raise NotImplementedError(
-        f"{operator.name()} is asked for on a GPU that is not there with tensors of the layout "
-        f"{layout}; kvtrace has dense tensors alone there."
+        f"{operator.name()} is called for an absent GPU with tensors of the layout "
+        f"{layout}; KVTRACE_DEVICE=cpu supports only dense tensors."
     )

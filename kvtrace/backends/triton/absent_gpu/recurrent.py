@@ -1,7 +1,7 @@
 """Cells of recurrent networks, which torch has for GPUs in one operator and for the CPU in several.
 
-Gates are in torch's order. LSTM: input, forget, cell, output; GRU: reset, update, new. What a cell
-keeps for its backward (`workspace`) is what the operators' backward here reads, and nobody else.
+Gates are in torch's order. LSTM: input, forget, cell, output; GRU: reset, update, new. `workspace`,
+the values that a cell saves for its backward, is read by the backward functions here alone.
 """
 
 from typing import Any, Final
@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 
 
-def _joined(gates: Any, hidden: Any, input_bias: Any, hidden_bias: Any) -> tuple[Any, Any]:
+def _with_biases(gates: Any, hidden: Any, input_bias: Any, hidden_bias: Any) -> tuple[Any, Any]:
     if input_bias is None:
         return gates, hidden
     return gates + input_bias, hidden + hidden_bias
@@ -18,7 +18,7 @@ def _joined(gates: Any, hidden: Any, input_bias: Any, hidden_bias: Any) -> tuple
 def _lstm(
     gates: Any, hidden: Any, cx: Any, input_bias: Any = None, hidden_bias: Any = None
 ) -> tuple[Any, Any, Any]:
-    gates, hidden = _joined(gates, hidden, input_bias, hidden_bias)
+    gates, hidden = _with_biases(gates, hidden, input_bias, hidden_bias)
     i, f, g, o = (gates + hidden).chunk(4, 1)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
     cy = f * cx + i * g
@@ -31,11 +31,11 @@ def _lstm_backward(
     i, f, g, o = workspace.chunk(4, 1)
     grad_hy = torch.zeros_like(cy) if grad_hy is None else grad_hy
     grad_cy = torch.zeros_like(cy) if grad_cy is None else grad_cy
-    bent = cy.tanh()
-    inner = grad_cy + grad_hy * o * (1 - bent * bent)
+    tanh_cy = cy.tanh()
+    inner = grad_cy + grad_hy * o * (1 - tanh_cy * tanh_cy)
     grads = (
         inner * g * i * (1 - i), inner * cx * f * (1 - f), inner * i * (1 - g * g),
-        grad_hy * bent * o * (1 - o),
+        grad_hy * tanh_cy * o * (1 - o),
     )  # fmt: skip
     gates = torch.cat(grads, 1)
     return gates, inner * f, gates.sum(0) if has_bias else None
@@ -44,7 +44,7 @@ def _lstm_backward(
 def _gru(
     gates: Any, hidden: Any, hx: Any, input_bias: Any = None, hidden_bias: Any = None
 ) -> tuple[Any, Any]:
-    gates, hidden = _joined(gates, hidden, input_bias, hidden_bias)
+    gates, hidden = _with_biases(gates, hidden, input_bias, hidden_bias)
     (ir, iz, i), (hr, hz, h) = gates.chunk(3, 1), hidden.chunk(3, 1)
     r, z = (ir + hr).sigmoid(), (iz + hz).sigmoid()
     n = (i + r * h).tanh()

@@ -1,4 +1,4 @@
-"""Streams, events and device contexts where no kernel is ever in flight when a call returns."""
+"""Streams, events and device contexts of a device whose kernels end before each call returns."""
 
 import contextlib
 import time
@@ -6,14 +6,14 @@ from typing import Any
 
 
 class Event:
-    """A point in time; the host waits for every kernel, so it is reached when recorded."""
+    """A point in time; as the host waits for every kernel, a recorded event is reached at once."""
 
     def __init__(self, *_settings: Any, **_more: Any) -> None:
-        """Make one that is not recorded."""
+        """Make an event that is not recorded; settings are ignored."""
         self._time_ns = 0
 
     def record(self, *_stream: Any) -> None:
-        """Note the time."""
+        """Set the event's time to now."""
         self._time_ns = time.perf_counter_ns()
 
     def synchronize(self) -> None:
@@ -23,16 +23,16 @@ class Event:
         """Return at once."""
 
     def query(self) -> bool:
-        """Whether it is reached: always."""
+        """Return True: the device has always reached the event."""
         return True
 
     def elapsed_time(self, end: "Event") -> float:
-        """Milliseconds from this event to the other."""
+        """Return the milliseconds from this event to another."""
         return (end._time_ns - self._time_ns) / 1e6
 
 
 class Stream:
-    """A stream that never has work; all are the same one."""
+    """A stream that never has work; all streams are equal."""
 
     cuda_stream = 0
     stream_id = 0
@@ -41,26 +41,26 @@ class Stream:
     priority = 0
 
     def __init__(self, *_settings: Any, **_more: Any) -> None:
-        """Make one; nothing tells it from another."""
+        """Make a stream; settings are ignored."""
 
     def __eq__(self, other: object) -> bool:
-        """All are the same."""
+        """Return whether the other object is a stream."""
         return isinstance(other, Stream)
 
     def __hash__(self) -> int:
-        """All are the same."""
+        """Return the hash that all streams share."""
         return 0
 
     def __enter__(self) -> "Stream":
-        """Be the current stream, as it is already."""
+        """Return the stream, which is always the current stream."""
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        """Leave it."""
+        """Do nothing."""
 
     @property
     def device(self) -> Any:
-        """The device that it reports."""
+        """The device that the stream reports."""
         import torch
 
         return torch.device("cuda", 0)
@@ -69,11 +69,11 @@ class Stream:
         """Return at once."""
 
     def query(self) -> bool:
-        """Whether all work is done: always."""
+        """Return True: the stream's work is always done."""
         return True
 
     def is_capturing(self) -> bool:
-        """Whether a graph is made of what is launched: never."""
+        """Return False: launches are never captured into a graph."""
         return False
 
     def wait_event(self, _event: Any) -> None:
@@ -83,23 +83,23 @@ class Stream:
         """Return at once."""
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Record an event, a new one where none is given."""
+        """Record the event, or a new event, and return it."""
         event = Event() if event is None else event
         event.record()
         return event
 
 
-class Chosen(contextlib.ContextDecorator):
-    """A context that chooses among one device or one stream."""
+class DeviceContext(contextlib.ContextDecorator):
+    """A context for the only device or the only stream; entering changes nothing."""
 
     idx = 0
     prev_idx = 0
 
     def __init__(self, _chosen: Any = None) -> None:
-        """Take what is chosen, which changes nothing."""
+        """Take a device or a stream, which is ignored."""
 
     def __enter__(self) -> None:
-        """Choose it."""
+        """Do nothing."""
 
     def __exit__(self, *_exception: object) -> None:
-        """Choose what was chosen before."""
+        """Do nothing."""

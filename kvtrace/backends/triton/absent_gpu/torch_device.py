@@ -1,12 +1,12 @@
-"""Tells torch's C++ that there is a CUDA device, where its build has none to offer.
+"""A CUDA device for torch's C++, in builds of torch that have none.
 
 A tensor can say that it is on "cuda" in every build of torch; what is missing is a device guard,
 and an answer to "which accelerator is there?", which the autograd engine asks. Torch has a guard
-that does nothing (`ensureCUDADeviceGuardSet`, which fake tensors use), and puts it in where a guard
-counts no device. The answer is a virtual function of `at::CUDAHooksInterface`. Its place in the
-table differs between versions, so it is searched for: a copy of the table gets a function that
-returns 1 at one place after the other until torch answers "cuda". A place that torch does not call
-for that question is never called.
+that does nothing (`ensureCUDADeviceGuardSet`, which fake tensors use), and installs this guard
+where the present one counts no device. The answer is a virtual function of
+`at::CUDAHooksInterface`. Its index in the virtual table differs between versions, so it is searched
+for: in a copy of the table, a function that returns 1 is put at one index after another until torch
+answers "cuda". An index that torch does not call for that question is restored.
 
 Format: virtual tables of the Itanium C++ ABI,
 https://itanium-cxx-abi.github.io/cxx-abi/abi.html#vtable
@@ -26,14 +26,14 @@ from kvtrace.backends.replacements import Replacements
 
 _WORD: Final = ctypes.sizeof(ctypes.c_void_p)
 #: Words before a table's first function: the offset to the object's top, and its type.
-_BEFORE: Final = 2
+_HEADER_WORDS: Final = 2
 #: Functions that are tried; the first two are the destructors.
-_PLACES: Final = range(2, 96)
+_INDICES: Final = range(2, 96)
 #: c10::DeviceType::CUDA
 _CUDA: Final = 1
 
-#: C's view of what torch points to; it must outlive every thread of torch's.
-_kept: Final[list[Any]] = []
+#: Tables that torch's C++ points to; they must outlive every thread of torch.
+_live_tables: Final[list[Any]] = []
 
 
 class UnknownBuild(Exception):
@@ -41,10 +41,10 @@ class UnknownBuild(Exception):
 
 
 def install_device(replaced: Replacements) -> None:
-    """Have torch's C++ count one CUDA device.
+    """Make torch's C++ count one CUDA device.
 
     Raises:
-        UnknownBuild: it cannot be; nothing was changed.
+        UnknownBuild: this build is unknown; nothing was changed.
 
     """
     try:
@@ -59,7 +59,7 @@ def install_device(replaced: Replacements) -> None:
 
 
 def _run_backward_in_the_callers_thread(replaced: Replacements, hooks: "_Hooks") -> None:
-    """Have the engine start no thread for the device: a program could not fork any more."""
+    """Run backward without the engine's device thread, which would forbid forks."""
     run: Any = autograd._engine_run_backward
     prepared: list[bool] = []
 
@@ -71,8 +71,8 @@ def _run_backward_in_the_callers_thread(replaced: Replacements, hooks: "_Hooks")
                     _run(torch.ones((), requires_grad=True, device="cpu"))
                 if not hooks.answer(_runs_on_device):
                     raise RuntimeError(
-                        "kvtrace cannot run a backward for the GPU that is not there: this build "
-                        f"of torch ({torch.__version__}) is one that it does not know."
+                        "kvtrace cannot run a backward for the absent GPU: this build "
+                        f"of torch ({torch.__version__}) is unknown to kvtrace."
                     )
                 prepared.append(True)
             return run(*arguments, **named)
@@ -86,7 +86,7 @@ def _library(name: str) -> ctypes.CDLL:
 
 
 def _guards() -> Any:
-    """Return torch's registry of device guards, as far as CUDA's."""
+    """Return torch's registry of device guards, up to CUDA's entry."""
     name = "_ZN3c104impl26device_guard_impl_registryE"
     return (ctypes.c_void_p * (_CUDA + 1)).in_dll(_library("c10"), name)
 
@@ -109,15 +109,15 @@ def _install_guard(replaced: Replacements) -> None:
     guards = _guards()
     before = guards[_CUDA]
     if before is None:
-        # Torch replaces a guard that counts no device; so this one, whose functions all return 0.
+        # Torch replaces a guard that counts no device: this one, whose functions all return 0.
         none = ctypes.CFUNCTYPE(ctypes.c_int)(int)
         address = ctypes.cast(none, ctypes.c_void_p).value
-        table = (ctypes.c_void_p * len(_PLACES))(*[address] * len(_PLACES))
+        table = (ctypes.c_void_p * len(_INDICES))(*[address] * len(_INDICES))
         guard = (ctypes.c_void_p * 1)(ctypes.addressof(table))
         guards[_CUDA] = ctypes.addressof(guard)
-    placed = guards[_CUDA]
+    own_guard = guards[_CUDA]
     set_guard()
-    if guards[_CUDA] == placed:
+    if guards[_CUDA] == own_guard:
         guards[_CUDA] = before
         raise UnknownBuild("torch does not put in a device guard")
 
@@ -128,33 +128,33 @@ def _install_guard(replaced: Replacements) -> None:
 
 
 class _Hooks:
-    """The table of what torch asks its build for CUDA, some of it answered with 1."""
+    """A copy of the virtual table by which torch queries its CUDA build; some entries return 1."""
 
     def __init__(self) -> None:
         find = _library("torch_cpu")._ZN2at6detail12getCUDAHooksEv
         find.restype = ctypes.c_void_p
         self._object = ctypes.c_void_p.from_address(find())
         self._before = self._object.value
-        words = _BEFORE + _PLACES.stop
-        start = (self._before or 0) - _BEFORE * _WORD
+        words = _HEADER_WORDS + _INDICES.stop
+        start = (self._before or 0) - _HEADER_WORDS * _WORD
         self._table = (ctypes.c_void_p * words).from_buffer_copy(
             (ctypes.c_char * (words * _WORD)).from_address(start)
         )
         # Needs no lock of the interpreter's, and returns 1 for as long as there is one.
         self._one = ctypes.cast(ctypes.pythonapi.Py_IsInitialized, ctypes.c_void_p).value
-        _kept.append(self._table)
+        _live_tables.append(self._table)
 
     def answer(self, is_answered: Callable[[], bool]) -> bool:
-        """Answer one more question with 1, the one that `is_answered` asks."""
-        self._object.value = ctypes.addressof(self._table) + _BEFORE * _WORD
+        """Make the table entry return 1 that makes `is_answered` true; return whether one does."""
+        self._object.value = ctypes.addressof(self._table) + _HEADER_WORDS * _WORD
         if is_answered():
             return True
-        for place in _PLACES:
-            word = self._table[_BEFORE + place]
-            self._table[_BEFORE + place] = self._one
+        for index in _INDICES:
+            word = self._table[_HEADER_WORDS + index]
+            self._table[_HEADER_WORDS + index] = self._one
             if is_answered():
                 return True
-            self._table[_BEFORE + place] = word
+            self._table[_HEADER_WORDS + index] = word
         return False
 
     def undo(self) -> None:
@@ -163,8 +163,8 @@ class _Hooks:
 
 
 def _accelerator_is_cuda() -> bool:
-    found = torch._C._accelerator_getAccelerator()
-    return found is not None and found.type == "cuda"
+    accelerator = torch._C._accelerator_getAccelerator()
+    return accelerator is not None and accelerator.type == "cuda"
 
 
 def _runs_on_device() -> bool:
@@ -176,7 +176,7 @@ def _runs_on_device() -> bool:
 
 
 def _run(leaf: Any) -> None:
-    """Run a backward from a leaf to itself, which accumulates nothing."""
+    """Run a backward pass from a leaf to itself, which accumulates nothing."""
     with torch.enable_grad():
         root = leaf.view(())
     autograd.Variable._execution_engine.run_backward(

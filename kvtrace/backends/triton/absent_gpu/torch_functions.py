@@ -1,8 +1,9 @@
-"""What torch's own Python asks its build for CUDA, of the GPU that is not there.
+"""Functions of `torch._C` that a build for CUDA has, for the absent GPU.
 
-`torch.cuda` is Python over functions of `torch._C` that a build for the CPU lacks. With them, its
-own code answers: `memory_summary`, `get_rng_state`, `StreamContext`, `_DeviceGuard` and the like.
-What a build cannot say of a GPU that is not there is refused, each in a sentence that names it.
+`torch.cuda` is Python code over functions of `torch._C` that a build for the CPU lacks. With these
+functions, torch's own code answers: `memory_summary`, `get_rng_state`, `StreamContext`,
+`_DeviceGuard` and the like. Questions that cannot be answered for an absent GPU are refused, each
+in a sentence that names the function.
 """
 
 import re
@@ -15,8 +16,8 @@ from typing import Any, Final
 import torch
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.absent_gpu.asked import asked
 from kvtrace.backends.triton.absent_gpu.device_memory import use
+from kvtrace.backends.triton.absent_gpu.device_requests import device_requests
 from kvtrace.backends.triton.absent_gpu.facts import architecture_of
 from kvtrace.backends.triton.absent_gpu.operators import check_index
 
@@ -31,11 +32,12 @@ def install_functions(replaced: Replacements, target: str) -> None:
     for name, function in _functions(target).items():
         replaced.put(torch._C, name, function)
     cuda: Any = torch.cuda
-    replaced.put(cuda, "_lazy_init", _nothing)
+    replaced.put(cuda, "_lazy_init", _do_nothing)
     replaced.put(cuda, "_initialized", True)
     replaced.put(cuda, "_is_in_bad_fork", lambda: False)
     for name in ("_exchange_device", "_maybe_exchange_device"):
-        replaced.put(cuda, name, lambda index: _device(index))  # one each: Dynamo knows them so
+        # one function each: Dynamo tells them by identity
+        replaced.put(cuda, name, lambda index: _device(index))
     replaced.put(cuda.nvtx, "_nvtx", _nvtx())
     replaced.put(cuda, "_cudart", _runtime())
     for owner, names in (
@@ -54,13 +56,13 @@ def install_functions(replaced: Replacements, target: str) -> None:
         replaced.put(torch.version, "cuda", version)
 
 
-_NO_GRAPHS: Final = "a CUDA graph is captured from a device's stream, and none is there"
+_NO_GRAPHS: Final = "a CUDA graph is captured from a device's stream, and there is no device"
 
 
 def _functions(target: str) -> dict[str, Function]:
-    """Answers by the names of `torch._C`."""
+    """Return the functions by their names in `torch._C`."""
     return {
-        "_cuda_init": _nothing,
+        "_cuda_init": _do_nothing,
         "_cuda_isInBadFork": lambda: False,
         "_cuda_getDeviceCount": lambda: 1,
         "_cuda_getDevice": lambda: 0,
@@ -69,35 +71,35 @@ def _functions(target: str) -> dict[str, Function]:
         "_cuda_maybeExchangeDevice": _device,
         "_cuda_canDeviceAccessPeer": lambda *_: False,
         "_cuda_hasPrimaryContext": lambda *_: True,
-        "_cuda_synchronize": _nothing,
-        "_cuda_sleep": _nothing,
-        "_cuda_ipc_collect": _nothing,
+        "_cuda_synchronize": _do_nothing,
+        "_cuda_sleep": _do_nothing,
+        "_cuda_ipc_collect": _do_nothing,
         "_cuda_getArchFlags": lambda: architecture_of(target),
         "_cuda_getCurrentStream": lambda *_: _STREAM,
         "_cuda_getDefaultStream": lambda *_: _STREAM,
         "_cuda_getCurrentRawStream": lambda *_: 0,
-        "_cuda_setStream": _nothing,
+        "_cuda_setStream": _do_nothing,
         "_cuda_isCurrentStreamCapturing": lambda: False,
         "_cuda_memoryStats": _memory_stats,
         "_cuda_hostMemoryStats": lambda *_: {},
         "_cuda_resetPeakMemoryStats": _reset_peak,
         "_cuda_resetAccumulatedMemoryStats": _reset_accumulated,
-        "_cuda_resetPeakHostMemoryStats": _nothing,
-        "_cuda_resetAccumulatedHostMemoryStats": _nothing,
-        "_cuda_emptyCache": _nothing,
+        "_cuda_resetPeakHostMemoryStats": _do_nothing,
+        "_cuda_resetAccumulatedHostMemoryStats": _do_nothing,
+        "_cuda_emptyCache": _do_nothing,
         "_cuda_memorySnapshot": lambda *_: {"segments": [], "device_traces": []},
-        "_cuda_record_memory_history": _nothing,
-        "_cuda_record_memory_history_legacy": _nothing,
+        "_cuda_record_memory_history": _do_nothing,
+        "_cuda_record_memory_history_legacy": _do_nothing,
         "_cuda_getMemoryFraction": lambda *_: 1.0,
-        "_cuda_setMemoryFraction": _nothing,
+        "_cuda_setMemoryFraction": _do_nothing,
         "_cuda_getAllocatorBackend": lambda: "native",
         "_cuda_cudaCachingAllocator_is_enabled": lambda: True,
-        "_cuda_cudaCachingAllocator_enable": _nothing,
+        "_cuda_cudaCachingAllocator_enable": _do_nothing,
         "_cuda_get_sync_debug_mode": lambda: 0,
-        "_cuda_set_sync_debug_mode": _nothing,
+        "_cuda_set_sync_debug_mode": _do_nothing,
         # Of Inductor's CUDA graphs, which `torch._dynamo.reset` imports.
         "_cuda_CUDAAllocator_AllocatorState": type("AllocatorState", (), {}),
-        "_set_cached_tensors_enabled": _nothing,
+        "_set_cached_tensors_enabled": _do_nothing,
         "_scatter": lambda tensor, *_, **__: (tensor.cuda(),),
         "_gather": lambda tensors, *_, **__: tensors[0],
         "_cuda_getCurrentBlasHandle": _refused(
@@ -113,8 +115,8 @@ def _empty_strided(size: Any, strides: Any, dtype: Any) -> Any:
     return torch.empty_strided(size, strides, dtype=dtype, device="cuda")
 
 
-def _nothing(*_: Any, **__: Any) -> None:
-    """Do what there is nothing to do for."""
+def _do_nothing(*_: Any, **__: Any) -> None:
+    """Do nothing."""
 
 
 def _device(index: int | None) -> int:
@@ -124,31 +126,31 @@ def _device(index: int | None) -> int:
 
 def _refused(name: str, why: str) -> Function:
     def refuse(*_: Any, **__: Any) -> Any:
-        asked.refused[name] = None
+        device_requests.refused[name] = None
         raise NotImplementedError(f"{name} is not answered by KVTRACE_DEVICE=cpu: {why}.")
 
     return refuse
 
 
 def _memory_stats(_device: int = 0) -> dict[str, Any]:
-    """Return statistics as the caching allocator's, of an allocator that caches nothing."""
+    """Return statistics in the format of torch's caching allocator, without any cached memory."""
 
-    def every(current: int, peak: int, allocated: int) -> dict[str, dict[str, int]]:
-        one = {
+    def by_pool(current: int, peak: int, allocated: int) -> dict[str, dict[str, int]]:
+        counts = {
             "current": current, "peak": peak, "allocated": allocated, "freed": allocated - current,
         }  # fmt: skip
-        none = dict.fromkeys(one, 0)
-        return {"all": one, "large_pool": one, "small_pool": none}
+        zeros = dict.fromkeys(counts, 0)
+        return {"all": counts, "large_pool": counts, "small_pool": zeros}
 
-    size = every(use.now, use.peak, use.allocated)
-    count = every(len(use.live), use.most, use.count)
-    nothing = every(0, 0, 0)
+    size = by_pool(use.now, use.peak, use.allocated)
+    count = by_pool(len(use.live), use.most, use.count)
+    zero = by_pool(0, 0, 0)
     sizes = dict.fromkeys(
         ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes"), size
     )
     counts = dict.fromkeys(("allocation", "segment", "active"), count)
-    others = dict.fromkeys(("inactive_split", "inactive_split_bytes"), nothing)
-    whole = dict.fromkeys(("oversize_allocations", "oversize_segments"), nothing["all"])
+    others = dict.fromkeys(("inactive_split", "inactive_split_bytes"), zero)
+    whole = dict.fromkeys(("oversize_allocations", "oversize_segments"), zero["all"])
     return {
         **sizes, **counts, **others, **whole, "num_alloc_retries": 0, "num_ooms": 0,
         "num_sync_all_streams": 0, "num_device_alloc": use.count, "num_device_free": 0,
@@ -165,7 +167,7 @@ def _reset_accumulated(_device: int = 0) -> None:
 
 
 def _nvtx() -> SimpleNamespace:
-    """Make what marks ranges for a profiler that does not listen; ranges nest, from 0."""
+    """Return functions that mark ranges for no profiler; nested ranges are numbered from 0."""
     depth = 0
 
     def push(_message: str) -> int:
@@ -179,14 +181,14 @@ def _nvtx() -> SimpleNamespace:
         return depth
 
     return SimpleNamespace(
-        rangePushA=push, rangePop=pop, markA=_nothing, rangeEnd=_nothing,
-        rangeStartA=lambda _message: time.perf_counter_ns(), deviceRangeStart=_nothing,
-        deviceRangeEnd=_nothing,
+        rangePushA=push, rangePop=pop, markA=_do_nothing, rangeEnd=_do_nothing,
+        rangeStartA=lambda _message: time.perf_counter_ns(), deviceRangeStart=_do_nothing,
+        deviceRangeEnd=_do_nothing,
     )  # fmt: skip
 
 
 def _runtime() -> SimpleNamespace:
-    """Make what `torch.cuda.cudart()` gives: the profiler's calls, which nobody listens to."""
+    """Return an object like that of `torch.cuda.cudart()`, whose profiler calls do nothing."""
     return SimpleNamespace(
         cudaError=SimpleNamespace(success=0),
         cudaGetErrorString=str,
@@ -197,7 +199,7 @@ def _runtime() -> SimpleNamespace:
 
 
 def _cuda_version() -> str | None:
-    """Return the version of CUDA that Triton here compiles with, as "12.8"; None if unknown."""
+    """Return the CUDA version of the installed Triton's headers, as "12.8"; None if unknown."""
     import importlib.util
 
     triton = importlib.util.find_spec("triton")
@@ -206,5 +208,5 @@ def _cuda_version() -> str | None:
     header = Path(triton.submodule_search_locations[0], "backends/nvidia/include/cuda.h")
     if not header.is_file():
         return None
-    found = re.search(r"#define CUDA_VERSION (\d+)", header.read_text(errors="replace"))
-    return None if found is None else f"{int(found[1]) // 1000}.{int(found[1]) % 1000 // 10}"
+    version = re.search(r"#define CUDA_VERSION (\d+)", header.read_text(errors="replace"))
+    return None if version is None else f"{int(version[1]) // 1000}.{int(version[1]) % 1000 // 10}"

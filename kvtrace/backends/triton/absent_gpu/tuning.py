@@ -1,9 +1,9 @@
-"""Libraries' own autotuning where there is nothing to time: the first choice is taken.
+"""Autotuning of Inductor and Helion where nothing can be timed: the first choice is taken.
 
-Inductor tunes its kernels when they are first launched, and chooses between templates, fusions and
-paddings when it compiles; Helion searches for a configuration. Here none of them launches a kernel
-to measure it, and nothing that was not measured is left in a cache, where a machine with a GPU
-would take it for a measurement.
+Inductor tunes its kernels at their first launch, and chooses between templates, fusions and
+paddings when it compiles; Helion searches for a configuration. Without a GPU none of these launches
+a kernel to time it, and no choice is cached, as a machine with a GPU would mistake the cached
+choice for a measured one.
 """
 
 import math
@@ -16,7 +16,7 @@ from kvtrace.backends.triton.device_free_state import EQUAL_TIME
 
 
 def place_inductor_runtime(module: Any, replaced: Replacements) -> None:
-    """Replace how Inductor tunes the kernels that it launches, and how it measures anything."""
+    """Replace Inductor's tuning of launched kernels, and its benchmarks."""
     tuner = module.CachingAutotuner
 
     def benchmark_all_configs(self: Any, *args: Any, **kwargs: Any) -> dict[Any, float]:
@@ -48,7 +48,7 @@ def place_inductor_runtime(module: Any, replaced: Replacements) -> None:
 
 
 def place_inductor_choices(module: Any, replaced: Replacements) -> None:
-    """Replace how Inductor measures templates and fusions while it compiles."""
+    """Replace Inductor's benchmarks of templates and fusions during compilation."""
     selector = module.AlgorithmSelectorCache
     scheduling = sys.modules["torch._inductor.codegen.triton"].TritonScheduling
     cache = sys.modules["torch._inductor.codecache"].CacheBase
@@ -85,7 +85,7 @@ def place_inductor_choices(module: Any, replaced: Replacements) -> None:
 
 
 def place_helion(module: Any, replaced: Replacements) -> None:
-    """Replace Helion's search: the first configuration that a kernel names, or else its default."""
+    """Replace Helion's search by the first configuration that a kernel names, else its default."""
 
     def autotune(self: Any, _args: Any, *, force: bool = True, **_: Any) -> Any:
         named = () if force else self.kernel.configs
@@ -101,4 +101,4 @@ def _equal_time(_benchmarker: Any, _function: Any, *_: Any, **named: Any) -> Any
 
 
 def _store_nothing(_cache: Any, _content: Any) -> None:
-    """Leave no time that was not measured."""
+    """Do nothing: choices without a measurement are not cached."""

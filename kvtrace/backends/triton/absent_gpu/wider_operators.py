@@ -1,4 +1,4 @@
-"""Operators that torch has for more types on a GPU than on the CPU, made of those of the CPU.
+"""Operators that torch has for more types on a GPU than on the CPU, built from CPU operators.
 
 Each computes in the wider type that a GPU accumulates in, and rounds once, as a GPU does.
 """
@@ -12,29 +12,31 @@ Operator = Callable[..., Any]
 
 
 def wider_operators(run: Operator) -> dict[str, Operator]:
-    """Make them, by the names of torch's operators.
+    """Return the operators by their names in torch.
 
     Args:
-        run: runs an operator of the CPU, the first argument, on tensors on the device.
+        run: A function that runs its first argument, an operator of the CPU, on device tensors.
 
     """
     aten = torch.ops.aten
-    made = {
+    operators = {
         "_softmax": _softmax(run, aten._softmax.default),
         "_log_softmax": _softmax(run, aten._log_softmax.default),
-        "_softmax_backward_data": _backward(run, aten._softmax_backward_data.default),
-        "_log_softmax_backward_data": _backward(run, aten._log_softmax_backward_data.default),
+        "_softmax_backward_data": _softmax_backward(run, aten._softmax_backward_data.default),
+        "_log_softmax_backward_data": _softmax_backward(
+            run, aten._log_softmax_backward_data.default
+        ),
         "histc": _histogram(run),
     }
     for name in ("mm", "bmm", "addmm", "baddbmm"):
         packet = getattr(aten, name)
         for overload in {"dtype", "dtype_out"}.intersection(packet.overloads()):
-            made[f"{name}.{overload}"] = _product(run, packet.default)
-    return made
+            operators[f"{name}.{overload}"] = _product(run, packet.default)
+    return operators
 
 
 def _softmax(run: Operator, plain: Any) -> Operator:
-    """Make a softmax whose result may be in float32 where its input is in half precision."""
+    """Return a softmax whose result may be in float32 for an input in half precision."""
 
     def softmax(scores: Any, dim: int, half_to_float: bool) -> Any:
         return run(plain, scores.float() if half_to_float else scores, dim, False)
@@ -42,8 +44,8 @@ def _softmax(run: Operator, plain: Any) -> Operator:
     return softmax
 
 
-def _backward(run: Operator, plain: Any) -> Operator:
-    """Make its backward, whose result is of the input's type."""
+def _softmax_backward(run: Operator, plain: Any) -> Operator:
+    """Return the backward of softmax, with a result of the input's type."""
 
     def backward(grad: Any, output: Any, dim: int, input_dtype: torch.dtype) -> Any:
         return run(plain, grad, output, dim, grad.dtype).to(input_dtype)
@@ -52,18 +54,18 @@ def _backward(run: Operator, plain: Any) -> Operator:
 
 
 def _product(run: Operator, plain: Any) -> Operator:
-    """Make a product of matrices whose result type is the last argument."""
+    """Return a matrix product whose result type is the last argument."""
 
     def product(*arguments: Any, out: Any = None, **named: Any) -> Any:
         *matrices, dtype = arguments
-        made = run(plain, *(each.to(dtype) for each in matrices), **named)
-        return made if out is None else out.copy_(made)
+        result = run(plain, *(matrix.to(dtype) for matrix in matrices), **named)
+        return result if out is None else out.copy_(result)
 
     return product
 
 
 def _histogram(run: Operator) -> Operator:
-    """Make a histogram of integers; float64 holds each that is smaller than 2**53."""
+    """Return a histogram of integers, computed in float64, which is exact below 2**53."""
 
     def histogram(values: Any, bins: int = 100, low: float = 0, high: float = 0) -> Any:
         wide = values if values.is_floating_point() else values.double()

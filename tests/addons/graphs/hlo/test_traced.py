@@ -34,18 +34,18 @@ class Pair(typing.NamedTuple):
 
 
 def test_a_function_is_traced_once_for_each_signature_and_gives_what_numpy_gives():
-    seen = []
+    traced_shapes = []
 
     @trace
     def scaled(x, factor, *, shift=0.0):
-        seen.append((x.shape, factor))
+        traced_shapes.append((x.shape, factor))
         return x * factor + shift
 
     for x in (X, X + 1, X[:2], X.astype(np.float64)):
         np.testing.assert_array_equal(scaled(x, 2.0, shift=1.0), x * 2.0 + 1.0)
     scaled(X, 3.0)
 
-    assert seen == [((3, 4), 2.0), ((2, 4), 2.0), ((3, 4), 2.0), ((3, 4), 3.0)]
+    assert traced_shapes == [((3, 4), 2.0), ((2, 4), 2.0), ((3, 4), 2.0), ((3, 4), 3.0)]
     assert len(scaled.graphs) == 4
 
 
@@ -82,7 +82,7 @@ def test_graphs_refuse_arrays_that_do_not_fit():
 
     with pytest.raises(SignatureMismatch, match=r"the input x of the graph .* is float32\[3, 4\]"):
         graph.run(X[:2])
-    with pytest.raises(SignatureMismatch, match="has 1 inputs, and 2 arrays"):
+    with pytest.raises(SignatureMismatch, match="has 1 inputs, but 2 arrays"):
         graph.run(X, X)
     with pytest.raises(SignatureMismatch, match="missing a required argument: 'x'"):
         trace(lambda x: x).specialize()
@@ -132,7 +132,7 @@ def test_results_are_named_after_the_variables_that_are_returned_or_as_asked():
     assert names_of(trace(program)) == ["total", "scaled", "output2", "total_1"]
     assert names_of(trace(program, outputs=["a", "b", "c", "d"])) == ["a", "b", "c", "d"]
     assert names_of(trace(lambda x: x)) == ["output"]
-    with pytest.raises(SignatureMismatch, match="returns 4 tensors, and 1 names"):
+    with pytest.raises(SignatureMismatch, match="returns 4 tensors, but 1 names"):
         trace(program, outputs="a").specialize(X)
 
 
@@ -246,7 +246,7 @@ def complaint(error, program, *arguments, **settings):
     return text
 
 
-def test_an_unsupported_function():
+def test_an_unsupported_function_is_refused_with_its_name():
     def program(x):
         return np.linalg.svd(x)  # here
 
@@ -258,7 +258,7 @@ def test_an_unsupported_function():
     )
 
 
-def test_methods_that_tensors_do_not_have():
+def test_methods_that_tensors_lack_are_refused():
     text = complaint(UnsupportedFunction, lambda x: x.searchsorted(3), X)  # here
     assert "arrays' searchsorted has no form" in text
 
@@ -277,7 +277,7 @@ def test_functions_whose_results_have_no_known_size():
     assert "numpy.unique" in complaint(DataDependent, lambda x: np.unique(x), X)  # here
 
 
-def test_a_branch_that_hangs_on_data():
+def test_a_branch_that_depends_on_data_is_refused():
     def program(x):
         if x.sum() > 3:  # here
             return x
@@ -295,7 +295,7 @@ def test_a_branch_that_hangs_on_data():
     complaint(DataDependent, lambda x: np.where(x > 0), X)  # here
 
 
-def test_an_element_type_that_the_target_does_not_have():
+def test_an_element_type_that_the_target_lacks_is_refused():
     def program(x):
         return x.astype(np.float64) + 1  # here
 
@@ -310,7 +310,7 @@ def test_an_element_type_that_the_target_does_not_have():
         trace(lambda x: x, target="neuron").specialize(X.astype(np.float64))
 
 
-def test_shapes_that_do_not_fit():
+def test_shapes_that_do_not_fit_are_refused():
     def program(x):
         y = x + 1
         return y @ y  # here
@@ -324,7 +324,7 @@ def test_shapes_that_do_not_fit():
     complaint(ShapeMismatch, lambda x: np.split(x, 5), X)  # here
 
 
-def test_arguments_that_a_graph_does_not_take():
+def test_arguments_that_a_graph_does_not_support_are_refused():
     complaint(BadArgument, lambda x: np.sum(x, axis="rows"), X)  # here
     complaint(BadArgument, lambda n: n + 300, np.array([1], np.uint8))  # here
     complaint(BadArgument, lambda x: x & 1, X)  # here
@@ -333,7 +333,7 @@ def test_arguments_that_a_graph_does_not_take():
     complaint(BadArgument, lambda x: -(x > 0), X)  # here
 
 
-def test_writing_into_arrays_that_are_no_tensors():
+def test_writing_into_arrays_that_are_no_tensors_is_refused():
     outside = np.zeros((3, 4), np.float32)
 
     def program(x):
@@ -343,14 +343,14 @@ def test_writing_into_arrays_that_are_no_tensors():
     complaint(RefusedMutation, lambda x: np.copyto(outside, x), X)  # here
 
 
-def test_tensors_outlive_no_trace():
-    kept = []
-    trace(kept.append).specialize(X)
+def test_tensors_cannot_be_used_after_their_trace():
+    leaked = []
+    trace(leaked.append).specialize(X)
 
     with pytest.raises(ForeignTensor, match="used after its trace has ended"):
-        _ = kept[0] + 1
+        _ = leaked[0] + 1
     with pytest.raises(ForeignTensor, match="used outside the trace that made it"):
-        trace(lambda x: x + kept[0]).specialize(X)
+        trace(lambda x: x + leaked[0]).specialize(X)
 
 
 def test_targets_and_backends():
@@ -359,7 +359,7 @@ def test_targets_and_backends():
     assert callable(trace(backend="hlo")(lambda x: x))
 
 
-def test_what_is_written_to_is_writable_and_nobody_elses_memory():
+def test_written_arrays_must_be_writable_and_unshared():
     @trace
     def step(a, b):
         a += 1

@@ -59,7 +59,9 @@ seen["count"] = torch.cuda.device_count()
 
 
 @pytest.mark.process
-def test_what_fla_asks_at_import_is_answered_for_the_target_in_one_line(tmp_path: Path) -> None:
+def test_queries_of_fla_at_import_are_answered_for_the_target_with_one_message(
+    tmp_path: Path,
+) -> None:
     ended = run(tmp_path, AS_FLA, fresh=True)
     assert ended.seen["device"] == "cuda"
     assert ended.seen["hopper"]
@@ -71,14 +73,14 @@ def test_what_fla_asks_at_import_is_answered_for_the_target_in_one_line(tmp_path
     assert ended.seen["memory"] == [80 * 1024**3] * 2
     assert ended.seen["allocated"] == 0
     assert not ended.seen["capturing"]
-    (told,) = ended.told
-    assert "NVIDIA H100 80GB HBM3 (cuda:90)" in told
-    assert "program.py:1" in told  # who asked first
-    assert "KVTRACE_DEVICE=cpu" in told
+    (message,) = ended.told
+    assert "NVIDIA H100 80GB HBM3 (cuda:90)" in message
+    assert "program.py:1" in message  # who asked first
+    assert "KVTRACE_DEVICE=cpu" in message
 
 
 @pytest.mark.process
-def test_what_does_not_fail_stays_as_torch_says_it(tmp_path: Path) -> None:
+def test_queries_that_torch_can_answer_keep_torchs_answer(tmp_path: Path) -> None:
     ended = run(tmp_path, AS_FLA)
     assert ended.seen["available"] is False
     assert ended.seen["count"] == 0
@@ -94,7 +96,7 @@ def test_another_target_is_another_device(tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("variables", [{"KVTRACE": ""}, {"KVTRACE_DEVICE": "none"}])
-def test_nothing_is_answered_unless_it_is_recorded_and_allowed(
+def test_queries_are_answered_only_while_recording_and_if_allowed(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
     text = "import torch, triton\ntry:\n    triton.runtime.driver.active\nexcept RuntimeError:\n"
@@ -106,7 +108,7 @@ def test_nothing_is_answered_unless_it_is_recorded_and_allowed(
 
 
 @pytest.mark.process
-def test_a_program_that_falls_back_to_the_cpu_does_so(tmp_path: Path) -> None:
+def test_a_program_can_still_fall_back_to_the_cpu(tmp_path: Path) -> None:
     text = f"""
 import torch
 {KERNEL}
@@ -150,15 +152,15 @@ except (AssertionError, RuntimeError) as error:
 
 
 def test_torchs_own_answer_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
-    session = SimpleNamespace(message=lambda *message: told.append(message))
+    messages: list[Any] = []
+    session = SimpleNamespace(message=lambda *message: messages.append(message))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "a real one")
     replaced = install_answers(session, "cuda:90")  # type: ignore[arg-type]
     try:
         assert torch.cuda.get_device_name() == "a real one"
-        assert told == []
+        assert messages == []
         assert torch.cuda.get_device_capability() == (9, 0)
         assert torch.cuda.current_device() == 0
-        assert len(told) == 1  # though two questions were answered
+        assert len(messages) == 1  # though two questions were answered
     finally:
         replaced.undo()

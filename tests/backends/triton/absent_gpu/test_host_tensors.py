@@ -115,21 +115,21 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     assert ended.code == 0, ended.errors
     trace = open_trace(folder / "out")
     (run_row,) = trace.table("runs", columns=["devices"]).to_pylist()
-    kept = {"launches": trace.table("launches").num_rows, "recorded": run_row["devices"]}
-    return ended._replace(seen=ended.seen | kept)
+    recorded = {"launches": trace.table("launches").num_rows, "recorded": run_row["devices"]}
+    return ended._replace(seen=ended.seen | recorded)
 
 
 @pytest.mark.process
-def test_there_is_said_to_be_one_gpu_in_one_line(ended: Ended) -> None:
+def test_one_message_says_that_torch_reports_a_gpu(ended: Ended) -> None:
     assert ended.seen["available"] == [True, 1]
-    told, summary = ended.told
+    message, summary = ended.told
     assert "operators ran on the CPU; refused: nothing" in summary
-    assert "one NVIDIA H100 80GB HBM3 (cuda:90)" in told
-    assert "KVTRACE_DEVICE=cpu" in told
+    assert "one NVIDIA H100 80GB HBM3 (cuda:90)" in message
+    assert "KVTRACE_DEVICE=cpu" in message
 
 
 @pytest.mark.process
-def test_the_trace_says_that_there_was_none(ended: Ended) -> None:
+def test_the_trace_records_that_there_was_no_gpu(ended: Ended) -> None:
     assert ended.seen["recorded"] == []
 
 
@@ -154,12 +154,12 @@ def test_a_copy_to_the_gpu_and_back_is_a_copy(ended: Ended) -> None:
 
 
 @pytest.mark.process
-def test_what_is_on_the_gpu_stays_the_same_tensor(ended: Ended) -> None:
+def test_moving_a_device_tensor_to_the_device_returns_the_same_tensor(ended: Ended) -> None:
     assert ended.seen["stays"] == [True, True, True]
 
 
 @pytest.mark.process
-def test_autocast_is_for_what_is_on_cuda(ended: Ended) -> None:
+def test_autocast_applies_to_tensors_on_cuda(ended: Ended) -> None:
     assert ended.seen["autocast"] == ["torch.bfloat16", True, "torch.bfloat16"]
     assert ended.seen["custom"] == "torch.float32"
 
@@ -208,7 +208,7 @@ nvmlDeviceGetMemoryInfo = nvmlDeviceGetUUID = nvmlDeviceGetHandleByIndex
 
 
 @pytest.mark.process
-def test_what_vllm_asks_of_drivers_is_answered(tmp_path: Path) -> None:
+def test_driver_queries_of_vllm_are_answered(tmp_path: Path) -> None:
     (tmp_path / "pynvml.py").write_text(PYNVML)
     ended = run(tmp_path, AS_VLLM, fresh=True, KVTRACE_DEVICE="cpu", KVTRACE_TARGET="cuda:80")
     assert ended.seen == {
@@ -218,7 +218,7 @@ def test_what_vllm_asks_of_drivers_is_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_without_the_setting_drivers_say_what_they_say(tmp_path: Path) -> None:
+def test_without_the_setting_driver_queries_fail_as_before(tmp_path: Path) -> None:
     (tmp_path / "pynvml.py").write_text(PYNVML)
     ended = run(tmp_path, AS_VLLM)
     assert (ended.seen["count"], ended.seen["drivers"]) == (0, 0)
@@ -244,15 +244,15 @@ seen["available"] = torch.cuda.is_available()
     assert [name for name in ended.seen["left"] if "__" not in name] == []
 
 
-def test_where_there_is_a_gpu_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
+def test_on_a_machine_with_a_gpu_nothing_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[Any] = []
     session = SimpleNamespace(
-        settings=Settings(device="cpu"), message=lambda *message: told.append(message)
+        settings=Settings(device="cpu"), message=lambda *message: messages.append(message)
     )
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     before = torch.zeros, torch.Tensor.to, torch.cuda.get_device_name, torch.cuda.Stream
     TORCH.install(session)  # type: ignore[arg-type]
     assert (torch.zeros, torch.Tensor.to, torch.cuda.get_device_name, torch.cuda.Stream) == before
     assert not on_host()
-    assert [code for _, code, _ in told] == ["device-unused"]
+    assert [code for _, code, _ in messages] == ["device-unused"]
     assert "torch" in sys.modules

@@ -65,7 +65,7 @@ REFUSED = {
     "torch.cuda.get_device_properties(1)": "there is one GPU",
     "torch.nn.DataParallel(torch.nn.Linear(2, 2), [0, 1])": "there is one GPU",
     "held.untyped_storage().resize_(0)": "cannot be resized to 0",
-    "held.to_sparse()": "dense tensors alone",
+    "held.to_sparse()": "only dense tensors",
     "load_inline('asked', '', 'int x;', build_directory='.')": "CUDA C++ is not compiled",
 }
 PROGRAM = f"""
@@ -109,11 +109,11 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     return ended
 
 
-def test_what_was_asked_is_said_once_at_the_end(ended: Ended) -> None:
-    *_, told = ended.told
+def test_requests_are_summarized_once_at_the_end(ended: Ended) -> None:
+    *_, summary = ended.told
     assert len(ended.told) == 2
-    assert "functions of torch were answered" in told
-    assert told.endswith(
+    assert "functions of torch were answered" in summary
+    assert summary.endswith(
         "refused: torch.cuda.CUDAGraph, torch.cuda.current_blas_handle, cuda:1, "
         "UntypedStorage.resize_, aten::_to_sparse on torch.sparse_coo, "
         "extensions in CUDA C++"
@@ -130,7 +130,7 @@ def test_a_request_is_answered_as_a_gpu_does(ended: Ended, question: str) -> Non
 
 
 @pytest.mark.parametrize("question", REFUSED)
-def test_what_cannot_be_answered_is_refused_in_a_sentence(ended: Ended, question: str) -> None:
-    told = ended.seen[question]
-    assert REFUSED[question] in told
-    assert "\n" not in told
+def test_unanswerable_requests_raise_a_sentence(ended: Ended, question: str) -> None:
+    answer = ended.seen[question]
+    assert REFUSED[question] in answer
+    assert "\n" not in answer

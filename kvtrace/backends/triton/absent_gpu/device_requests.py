@@ -1,10 +1,10 @@
-"""What a program asked of the GPU that is not there: one line at its end."""
+"""Requests of a program to the absent GPU, reported in one line at the program's end."""
 
 from typing import Final
 
 
-class _Asked:
-    """Names, each once: what was answered, what ran on the CPU, what was refused."""
+class _DeviceRequests:
+    """Names of the functions that were answered, of operators run on the CPU, and of refusals."""
 
     def __init__(self) -> None:
         self.answered: set[str] = set()
@@ -12,12 +12,12 @@ class _Asked:
         self.refused: dict[str, None] = {}  # in order
 
     def summary(self) -> str | None:
-        """Say it in one sentence, and begin again; None where nothing was asked."""
+        """Return one sentence on all requests, and clear them; None if there were none."""
         if not (self.answered or self.operators or self.refused):
             return None
         refused = ", ".join(self.refused) or "nothing"
         text = (
-            f"of the GPU that is not there, {len(self.answered)} functions of torch were answered "
+            f"of the absent GPU, {len(self.answered)} functions of torch were answered "
             f"and {len(self.operators)} operators ran on the CPU; refused: {refused}"
         )
         for names in (self.answered, self.operators, self.refused):
@@ -25,4 +25,4 @@ class _Asked:
         return text
 
 
-asked: Final = _Asked()
+device_requests: Final = _DeviceRequests()
