@@ -52,7 +52,7 @@ def _printer(findings: Findings) -> Printer:
 
 def _finding(printer: Printer, group: Sequence[Finding]) -> str:
     found = group[0]
-    place, label, kind = printer.named(group)
+    place, label, kind = printer.heading_parts(group)
     heading = (
         f'<p><span class="{markup.words(kind)}">{markup.words(label)}</span> '
         f"<code>{markup.words(place)}</code> <small>derived</small></p>"
@@ -65,5 +65,8 @@ def _finding(printer: Printer, group: Sequence[Finding]) -> str:
     )
     excerpt = f"<pre>{lines}</pre>" if lines else ""
     return (
-        heading + markup.paragraph(message_of(found)) + excerpt + markup.facts(printer.told(group))
+        heading
+        + markup.paragraph(message_of(found))
+        + excerpt
+        + markup.facts(printer.labelled_facts(group))
     )
