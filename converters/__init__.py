@@ -1,6 +1,7 @@
-"""Converters: tables in, one file out; entry points of the group `kvtrace.converters` name them.
+"""Converters: each reads the tables of a trace and writes one file.
 
-They read tables of `kvtrace.schema` and figures of `kvtrace.figures`, and never the evaluator.
+Entry points of the group `kvtrace.converters` name them. They import `kvtrace.schema` and
+`kvtrace.figures`, never the evaluator.
 """
 
 # The folder lies at the top of the repository, from where it could be imported a second time.

@@ -1,6 +1,6 @@
-"""SASS: what a recorded cubin says, by `nvdisasm` or `cuobjdump`.
+"""Disassembly of recorded cubins to SASS, by `nvdisasm` or `cuobjdump`.
 
-One on PATH is used, else the one that an installed Triton brings.
+The program is taken from PATH, or else from an installed Triton.
 """
 
 import importlib.util
@@ -15,21 +15,21 @@ _SECONDS: Final = 20
 
 
 def disassembler() -> str | None:
-    """Return the program that disassembles cubins; None where none is found."""
-    spec = importlib.util.find_spec("triton")  # which imports nothing
+    """Return the path of a program that disassembles cubins, or None if there is none."""
+    spec = importlib.util.find_spec("triton")  # does not import triton
     root = None if spec is None or spec.origin is None else Path(spec.origin).parent
     folders = [None] if root is None else [None, str(root / "backends" / "nvidia" / "bin")]
-    found = (shutil.which(tool, path=folder) for folder in folders for tool in TOOLS)
-    return next(filter(None, found), None)
+    paths = (shutil.which(tool, path=folder) for folder in folders for tool in TOOLS)
+    return next(filter(None, paths), None)
 
 
 def disassembled(tool: str, cubin: bytes, *, lines: bool = False) -> str | None:
-    """Return a cubin's listing; None where the tool cannot read it.
+    """Return a cubin's listing, or None if the tool cannot read the cubin.
 
     Args:
-        tool: What `disassembler` found.
+        tool: Path of the program, as `disassembler` returns it.
         cubin: The binary.
-        lines: Whether comments tell source lines, which `cuobjdump` cannot.
+        lines: Whether to add comments with source lines (`nvdisasm` only).
 
     """
     options = ["-sass"] if Path(tool).stem == "cuobjdump" else ["-c", *(["-g"] if lines else [])]
@@ -37,7 +37,7 @@ def disassembled(tool: str, cubin: bytes, *, lines: bool = False) -> str | None:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 [tool, *options, str(path)],
                 capture_output=True,
                 text=True,
@@ -47,4 +47,4 @@ def disassembled(tool: str, cubin: bytes, *, lines: bool = False) -> str | None:
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
-    return done.stdout if done.returncode == 0 and done.stdout else None
+    return result.stdout if result.returncode == 0 and result.stdout else None

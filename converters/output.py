@@ -1,4 +1,4 @@
-"""Output files that appear whole or not at all."""
+"""Output files that appear complete or not at all."""
 
 import os
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from kvtrace.schema.errors import BadSetting
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file beside `path` for writing bytes; rename it to `path` when the block ends well.
+    """Open a temporary file for writing bytes, and rename it to `path` if the block succeeds.
 
-    A link stays one: what it leads to is replaced. A device or a pipe is written to as it is.
+    If `path` is a link, the link's target is replaced. A device or a pipe is written to directly.
 
     Raises:
-        BadSetting: `path` cannot be written: no such folder, a folder itself, no permission, or
-            the disk is full.
+        BadSetting: `path` cannot be written: its folder does not exist, it is a folder, permission
+            is missing, or the disk is full.
 
     """
     try:
@@ -50,7 +50,7 @@ def _check_place(path: Path) -> None:
 
 
 def _publish(temporary: Path, path: Path) -> None:
-    """Return the finished file its name, with the permissions that a plain open() would give."""
+    """Rename the finished file to `path`, with the permissions that a plain open() would give."""
     mask = os.umask(0)
     os.umask(mask)
     temporary.chmod(0o666 & ~mask)

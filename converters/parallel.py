@@ -1,4 +1,4 @@
-"""Work on several cores whose results are wanted in order, without holding many of them."""
+"""Tasks on several threads, with results in order and few of them in memory."""
 
 import os
 from collections import deque
@@ -8,25 +8,25 @@ from typing import Final, TypeVar
 
 Result = TypeVar("Result")
 
-#: NumPy lets go of the interpreter while it works on large arrays; more threads than this wait.
+#: Threads gain from NumPy releasing the interpreter on large arrays; more than this gain nothing.
 _MOST_THREADS: Final = 4
 
 
 def in_order(tasks: Iterable[Callable[[], Result]]) -> Iterator[Result]:
-    """Run tasks on threads and give their results in the order of the tasks.
+    """Run tasks on threads, and yield their results in the order of the tasks.
 
-    At most two results per thread are begun ahead of the one that is waited for.
+    At most two tasks per thread are started before the result of the oldest is taken.
     """
     threads = min(os.cpu_count() or 1, _MOST_THREADS)
     with ThreadPoolExecutor(threads) as pool:
-        ahead: deque[Future[Result]] = deque()
+        pending: deque[Future[Result]] = deque()
         try:
             for task in tasks:
-                ahead.append(pool.submit(task))
-                if len(ahead) > 2 * threads:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
+                pending.append(pool.submit(task))
+                if len(pending) > 2 * threads:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            for future in ahead:
+            for future in pending:
                 future.cancel()

@@ -1,7 +1,7 @@
-"""Which converters there are, and the one interface that all have.
+"""Registry of converters, and their interface.
 
-A converter is an entry point of the group `kvtrace.converters`, as `name = module:OBJECT`. Its
-module is imported only when it is asked for.
+A converter is an entry point `name = module:OBJECT` of the group `kvtrace.converters`. Its module
+is imported when the converter is used.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from kvtrace.text import printable, size
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What a converter wrote: the files, and sentences on what they hold and what was left out.
+    """Result of a converter: the written files, and sentences about their content.
 
-    `differences` are what a check found in them that is not as in the tables.
+    `differences` are sentences about values in the files that differ from the tables, by a check.
     """
 
     files: tuple[Path, ...]
@@ -39,11 +39,11 @@ class Conversion:
 
 @runtime_checkable
 class Converter(Protocol):
-    """Tables in, files out."""
+    """A converter from a trace's tables to files."""
 
     @property
     def summary(self) -> str:
-        """One line for `kvtrace convert --help`."""
+        """Description in one line, for `kvtrace convert --help`."""
 
     @property
     def default_output(self) -> str:
@@ -52,24 +52,24 @@ class Converter(Protocol):
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the selected runs to `output`, which appears whole or not at all.
+        """Write the selected runs to `output`, which appears complete or not at all.
 
-        `settings` are the converter's own; an unknown one raises `BadSetting`.
+        `settings` are the converter's settings by name; an unknown name raises `BadSetting`.
         """
 
 
 def converter_names() -> tuple[str, ...]:
-    """Every name that `load_converter` knows, built-in ones first, other packages' by name."""
+    """Return the names of all converters: kvtrace's, then those of other packages, sorted."""
     plugins = sorted(entry.name for entry in registry.installed_entries("converters"))
-    ours = (entry.name for entry in registry.own_entries("converters"))
-    return tuple(dict.fromkeys([*ours, *plugins]))
+    built_in = (entry.name for entry in registry.own_entries("converters"))
+    return tuple(dict.fromkeys([*built_in, *plugins]))
 
 
 def load_converter(name: str) -> Converter:
-    """Import one converter.
+    """Import and return a converter.
 
     Raises:
-        BadSetting: there is none of that name, or what a plugin registers is not converter.
+        BadSetting: no converter has the name, or a package registers an object that is not one.
 
     """
     entry = registry.entry("converters", name)

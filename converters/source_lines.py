@@ -1,4 +1,4 @@
-"""Lines of the program's source, from the trace alone: the files on disk may have changed since."""
+"""Source lines of the program as recorded in the trace; files on disk may have changed."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 class SourceLines:
-    """Looks source lines up in the artifacts of the runs' kernels; each file is read once.
+    """Source lines from the artifacts of the runs' kernels; each file is read once.
 
-    Of a file each kernel has kept what it uses, all other lines being blank.
+    A kernel's artifact of a file has the lines that the kernel uses; all other lines are blank.
     """
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
@@ -36,24 +36,24 @@ class SourceLines:
             return _nth(self._file(file), line)
         for path, definition, artifact in self._functions:
             content = self._content(artifact) if path == file else []
-            found = _nth(content, line - definition + _decorators(content) + 1)
-            if found is not None:
-                return found
+            text = _nth(content, line - definition + _decorators(content) + 1)
+            if text is not None:
+                return text
         return None
 
     def blocks(self, file: str) -> list[tuple[int, list[str]]]:
-        """Return what was recorded of a file: the whole of it, or the kernels that it defines.
+        """Return the recorded blocks of a file: the whole file, or each kernel defined in the file.
 
-        Each block is the number of its first line, counted from 1, and its lines.
+        A block is the number of its first line, counted from 1, and its lines.
         """
         if file in self._artifacts:
             return [(1, self._file(file))]
-        found = {}
+        blocks = {}
         for path, definition, artifact in self._functions:
             content = self._content(artifact) if path == file else []
             if content:
-                found[definition - _decorators(content)] = content
-        return sorted(found.items())
+                blocks[definition - _decorators(content)] = content
+        return sorted(blocks.items())
 
     def definitions(self) -> list[tuple[str, int, int]]:
         """Return file, first and last line of each kernel whose source was recorded."""
@@ -65,7 +65,7 @@ class SourceLines:
         ]
 
     def _file(self, file: str) -> list[str]:
-        """Return the lines of a file that any kernel has kept."""
+        """Return the lines of a file, united from the artifacts of all kernels."""
         if file not in self._files:
             contents = [self._content(artifact) for artifact in self._artifacts[file]]
             self._files[file] = [
@@ -82,7 +82,7 @@ class SourceLines:
 
 
 def _decorators(content: list[str]) -> int:
-    """How many lines are above the `def`, which is what a kernel's line points at."""
+    """Return the number of lines above the `def`, whose line is recorded as the kernel's."""
     return next((i for i, line in enumerate(content) if line.lstrip().startswith("def ")), 0)
 
 

@@ -1,9 +1,10 @@
-"""Findings for people and for programs: text as from a good compiler, JSON, SARIF, JUnit XML.
+"""Findings as terminal text, JSON, SARIF and JUnit XML.
 
-`reading.py` is the one reader of the table `findings`; it makes the plain data of `model.py`, with
-what comments in the kernels' source suppress (`suppressions.py`). The rest prints it:
-`findings_text.py` for terminals, `sarif.py` for code-scanning services, `junit.py` for continuous
-integration. `conditions.py` is about conditions for all shapes, which are in no table.
+`reading.py` is the only reader of the table `findings`: it returns the plain data of `model.py`,
+marked where comments in the kernels' source suppress a finding (`suppressions.py`).
+`findings_text.py` prints findings for terminals, `sarif.py` for code-scanning services and
+`junit.py` for continuous integration. `conditions.py` prints conditions for all sizes, which are
+not in a table.
 """
 
 from kvtrace.converters.findings.findings_text import findings_text

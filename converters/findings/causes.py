@@ -1,9 +1,9 @@
-"""Findings by cause: those that one change would fix, reported once.
+"""Causes of findings: findings that one change would fix are grouped and reported once.
 
-A violation's cause is its rule and where it comes from: the place in the program's source, or, in a
-kernel that Inductor generated, the address up to sizes and the lines of the program behind it. A
-copy that Inductor makes of a kernel of the program has one cause with every other copy. What is
-unknown for the same reason, up to numbers, has one cause wherever it is.
+The cause of a violation is its rule and its place in the program's source. In a kernel that
+Inductor generated, the place is the address (without sizes) and the lines of the program that the
+kernel was generated from. All copies that Inductor makes of one kernel of the program share a
+cause. Unknown verdicts share a cause if their reasons are equal up to numbers.
 """
 
 import hashlib
@@ -15,15 +15,15 @@ from typing import Any, Final
 from kvtrace.converters.findings.model import Finding, Findings, Operator, RuleText
 from kvtrace.converters.profile.call_paths import fused_operators
 
-#: Lints of traces that were judged before passes said which rules are lints. Generated code has
-#: reasons for what they find: Inductor writes one kernel for several cases, and masks off those
-#: that a call is not.
+#: Lints of traces from before passes recorded which rules are lints. A lint changes no result, and is
+#: expected in generated code: Inductor writes one kernel for several cases, and masks off the cases
+#: that do not apply to a call.
 _LINTS_BEFORE: Final = frozenset({"mask-always-false", "mask-always-true"})
 
-#: Inductor's own names, of which each kernel counts its arguments, sizes and values.
+#: Inductor's names of arguments, sizes and values, numbered in each kernel.
 _NUMBERED: Final = re.compile(r"\b(in_out_ptr|in_ptr|out_ptr|tmp|ks|[xyzr])\d+\b")
 _NUMBER: Final = re.compile(r"\b\d[\d,]*\b")
-#: What Inductor puts behind the name of a kernel of the program that it copies.
+#: Suffix that Inductor adds to the name of a kernel of the program that it copies.
 _COPY: Final = re.compile(r"_\d+$")
 #: Names of the kernels that Inductor writes itself, and of the files that it puts kernels into.
 _GENERATED: Final = re.compile(r"triton_[a-z]{3}_\w+")
@@ -31,7 +31,7 @@ _CACHE: Final = re.compile(r"[/\\](\w\w)[/\\]c\1\w+\.py$")
 
 
 def is_of_inductor(kernel: Mapping[str, Any]) -> bool:
-    """Whether Inductor launches a kernel, by its row of `kernels`, or by its file's name alone."""
+    """Return whether Inductor launches a kernel, by origin or file of its row in `kernels`."""
     origin = kernel.get("origin")
     return origin == "inductor" or (
         origin is None and _CACHE.search(kernel.get("file") or "") is not None
@@ -39,117 +39,121 @@ def is_of_inductor(kernel: Mapping[str, Any]) -> bool:
 
 
 def is_generated(kernel: Mapping[str, Any]) -> bool:
-    """Whether Inductor wrote a kernel, and did not copy the program's text."""
+    """Return whether Inductor wrote a kernel's code, rather than copying the program's."""
     return is_of_inductor(kernel) and _GENERATED.fullmatch(kernel.get("name") or "") is not None
 
 
 def operators_of(kernel: Mapping[str, Any]) -> tuple[Operator, ...]:
-    """Return the operators that a kernel was generated from, by its row of `kernels`.
+    """Return the operators that a kernel was generated from, by its row in `kernels`.
 
-    Where they were not recorded, nodes of the graph, or what Inductor says in the kernel's name.
+    If operators were not recorded, these are the nodes of the graph, or the operators in the
+    kernel's name.
     """
     origins = kernel.get("origins") or ()
-    found = dict.fromkeys(
-        Operator(each["op"], each["module"], each["file"], each["line"], each["code"])
-        for each in origins
-        if each["op"]
+    recorded = dict.fromkeys(
+        Operator(origin["op"], origin["module"], origin["file"], origin["line"], origin["code"])
+        for origin in origins
+        if origin["op"]
     )
-    nodes = dict.fromkeys(_COPY.sub("", each["node"]) for each in origins if each["node"])
-    named = () if found else nodes or fused_operators(kernel.get("name") or "")
-    return (*found, *map(Operator, named))
+    nodes = dict.fromkeys(_COPY.sub("", origin["node"]) for origin in origins if origin["node"])
+    named = () if recorded else nodes or fused_operators(kernel.get("name") or "")
+    return (*recorded, *map(Operator, named))
 
 
-def lines_behind(found: Finding) -> dict[tuple[str, int] | None, list[Operator]]:
-    """Return the operators that generated code comes from, by the program's line.
+def source_operators(finding: Finding) -> dict[tuple[str, int] | None, list[Operator]]:
+    """Return the operators that a generated kernel comes from, by file and line of the program.
 
-    Of those whose lines were not recorded, as where Inductor took the code from its cache, the line
-    is the program's that launched the kernel; they come last.
+    Operators without a recorded line (Inductor took the code from its cache) come last, under the
+    line that launched the kernel.
     """
-    at = found.launched_at
-    launched = None if at is None or at.file is None else (at.file, at.line or 0)
+    at = finding.launched_at
+    launch = None if at is None or at.file is None else (at.file, at.line or 0)
     lines: dict[tuple[str, int] | None, list[Operator]] = {}
-    for each in sorted(found.operators, key=lambda operator: operator.file is None):
-        placed = launched if each.file is None else (each.file, each.line or 0)
-        lines.setdefault(placed, []).append(each)
-    return lines or ({launched: []} if found.generated else {})
+    for operator in sorted(finding.operators, key=lambda operator: operator.file is None):
+        line = launch if operator.file is None else (operator.file, operator.line or 0)
+        lines.setdefault(line, []).append(operator)
+    return lines or ({launch: []} if finding.generated else {})
 
 
-def cause_of(found: Finding, definition: int | None = None) -> str:
-    """Return an id that findings of the same cause have in common, in every run.
+def cause_of(finding: Finding, definition: int | None = None) -> str:
+    """Return the id of a finding's cause, which is the same in every run.
 
-    `definition`: of a kernel that Inductor copied, the line of its definition in the copy.
+    `definition` is the line of the kernel's definition in Inductor's copy, for copied kernels.
     """
-    key = _unknown(found) if found.verdict == "unknown" else _known(found, definition)
+    is_unknown = finding.verdict == "unknown"
+    key = _unknown_key(finding) if is_unknown else _known_key(finding, definition)
     return hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
 
-def _unknown(found: Finding) -> tuple[Any, ...]:
-    """Return a key of the reason alone: what decides it decides it for every rule."""
-    texts = [_sizeless(text) or "" for text in (found.reason, found.assumption)]
-    if found.generated:
+def _unknown_key(finding: Finding) -> tuple[Any, ...]:
+    """Return a key of the reason, without rule and place: one remedy decides all verdicts."""
+    texts = [_without_numbers(text) or "" for text in (finding.reason, finding.assumption)]
+    if finding.generated:
         texts = [_NUMBERED.sub(r"\1", text) for text in texts]
-    return (found.verdict, *texts)
+    return (finding.verdict, *texts)
 
 
-def _known(found: Finding, definition: int | None) -> tuple[Any, ...]:
-    what = found.rule, found.verdict, found.access
-    if found.generated:
-        behind = sorted(
-            (line or ("", 0), sorted({each.op for each in operators}))
-            for line, operators in lines_behind(found).items()
+def _known_key(finding: Finding, definition: int | None) -> tuple[Any, ...]:
+    kind = finding.rule, finding.verdict, finding.access
+    if finding.generated:
+        sources = sorted(
+            (line or ("", 0), sorted({operator.op for operator in operators}))
+            for line, operators in source_operators(finding).items()
         )
-        return (*what, _sizeless(found.expression) or found.arg, behind)
-    if found.file is None:
-        return (*what, found.arg, found.kernel, found.reason)
+        return (*kind, _without_numbers(finding.expression) or finding.arg, sources)
+    if finding.file is None:
+        return (*kind, finding.arg, finding.kernel, finding.reason)
     if definition is not None:
-        frames = [((f.line or 0) - definition, f.column, f.function) for f in found.stack]
+        frames = [((f.line or 0) - definition, f.column, f.function) for f in finding.stack]
         names = [(*frame[:2], _COPY.sub("", frame[2] or "")) for frame in frames]
-        return (*what, found.arg, _COPY.sub("", found.kernel), names)
-    return (*what, found.arg, found.file, found.line, found.column, found.stack[1:])
+        return (*kind, finding.arg, _COPY.sub("", finding.kernel), names)
+    return (*kind, finding.arg, finding.file, finding.line, finding.column, finding.stack[1:])
 
 
-def _sizeless(text: str | None) -> str | None:
+def _without_numbers(text: str | None) -> str | None:
     return None if text is None else _NUMBER.sub("#", text)
 
 
 @dataclass(frozen=True, slots=True)
 class ByCause:
-    """Findings as they are reported: groups of one cause each, in order, and the rest.
+    """Findings in groups of one cause each, and lints apart.
 
-    `lints` are those of generated code that nobody asked for by name.
+    `lints` are violations of lint rules in generated code, unless the rule was asked for by name.
     """
 
     groups: tuple[tuple[Finding, ...], ...]
     lints: tuple[Finding, ...]
 
     def lint_lines(self) -> Iterator[str]:
-        """Return the line that the lints get."""
+        """Yield a line with the number of lints by rule, if there are any."""
         counts: dict[str, int] = {}
-        for found in self.lints:
-            counts[found.rule] = counts.get(found.rule, 0) + found.calls
+        for finding in self.lints:
+            counts[finding.rule] = counts.get(finding.rule, 0) + finding.calls
         if counts:
-            what = ", ".join(f"{count:,} {rule}" for rule, count in counts.items())
+            sums = ", ".join(f"{count:,} {rule}" for rule, count in counts.items())
             them = "it" if sum(counts.values()) == 1 else "them"
-            yield f"{what} in generated code (Inductor); --rule {','.join(counts)} lists {them}"
+            yield f"{sums} in generated code (Inductor); --rule {','.join(counts)} lists {them}"
 
 
 def by_cause(findings: Findings) -> ByCause:
-    """Group what is listed by its cause."""
+    """Group the listed findings by cause."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     lints = []
-    for found in findings.listed:
-        if is_lint(found, findings.rules) and found.rule not in findings.named:
-            lints.append(found)
+    for finding in findings.listed:
+        if is_lint(finding, findings.rules) and finding.rule not in findings.named:
+            lints.append(finding)
         else:
-            groups.setdefault((found.cause or found.finding_id, found.suppressed), []).append(found)
+            cause = finding.cause or finding.finding_id
+            groups.setdefault((cause, finding.suppressed), []).append(finding)
     return ByCause(tuple(map(tuple, groups.values())), tuple(lints))
 
 
-def is_lint(found: Finding, rules: Mapping[str, RuleText]) -> bool:
-    """Return whether a finding is a lint's violation, in code that Inductor generated."""
-    return found.verdict == "violation" and found.generated and is_lint_rule(found.rule, rules)
+def is_lint(finding: Finding, rules: Mapping[str, RuleText]) -> bool:
+    """Return whether a finding is a violation of a lint rule in code that Inductor generated."""
+    is_violation = finding.verdict == "violation" and finding.generated
+    return is_violation and is_lint_rule(finding.rule, rules)
 
 
 def is_lint_rule(rule: str, rules: Mapping[str, RuleText]) -> bool:
-    """Return whether a rule is a lint, by what passes have said of rules."""
+    """Return whether a rule is a lint, by the passes' descriptions of rules."""
     return rule in _LINTS_BEFORE or (rule in rules and rules[rule].lint != "")

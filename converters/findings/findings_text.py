@@ -1,7 +1,7 @@
-"""Findings for a terminal, as a good compiler tells them: place, source, caret, witness, hint.
+"""Findings as terminal text in the style of a compiler: place, source, caret, witness, hint.
 
-Lines fit the width that is asked for and need no color. Findings of one cause are reported once,
-and what needs no attention is counted.
+Lines fit a given width and are readable without color. Findings of one cause are reported once.
+Proofs are counted, not listed.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.findings.causes import by_cause, lines_behind
+from kvtrace.converters.findings.causes import by_cause, source_operators
 from kvtrace.converters.findings.model import (
     CONTEXT,
     UNUSED_IGNORE,
@@ -23,7 +23,7 @@ from kvtrace.converters.findings.model import (
 from kvtrace.schema.layout import OBSERVED
 from kvtrace.text import WIDTH, display_width, percent, plural, printable, wrapped
 
-#: Terminal codes of what is highlighted; every other text is plain.
+#: Terminal codes of highlighted parts.
 _CODES: Final = {
     "error": "1;31",
     "warning": "1;35",
@@ -37,10 +37,10 @@ _CODES: Final = {
 }
 _LABEL: Final = 10
 _REASONS: Final = 12
-#: Kernels whose verdicts are counted one by one, and what makes one of them.
+#: Kernels whose verdicts are counted one by one, and the verdicts that select them.
 _KERNELS: Final = 12
-_TOLD: Final = ("violation", "unknown", "suppressed")
-#: Lines of the program behind generated code, and other places of a cause, that are named.
+_NOTABLE: Final = ("violation", "unknown", "suppressed")
+#: Most source lines of generated code, and most other places of a cause, that are named.
 _SHOWN: Final = 3
 _OTHERS: Final = 6
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
@@ -52,37 +52,37 @@ def findings_text(
     """Return lines for a terminal: each defect with its source, then counts for each kernel.
 
     Args:
-        findings: what was read.
-        color: whether the terminal shows colors.
+        findings: the findings, as read from the table.
+        color: whether to use the terminal's colors.
         width: columns of the terminal.
         base: folder that paths below it are shown relative to.
 
     """
     printer = Printer(findings.lines, color=color, width=width, base=base)
-    caused = by_cause(findings)
+    causes = by_cause(findings)
     lines: list[str] = []
     above = None
-    for group in caused.groups:
+    for group in causes.groups:
         lines += [*printer.defect(group, above), ""]
         above = group[0]
-    for line in caused.lint_lines():
+    for line in causes.lint_lines():
         lines += [*wrapped(line, width), ""]
-    return lines + printer.summary(findings, caused.lints)
+    return lines + printer.summary(findings, causes.lints)
 
 
 def findings_lines(findings: Findings, *, base: str | None = None) -> list[str]:
-    """Return a line a finding, as compilers' are: `path:line:column: severity[rule]: text`.
+    """Return one line for each place with a finding: `path:line:column: severity[rule]: text`.
 
-    Those of one place are one line; lints of generated code are one line at the end.
+    Lints of generated code share one line at the end.
     """
     printer = Printer({}, base=base)
-    caused = by_cause(findings)
-    listed = [found for group in caused.groups for found in group]
-    return [*(printer.line(group[0]) for group in grouped(listed)), *caused.lint_lines()]
+    causes = by_cause(findings)
+    listed = [finding for group in causes.groups for finding in group]
+    return [*(printer.line(group[0]) for group in grouped(listed)), *causes.lint_lines()]
 
 
 class Printer:
-    """Prints findings in one way; `lines` are source lines by file and number."""
+    """Formats findings for one width and color setting; `lines` has source lines by place."""
 
     def __init__(
         self,
@@ -98,35 +98,35 @@ class Printer:
         self._base = base
 
     def defect(self, group: Sequence[Finding], above: Finding | None = None) -> list[str]:
-        """Return the lines of one defect; a group is of one cause, in several unique calls.
+        """Return the lines of one group of findings, which have one cause.
 
-        `above` is the finding that is printed before: a launch of both is printed once.
+        `above` is the first finding of the group printed before; a launch of both is printed once.
         """
-        found = group[0]
+        finding = group[0]
         lines = self._heading(group)
-        lines += self.excerpt(found)
-        for label, text in self.told(group):
+        lines += self.excerpt(finding)
+        for label, text in self.labelled_facts(group):
             if label == "launch" and above is not None and text == self._launch(above):
                 text = "as above"
             lines += self._labelled(label, text)
         return lines
 
     def summary(self, findings: Findings, lints: Sequence[Finding] = ()) -> list[str]:
-        """Return how many verdicts there are, their shares, and why some are unknown.
+        """Return lines with the counts and shares of verdicts, and the reasons of unknown ones.
 
-        `lints` are the violations that are not defects: lints of generated code.
+        `lints` are findings of lint rules in generated code, which are counted apart.
         """
         if not findings.analysed and not findings.tallies:
             return ["not analyzed yet: kvtrace sanitize fills the findings"]
-        apart = Counter(dict.fromkeys(findings.counts, 0))
-        for found in lints:
-            apart[found.kernel] += found.calls
+        lint_counts = Counter(dict.fromkeys(findings.counts, 0))
+        for finding in lints:
+            lint_counts[finding.kernel] += finding.calls
         total = findings.total
-        total["violation"] -= apart.total()
-        total["lint"] = apart.total()
+        total["violation"] -= lint_counts.total()
+        total["lint"] = lint_counts.total()
         lines = wrapped(f"verdicts on unique calls: {_shares(total)}", self._width)
         kernels = {
-            kernel: {**sums, "violation": sums["violation"] - apart[kernel]}
+            kernel: {**sums, "violation": sums["violation"] - lint_counts[kernel]}
             for kernel, sums in findings.counts.items()
         }
         for text in _by_kernel(kernels):
@@ -135,29 +135,29 @@ class Printer:
             lines.append("unknown because:")
         for reason, count in list(findings.reasons.items())[:_REASONS]:
             lines += wrapped(f"{count:>6,} × {reason}", self._width, indent=2)
-        left = len(findings.reasons) - _REASONS
-        return lines + ([f"  … and {plural(left, 'other reason')}"] if left > 0 else [])
+        more = len(findings.reasons) - _REASONS
+        return lines + ([f"  … and {plural(more, 'other reason')}"] if more > 0 else [])
 
     # -- one defect ---------------------------------------------------------------------------
 
-    def line(self, found: Finding) -> str:
-        """Return a finding as one line, however long it is."""
-        place, label, _ = self.named((found,))
-        behind = next((f" (from {what})" for what, _ in self._behind(found)), "")
-        return printable(f"{place}: {label}: {message_of(found)}{behind}")
+    def line(self, finding: Finding) -> str:
+        """Return a finding as one line of any length."""
+        place, label, _ = self.heading_parts((finding,))
+        source = next((f" (from {names})" for names, _ in self._sources(finding)), "")
+        return printable(f"{place}: {label}: {message_of(finding)}{source}")
 
-    def named(self, group: Sequence[Finding]) -> tuple[str, str, str]:
-        """Return where the first of a group is, its label, and the kind that it begins with."""
-        found = group[0]
-        kind = found.severity if found.verdict == "violation" else found.verdict
-        if found.suppressed:
+    def heading_parts(self, group: Sequence[Finding]) -> tuple[str, str, str]:
+        """Return the place of a group's first finding, the label `kind[rules]`, and the kind."""
+        finding = group[0]
+        kind = finding.severity if finding.verdict == "violation" else finding.verdict
+        if finding.suppressed:
             kind = "suppressed"
-        place = self._place(StackFrame(found.file, found.line, found.column, None))
-        rules = ", ".join(dict.fromkeys(each.rule for each in group))
+        place = self._place(StackFrame(finding.file, finding.line, finding.column, None))
+        rules = ", ".join(dict.fromkeys(finding.rule for finding in group))
         return place, f"{kind}[{rules}]", kind
 
     def _heading(self, group: Sequence[Finding]) -> list[str]:
-        place, label, kind = self.named(group)
+        place, label, kind = self.heading_parts(group)
         lines = wrapped(f"{place}: {label}: {message_of(group[0])}", self._width)
         at = next((i for i, line in enumerate(lines) if label in line), 0)
         lines[at] = lines[at].replace(label, self._paint(label, kind), 1)
@@ -165,9 +165,9 @@ class Printer:
             lines[0] = self._paint(place, "place") + lines[0][len(place) :]
         return lines
 
-    def excerpt(self, found: Finding) -> Iterator[str]:
-        """Return the source line between its neighbors, and a caret under the column."""
-        file, line, column = found.file, found.line, found.column
+    def excerpt(self, finding: Finding) -> Iterator[str]:
+        """Yield the source line with its neighbors, and a caret under the column."""
+        file, line, column = finding.file, finding.line, finding.column
         if file is None or line is None or (file, line) not in self._lines:
             return
         gutter = len(str(line + CONTEXT))
@@ -182,35 +182,38 @@ class Printer:
                 bar = self._paint(f"  {'':>{gutter}} |", "gutter")
                 yield f"{bar} {' ' * caret}{self._paint('^', 'caret')}"
 
-    def told(self, group: Sequence[Finding]) -> Iterator[tuple[str, str]]:
-        """Give what there is to say besides heading and source, each with its label."""
-        found = group[0]
+    def labelled_facts(self, group: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+        """Yield the facts below heading and source: pairs of a label and a text."""
+        finding = group[0]
         yield (
             "in",
-            f"kernel {found.kernel}"
-            if not _function(found)
-            else (f"{_function(found)}, of kernel {found.kernel}"),
+            f"kernel {finding.kernel}"
+            if not _function(finding)
+            else (f"{_function(finding)}, of kernel {finding.kernel}"),
         )
-        for frame in found.stack[1:]:
+        for frame in finding.stack[1:]:
             yield "called at", f"{self._place(frame)} {frame.function or ''}".rstrip()
-        behind = list(self._behind(found))
-        for what, code in behind[:_SHOWN]:
-            yield "from", f"{what}: {code}" if code else what
-        if len(behind) > _SHOWN:
-            yield "from", f"… and {plural(len(behind) - _SHOWN, 'other line')} of the program"
+        sources = list(self._sources(finding))
+        for names, code in sources[:_SHOWN]:
+            yield "from", f"{names}: {code}" if code else names
+        if len(sources) > _SHOWN:
+            yield "from", f"… and {plural(len(sources) - _SHOWN, 'other line')} of the program"
         facts = (
-            ("witness", witness(found)),
-            ("against", self._other(found)),
-            ("address", found.expression),
-            ("nearest", found.nearest),
-            ("because", _unless_told(found.reason, found)),
-            ("safe if", _unless_told(found.assumption, found)),
-            ("decided", _decided(found)),
-            ("ignored", (found.suppress_reason or "no reason given") if found.suppressed else None),
-            ("launch", self._launch(found)),
-            ("seen in", None if found.run is None else reach(group)),
+            ("witness", witness(finding)),
+            ("against", self._other(finding)),
+            ("address", finding.expression),
+            ("nearest", finding.nearest),
+            ("because", _unless_repeated(finding.reason, finding)),
+            ("safe if", _unless_repeated(finding.assumption, finding)),
+            ("decided", _method(finding)),
+            (
+                "ignored",
+                (finding.suppress_reason or "no reason given") if finding.suppressed else None,
+            ),
+            ("launch", self._launch(finding)),
+            ("seen in", None if finding.run is None else reach(group)),
             ("also in", self._others(group)),
-            ("hint", None if found.suppressed else found.hint),
+            ("hint", None if finding.suppressed else finding.hint),
         )
         for label, text in facts:
             if text:
@@ -227,23 +230,20 @@ class Printer:
             break_on_hyphens=False,
         )
 
-    def _behind(self, found: Finding) -> Iterator[tuple[str, str | None]]:
-        """Return the operators that generated code comes from and the code of each line."""
-        for line, operators in lines_behind(found).items():
-            names = ", ".join(dict.fromkeys(each.op for each in operators)) or "no operator"
+    def _sources(self, finding: Finding) -> Iterator[tuple[str, str | None]]:
+        """Yield operators and place of each line that generated code comes from, and its code."""
+        for line, operators in source_operators(finding).items():
+            names = ", ".join(dict.fromkeys(operator.op for operator in operators)) or "no operator"
             if line is None:
                 yield names, None
                 continue
-            at = "at" if any(each.file for each in operators) else "launched at"
-            code = next((each.code for each in operators if each.code), None)
+            at = "at" if any(operator.file for operator in operators) else "launched at"
+            code = next((operator.code for operator in operators if operator.code), None)
             yield f"{names} {at} {self._place(StackFrame(*line, None, None))}", code
 
     def _others(self, group: Sequence[Finding]) -> str | None:
-        """Name the other places that have the finding by the same cause, by kernel or file.
-
-        What is first is named in the heading.
-        """
-        first, *rest = (self._name(found, group[0]) for found in group)
+        """Return the places of a group besides the first, by kernel or file; None without any."""
+        first, *rest = (self._name(finding, group[0]) for finding in group)
         names: dict[str, list[str]] = {}
         for where, line in dict.fromkeys(name for name in rest if name != first):
             names.setdefault(where, []).append(line)
@@ -251,27 +251,27 @@ class Printer:
             return None
         return _some([f"{where}{_some(lines, ',')}" for where, lines in names.items()], ", ")
 
-    def _name(self, found: Finding, first: Finding) -> tuple[str, str]:
-        if found.generated:
-            return f"{found.kernel}:", str(found.line or "?")
-        if found.file is None:
-            return found.kernel, ""
-        column = f":{found.column}" if found.column else ""
-        kernel = "" if found.kernel == first.kernel else f" ({found.kernel})"
-        return f"{self._path(found.file)}:", f"{found.line or '?'}{column}{kernel}"
+    def _name(self, finding: Finding, first: Finding) -> tuple[str, str]:
+        if finding.generated:
+            return f"{finding.kernel}:", str(finding.line or "?")
+        if finding.file is None:
+            return finding.kernel, ""
+        column = f":{finding.column}" if finding.column else ""
+        kernel = "" if finding.kernel == first.kernel else f" ({finding.kernel})"
+        return f"{self._path(finding.file)}:", f"{finding.line or '?'}{column}{kernel}"
 
-    def _other(self, found: Finding) -> str | None:
-        if found.other_program is None and not found.other_stack:
+    def _other(self, finding: Finding) -> str | None:
+        if finding.other_program is None and not finding.other_stack:
             return None
-        program = "" if found.other_program is None else f"program {found.other_program}"
-        place = f"at {self._place(found.other_stack[0])}" if found.other_stack else ""
+        program = "" if finding.other_program is None else f"program {finding.other_program}"
+        place = f"at {self._place(finding.other_stack[0])}" if finding.other_stack else ""
         return f"{program} {place}".strip()
 
-    def _launch(self, found: Finding) -> str | None:
-        if found.invocation is None or found.rule == UNUSED_IGNORE:
+    def _launch(self, finding: Finding) -> str | None:
+        if finding.invocation is None or finding.rule == UNUSED_IGNORE:
             return None
-        at = found.launched_at
-        return found.invocation + (f" at {self._place(at)}" if at is not None else "")
+        at = finding.launched_at
+        return finding.invocation + (f" at {self._place(at)}" if at is not None else "")
 
     def _place(self, frame: StackFrame) -> str:
         parts = [self._path(frame.file), str(frame.line or "?")]
@@ -288,70 +288,71 @@ class Printer:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self._color and style in _CODES else text
 
 
-def witness(found: Finding) -> str | None:
-    """Describe which lane of which program it is, and what it accesses."""
-    if found.program is None:
+def witness(finding: Finding) -> str | None:
+    """Describe the witness of a finding: lane, program, grid, and the byte that is accessed."""
+    if finding.program is None:
         return None
-    text = f"program {found.program}"
-    if found.lane:
-        index = found.lane[0] if len(found.lane) == 1 else list(found.lane)
+    text = f"program {finding.program}"
+    if finding.lane:
+        index = finding.lane[0] if len(finding.lane) == 1 else list(finding.lane)
         text = f"lane {index} of {text}"
-    if found.grid is not None:
-        text += f" in grid {found.grid}"
-    if found.iteration is not None:
-        text += f", in iteration {found.iteration} of its loop"
-        text += "," if found.address_offset is not None else ""
-    if found.address_offset is not None:
-        verb = _VERBS.get(found.access or "", "is at")
-        kind = f" ({found.tensor})" if found.tensor else ""
-        text += f" {verb} byte {found.address_offset:,} of {found.arg or 'its tensor'}{kind}"
+    if finding.grid is not None:
+        text += f" in grid {finding.grid}"
+    if finding.iteration is not None:
+        text += f", in iteration {finding.iteration} of its loop"
+        text += "," if finding.address_offset is not None else ""
+    if finding.address_offset is not None:
+        verb = _VERBS.get(finding.access or "", "is at")
+        kind = f" ({finding.tensor})" if finding.tensor else ""
+        text += f" {verb} byte {finding.address_offset:,} of {finding.arg or 'its tensor'}{kind}"
     if (
-        found.lanes is not None
-        and found.lanes > 1
-        and f"{found.lanes:,} lanes" not in message_of(found)
+        finding.lanes is not None
+        and finding.lanes > 1
+        and f"{finding.lanes:,} lanes" not in message_of(finding)
     ):
-        text += f"; {plural(found.lanes or 0, 'lane')} over the grid"
+        text += f"; {plural(finding.lanes or 0, 'lane')} over the grid"
     return text.rstrip(",")
 
 
 def calls_and_launches(group: Sequence[Finding]) -> tuple[int, int]:
-    """Return in how many unique calls, and launches of them, findings of one cause are."""
-    once = {(found.run, found.call): found for found in group}.values()
-    return sum(found.calls for found in once), sum(found.launches for found in once)
+    """Return the number of unique calls with a finding of the group, and of their launches."""
+    by_call = {(finding.run, finding.call): finding for finding in group}.values()
+    return sum(f.calls for f in by_call), sum(f.launches for f in by_call)
 
 
 def reach(group: Sequence[Finding]) -> str:
-    """Say in how many calls and launches it is."""
+    """Return a text with the number of unique calls and launches that have a group's findings."""
     calls, launches = calls_and_launches(group)
     if group[0].method == OBSERVED and launches > calls:
         return f"{plural(calls, 'unique call')}, in one or more of {launches:,} launches"
     return f"{plural(calls, 'unique call')}, {plural(launches, 'launch')}"
 
 
-def _decided(found: Finding) -> str | None:
-    if found.method == OBSERVED:
+def _method(finding: Finding) -> str | None:
+    if finding.method == OBSERVED:
         return "seen while the program ran"
-    return found.method if found.verdict == "proven" else None
+    return finding.method if finding.verdict == "proven" else None
 
 
-def message_of(found: Finding) -> str:
-    """Return what the heading says."""
-    return found.message or found.reason or f"{found.access or 'access'} in {found.kernel}"
+def message_of(finding: Finding) -> str:
+    """Return the message of a finding's heading."""
+    return finding.message or finding.reason or f"{finding.access or 'access'} in {finding.kernel}"
 
 
-def _function(found: Finding) -> str | None:
-    """Name the function that it is in, where that is not the kernel itself."""
-    function = found.stack[0].function if found.stack else None
-    return None if function is None or function.rpartition(".")[2] == found.kernel else function
+def _function(finding: Finding) -> str | None:
+    """Return the function that contains the finding, or None if that is the kernel itself."""
+    function = finding.stack[0].function if finding.stack else None
+    return None if function is None or function.rpartition(".")[2] == finding.kernel else function
 
 
-def _unless_told(text: str | None, found: Finding) -> str | None:
-    told = text is not None and (text in message_of(found) or text in (found.hint or ""))
-    return None if told else text
+def _unless_repeated(text: str | None, finding: Finding) -> str | None:
+    """Return the text, or None if the message or the hint contains it."""
+    is_repeated = text is not None and (text in message_of(finding) or text in (finding.hint or ""))
+    return None if is_repeated else text
 
 
 def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]:
-    """Return the part of a line that fits, and where in it the caret is, in columns."""
+    """Return the part of a line that fits the width, and the caret's column in that part."""
     whole = printable(text.expandtabs(4))
     caret = None
     if column is not None and column <= len(text) + 1:
@@ -362,9 +363,9 @@ def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]
     if start == 0:
         return whole[: width - 1] + "…", caret
     assert caret is not None
-    left = len(whole) - start
-    shown = whole[start : start + width - 1] if left < width else whole[start : start + width - 2]
-    return "…" + shown + ("" if left < width else "…"), caret - start + 1
+    fits = len(whole) - start < width
+    shown = whole[start : start + width - (1 if fits else 2)]
+    return "…" + shown + ("" if fits else "…"), caret - start + 1
 
 
 def _shares(total: Mapping[str, int]) -> str:
@@ -380,25 +381,25 @@ def _shares(total: Mapping[str, int]) -> str:
 
 
 def _some(names: Sequence[str], between: str) -> str:
-    """Join names, and count those that are too many."""
+    """Join the first six names, and add how many more there are."""
     more = f"{between}and {len(names) - _OTHERS:,} more" if len(names) > _OTHERS else ""
     return between.join(names[:_OTHERS]) + more
 
 
 def _by_kernel(kernels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Return a line for each kernel that has more than proofs, and one for all of the others."""
-    told = {k: sums for k, sums in kernels.items() if any(map(sums.get, _TOLD))}
-    worst = sorted(told, key=lambda kernel: [-told[kernel].get(name, 0) for name in _TOLD])
+    """Yield a line for each kernel with violations or unknowns, and one for the proven kernels."""
+    notable = {k: sums for k, sums in kernels.items() if any(map(sums.get, _NOTABLE))}
+    worst = sorted(notable, key=lambda kernel: [-notable[kernel].get(v, 0) for v in _NOTABLE])
     for kernel in sorted(worst[:_KERNELS]):
-        yield f"{kernel}: {_counts(told[kernel])}"
-    left: Counter[str] = Counter()
+        yield f"{kernel}: {_counts(notable[kernel])}"
+    more: Counter[str] = Counter()
     for kernel in worst[_KERNELS:]:
-        left.update(told[kernel])
-    if left:
-        yield f"… and {plural(len(worst) - _KERNELS, 'other kernel')}: {_counts(left)}"
-    quiet = [sums["proven"] for kernel, sums in kernels.items() if kernel not in told]
-    if quiet:
-        yield f"{plural(len(quiet), 'kernel')} with nothing to report: {sum(quiet):,} proven"
+        more.update(notable[kernel])
+    if more:
+        yield f"… and {plural(len(worst) - _KERNELS, 'other kernel')}: {_counts(more)}"
+    proven = [sums["proven"] for kernel, sums in kernels.items() if kernel not in notable]
+    if proven:
+        yield f"{plural(len(proven), 'kernel')} with nothing to report: {sum(proven):,} proven"
 
 
 def _counts(sums: Mapping[str, int]) -> str:

@@ -1,4 +1,4 @@
-"""What to do about a finding: by rule and kind of access, or else what the rule itself says."""
+"""Hints: advice on a finding by rule and kind of access, else the rule's own hint."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _HINTS: Final = {
     ("out-of-view", "store"): f"it overwrites its neighbor {_NEIGHBOUR}",
     ("out-of-view", "atomic"): f"it updates its neighbor {_NEIGHBOUR}",
 }
-#: How the reason of a violation begins whose access has a mask already.
+#: Start of the reason of a violation by an access with a mask.
 _MASKED: Final = "the mask admits "
 _GENERATED: Final = (
     "Inductor wrote this kernel: keep the line that it comes from out of the compiled graph "
@@ -27,7 +27,7 @@ _GENERATED: Final = (
 )
 _INTEGERS: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
 _FLOATS: Final = "record floats, too, with KVTRACE_TENSORS=all: int keeps integer tensors alone"
-#: How evaluation names the tensors without contents that a value depends on.
+#: Names of the tensors without recorded contents, in a reason by the evaluator.
 _DATA_OF: Final = re.compile(r"\bthe data of (\w+(?:, \w+)*)")
 
 
@@ -38,19 +38,24 @@ def hint_for(
     *,
     generated: bool = False,
 ) -> str | None:
-    """Return what to do about a row of `findings`, if there is advice.
+    """Return the hint for a row of `findings`, or None if there is none.
 
-    `tensors` are the call's, by name, as `fp32[1000]`; `generated`: Inductor wrote the kernel.
+    Args:
+        row: the row.
+        rules: texts of rules by id.
+        tensors: types of the call's tensors by name, such as `fp32[1000]`.
+        generated: whether Inductor wrote the kernel.
+
     """
     rule, verdict, reason = row["rule"], row["verdict"], row["reason"] or ""
     if verdict == "proven":
         return None
     if verdict != "violation":
-        missing = "data" in reason and "KVTRACE_TENSORS" not in reason
-        return _recording(reason, tensors) if missing else None
+        needs_contents = "data" in reason and "KVTRACE_TENSORS" not in reason
+        return _recording_hint(reason, tensors) if needs_contents else None
     if generated and row["severity"] == "error":
-        told = f"{reason}. " if reason.startswith(_MASKED) else ""
-        return told + _GENERATED
+        mask = f"{reason}. " if reason.startswith(_MASKED) else ""
+        return mask + _GENERATED
     if rule in ("out-of-bounds", "out-of-view") and "wraps around" in reason:
         return "compute the offset in 64 bits: .to(tl.int64) before the product or sum that wraps"
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
@@ -62,8 +67,8 @@ def hint_for(
     return special or text.hint or None
 
 
-def _recording(reason: str, tensors: Mapping[str, str | None]) -> str:
-    """Say which setting records what a verdict depends on, by the types of the tensors."""
-    named = _DATA_OF.search(reason)
-    types = [tensors.get(name) or "" for name in named[1].split(", ")] if named else []
+def _recording_hint(reason: str, tensors: Mapping[str, str | None]) -> str:
+    """Return the setting that records the tensors that a reason names, by their types."""
+    names = _DATA_OF.search(reason)
+    types = [tensors.get(name) or "" for name in names[1].split(", ")] if names else []
     return _FLOATS if any(t and t[0] not in "iu" for t in types) else _INTEGERS

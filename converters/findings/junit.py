@@ -1,9 +1,9 @@
-"""Findings as JUnit XML, as continuous integration services read it: a test for each verdict.
+"""Findings as JUnit XML for continuous integration: a test case for each access and rule.
 
-One suite for each kernel, and in it one test case for each access and rule, over all unique
-calls: a failure where any of them is an error, skipped where one is a warning, unknown or
-suppressed; with `strict` all but what is suppressed is a failure.
-The format has no standard; this keeps to what the readers of GitLab, GitHub and others share.
+Each kernel is a suite. A test case covers all unique calls: it fails if a finding of any call is an
+error, and is skipped if one is a warning, unknown or suppressed. With `strict`, warnings and
+unknown verdicts fail, too. The format has no standard; the elements written here are those that
+GitLab, GitHub and others read.
 """
 
 import re
@@ -15,24 +15,24 @@ from kvtrace.converters.findings.findings_text import Printer
 from kvtrace.converters.findings.model import UNUSED_IGNORE, Finding, Findings
 from kvtrace.text import plural
 
-#: What XML 1.0 cannot hold, however it is escaped.
+#: Characters that XML 1.0 cannot contain, not even escaped.
 _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Case = tuple[str, str | None, int | None, int | None, str | None, str | None, str]
 
 
 def junit(findings: Findings, *, strict: bool = False) -> str:
-    """Return the document. `findings` should have been read with what is proven.
+    """Return the XML document.
 
     Args:
-        findings: what was read.
+        findings: the findings, read with proven ones so that these are test cases, too.
         strict: whether a warning or an unknown verdict is a failure.
 
     """
     suites: dict[str, dict[Case, list[Finding]]] = {}
-    for found in findings.listed:
-        if found.rule != UNUSED_IGNORE:
-            suites.setdefault(found.kernel, {}).setdefault(_case(found), []).append(found)
+    for finding in findings.listed:
+        if finding.rule != UNUSED_IGNORE:
+            suites.setdefault(finding.kernel, {}).setdefault(_case(finding), []).append(finding)
     printer = Printer(findings.lines, width=100)
     root = ElementTree.Element("testsuites", name="kvtrace sanitize")
     for kernel in sorted(suites):
@@ -45,17 +45,17 @@ def junit(findings: Findings, *, strict: bool = False) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _case(found: Finding) -> Case:
-    place = (found.file, found.line, found.column)
-    return (found.kernel, *place, found.access, found.arg, found.rule)
+def _case(finding: Finding) -> Case:
+    place = (finding.file, finding.line, finding.column)
+    return (finding.kernel, *place, finding.access, finding.arg, finding.rule)
 
 
 def _suite(
     kernel: str, cases: Mapping[Case, Sequence[Finding]], printer: Printer, strict: bool
 ) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=_legal(kernel))
-    for found in cases.values():
-        suite.append(_testcase(found, printer, strict))
+    for group in cases.values():
+        suite.append(_testcase(group, printer, strict))
     suite.set("tests", str(len(cases)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", "0")
@@ -65,12 +65,12 @@ def _suite(
 
 def _testcase(group: Sequence[Finding], printer: Printer, strict: bool) -> ElementTree.Element:
     first = group[0]
-    what = f"{first.access or 'kernel'} of {first.arg}" if first.arg else first.access or "kernel"
+    access = f"{first.access or 'kernel'} of {first.arg}" if first.arg else first.access or "kernel"
     place = f"{first.file or '?'}:{first.line or '?'}"
     case = ElementTree.Element(
         "testcase",
         classname=_legal(first.kernel),
-        name=_legal(f"{first.rule}: {what} at {place}"),
+        name=_legal(f"{first.rule}: {access} at {place}"),
     )
     if first.file is not None:
         case.set("file", _legal(first.file))
@@ -88,12 +88,14 @@ def _testcase(group: Sequence[Finding], printer: Printer, strict: bool) -> Eleme
 def _outcome(
     tag: str, group: Sequence[Finding], printer: Printer, severity: str | None
 ) -> ElementTree.Element:
-    found = group[0]
-    why = f"suppressed: {found.suppress_reason or 'no reason given'}" if found.suppressed else ""
-    message = why or found.message or found.reason or found.rule
+    finding = group[0]
+    reason = (
+        f"suppressed: {finding.suppress_reason or 'no reason given'}" if finding.suppressed else ""
+    )
+    message = reason or finding.message or finding.reason or finding.rule
     outcome = ElementTree.Element(tag, message=_legal(f"{message} ({plural(len(group), 'call')})"))
     if severity is not None:
-        outcome.set("type", f"{severity}.{found.rule}")
+        outcome.set("type", f"{severity}.{finding.rule}")
         outcome.text = _legal("\n".join(printer.defect(group)))
     return outcome
 

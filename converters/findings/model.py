@@ -1,4 +1,4 @@
-"""Findings as plain data: what the reader makes and every output prints."""
+"""Findings as plain data, which `reading.py` makes and every output prints."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,12 +7,11 @@ from typing import Any, Final
 
 VERDICTS: Final = ("violation", "unknown", "proven")
 SEVERITIES: Final = ("error", "warning", "note")
-#: Violations of these severities are defects: they are shown as such, and the first makes a command
-#: fail by itself.
+#: Severities of defects. An error makes a command fail; a warning does with `strict`.
 DEFECTS: Final = ("error", "warning")
 #: Source lines that are shown before and after a place.
 CONTEXT: Final = 1
-#: The rule of comments that suppress nothing; it is not a rule of the sanitizer's.
+#: The rule of notes on comments that suppress nothing; the sanitizer does not have it.
 UNUSED_IGNORE: Final = "unused-ignore"
 
 
@@ -28,7 +27,7 @@ class StackFrame:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator of the program that a kernel was generated from, and the line it is in."""
+    """An operator of the program that a kernel was generated from, with its module and line."""
 
     op: str
     module: str | None = None
@@ -39,16 +38,16 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict on one access of one unique call, or a defect.
+    """A verdict of one rule on one access of a unique call.
 
-    `file`, `line` and `column` are those of the innermost frame of `stack`, and those of the
-    kernel's definition where there is no stack. `program`, `iteration`, `lane`, `address_offset`
-    and `past_end_bytes` are the witness's; `other_program` and `other_stack` the second side of a
-    race. `calls` and `launches` count the unique calls, over all runs, that have this same
-    finding, and their launches. `invocation` is the call as it would be written, `launched_at`
-    where its first launch was. `suppressed`: a comment in the source says that it is intended, for
-    `suppress_reason`. `generated`: Inductor wrote the kernel, from `operators`. `cause` is the same
-    for findings that one change would end (causes.py).
+    `file`, `line` and `column` are those of the innermost frame of `stack`, or of the kernel's
+    definition without a stack. `program`, `iteration`, `lane`, `address_offset` and
+    `past_end_bytes` describe the witness, `other_program` and `other_stack` the second access of a
+    race. `calls` and `launches` count, over all runs, the unique calls with an equal finding and
+    their launches. `invocation` is the call as source text, `launched_at` the place of its first
+    launch. A finding is `suppressed` if a comment in the source says that it is intended, with
+    `suppress_reason`. `generated` means that Inductor wrote the kernel, from `operators`. Findings
+    that one change would fix have the same `cause` (causes.py).
     """
 
     finding_id: str
@@ -94,22 +93,22 @@ class Finding:
 
     @property
     def is_defect(self) -> bool:
-        """Whether it is an error or a warning that no comment suppresses."""
+        """The finding is an error or a warning that no comment suppresses."""
         return self.verdict == "violation" and self.severity in DEFECTS and not self.suppressed
 
     def fails(self, *, strict: bool = False) -> bool:
-        """Whether it makes a command fail; `strict`: warnings and what is unknown do, too."""
+        """Return whether the finding makes a command fail; `strict`: warnings and unknowns, too."""
         return not self.suppressed and is_failing(self.verdict, self.severity, strict=strict)
 
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """What a rule is about, as the pass that judged by it has said."""
+    """Severity, summary and hint of a rule, as recorded by the pass that judged by the rule."""
 
     severity: str = "error"
     summary: str = ""
     hint: str = ""
-    #: Where the documentation has it; empty for a separate page among the rules.
+    #: Page of the documentation that has the rule; empty if docs/rules has a page for it.
     page: str = ""
     #: In what code a violation is nothing that anybody can act on; empty: in none.
     lint: str = ""
@@ -117,7 +116,7 @@ class RuleText:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many rows of `findings` say the same of one kernel variant."""
+    """The number of rows of `findings` of one kernel variant with equal rule and verdict."""
 
     run: str
     kernel_id: int | None
@@ -130,19 +129,19 @@ class Tally:
 
     @property
     def counts_as(self) -> str:
-        """The verdict, or "suppressed"."""
+        """The verdict, or "suppressed" if a comment suppresses the rows."""
         return "suppressed" if self.suppressed else self.verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Findings in order of severity and place, and the count of verdicts.
+    """Findings ordered by severity and place, and counts of all verdicts.
 
-    `proven` ones are in `listed` only when they were asked for. `analysed` says whether the pass
-    `sanitizer` has analyzed every run; without it there may be findings of the recording itself.
-    `reasons` counts why verdicts are unknown. `rules` are those that the runs were judged by, as
-    far as the pass has said it. `lines` are the recorded source lines around what is listed, by
-    file and line. `named` are rules that were asked for by their own name.
+    `listed` has proven accesses only if they were asked for. `analysed` means that the pass
+    `sanitizer` has judged every run; otherwise there may be findings made while recording.
+    `reasons` counts unknown verdicts by reason. `rules` has the rules of the passes by id. `lines`
+    has recorded source lines around the places of `listed`, by file and line. `named` are rules
+    that the user asked for by name.
     """
 
     listed: tuple[Finding, ...] = ()
@@ -155,7 +154,7 @@ class Findings:
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """Verdicts for each kernel's name, suppressed ones apart."""
+        """Counts of verdicts by kernel name, with "suppressed" as a verdict of its own."""
         counts: dict[str, dict[str, int]] = {}
         for tally in self.tallies:
             sums = counts.setdefault(tally.kernel, dict.fromkeys((*VERDICTS, "suppressed"), 0))
@@ -164,7 +163,7 @@ class Findings:
 
     @property
     def total(self) -> Counter[str]:
-        """Verdicts over all kernels, suppressed ones apart."""
+        """Counts of verdicts over all kernels, with "suppressed" as a separate verdict."""
         total: Counter[str] = Counter()
         for tally in self.tallies:
             total[tally.counts_as] += tally.count
@@ -172,11 +171,11 @@ class Findings:
 
     @property
     def violations(self) -> int:
-        """How many rows are violations that are not suppressed, over all calls."""
+        """Number of violations over all calls that no comment suppresses."""
         return self.total["violation"]
 
     def failures(self, *, strict: bool = False) -> int:
-        """How many rows make a command fail: errors; `strict`: warnings and unknown ones, too."""
+        """Return the number of errors; with `strict`, of warnings and unknown verdicts, too."""
         return sum(
             tally.count
             for tally in self.tallies
@@ -185,34 +184,29 @@ class Findings:
 
 
 def is_failing(verdict: str, severity: str | None, *, strict: bool) -> bool:
-    """Whether a verdict makes a command fail, where no comment suppresses it."""
+    """Return whether a verdict that is not suppressed makes a command fail."""
     if verdict == "violation":
         return severity == "error" or (strict and severity in DEFECTS)
     return strict and verdict == "unknown"
 
 
 def finding_objects(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return the JSON form: a list of objects, one for each finding.
-
-    Every object has all fields of `Finding`; what does not apply is null.
-    """
-    return [asdict(found) for found in findings]
+    """Return the JSON form: a list of objects with all fields of `Finding`, null if not set."""
+    return [asdict(finding) for finding in findings]
 
 
 def without_proven(findings: Findings) -> Findings:
-    """Leave what is proven out of the list; it stays counted."""
-    return replace(
-        findings, listed=tuple(found for found in findings.listed if found.verdict != "proven")
-    )
+    """Return the findings without proven ones in `listed`; the counts do not change."""
+    return replace(findings, listed=tuple(f for f in findings.listed if f.verdict != "proven"))
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Sort: what fails first, what is suppressed last, then by severity and place."""
+    """Return findings sorted by verdict, severity and place, suppressed ones last."""
     return tuple(sorted(findings, key=_order))
 
 
 def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Put findings together that tell the same of the same place, in several unique calls."""
+    """Group findings of several unique calls that have equal place, rule, verdict and access."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     for f in findings:
         reason = f.reason if f.file is None else None
@@ -222,17 +216,17 @@ def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
     return list(groups.values())
 
 
-def _order(found: Finding) -> tuple[bool, bool, bool, int, int, str, int, str, str]:
+def _order(finding: Finding) -> tuple[bool, bool, bool, int, int, str, int, str, str]:
     return (
-        found.suppressed,
-        found.verdict == "proven",
-        found.verdict == "violation" and found.severity == "note",
-        _rank(VERDICTS, found.verdict),
-        _rank(SEVERITIES, found.severity),
-        found.file or "",
-        found.line or 0,
-        found.kernel,
-        found.finding_id,
+        finding.suppressed,
+        finding.verdict == "proven",
+        finding.verdict == "violation" and finding.severity == "note",
+        _rank(VERDICTS, finding.verdict),
+        _rank(SEVERITIES, finding.severity),
+        finding.file or "",
+        finding.line or 0,
+        finding.kernel,
+        finding.finding_id,
     )
 
 

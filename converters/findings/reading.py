@@ -1,7 +1,7 @@
-"""The one reader of the table `findings`: rows of all runs as plain data.
+"""The only reader of the table `findings`: rows of all runs as plain data.
 
-What the same comment in the source suppresses, and which comments suppress nothing, is decided
-here, so that every output says the same.
+Suppressions by comments in the source, and comments that suppress nothing, are decided here, so
+that all outputs agree.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from kvtrace.converters.findings.model import (
     in_order,
 )
 from kvtrace.converters.findings.suppressions import Suppressions
-from kvtrace.converters.findings.unused import Definition, seen_lines, unused_ignores
+from kvtrace.converters.findings.unused import Definition, lines_judged, unused_ignores
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.times import host_times
@@ -54,7 +54,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """What a finding says of its call."""
+    """Facts of a unique call that its findings show: kernel, grid, arguments, launches."""
 
     kernel: str = "?"
     kernel_id: int | None = None
@@ -82,10 +82,10 @@ def read_findings(
 
     Args:
         trace: the opened trace.
-        runs: whose findings to read.
-        proven: whether to list proven accesses too, not only count them.
-        rules: ids of the rules whose findings are wanted; None: all that were judged by.
-        known_rules: every rule; a comment that names another one is reported.
+        runs: the runs to read.
+        proven: whether to list proven accesses, rather than only count them.
+        rules: ids of the rules to read; None for all.
+        known_rules: ids of all rules; a comment that names another rule is reported.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -96,41 +96,43 @@ def read_findings(
     analysed = all(
         pass_parts(run_folder(trace.path, "findings", run.run_id), _WRITER) for run in runs
     )
-    texts = _rule_texts(facts for each in passes for facts in each.values())
+    texts = _rule_texts(settings for by_pass in passes for settings in by_pass.values())
     if rules is not None:
-        chosen = rules = frozenset(rules)
-        texts = {rule: text for rule, text in texts.items() if rule in chosen}
-        table = table.filter(pc.is_in(without_dictionary(table["rule"]), pa.array(sorted(chosen))))
+        selected = rules = frozenset(rules)
+        texts = {rule: text for rule, text in texts.items() if rule in selected}
+        names = pa.array(sorted(selected))
+        table = table.filter(pc.is_in(without_dictionary(table["rule"]), names))
     if not table.num_rows and not analysed:
         return Findings(analysed=analysed, rules=texts)
     lines = SourceLines(trace, runs)
     suppressions = Suppressions(lines)
-    told = pc.fill_null(pc.not_equal(table["verdict"].cast(pa.string()), "proven"), fill_value=True)
-    wanted = table if proven else table.filter(told)
+    is_open = pc.not_equal(table["verdict"].cast(pa.string()), "proven")
+    is_open = pc.fill_null(is_open, fill_value=True)
+    rows = table if proven else table.filter(is_open)
     stacks = _stacks(trace, runs)
-    calls = _calls(trace, runs, wanted, stacks)
+    calls = _calls(trace, runs, rows, stacks)
     tallies: Counter[Tally] = Counter()
     reasons: Counter[str] = Counter()
     merged: dict[tuple[str, str], Finding] = {}
-    for row in wanted.to_pylist():
+    for row in rows.to_pylist():
         call = calls.get((row["run"], row["call_id"]), CallFacts())
-        found = suppressed_by(suppressions, finding_of(row, call, stacks, texts, lines.text))
-        tallies[_tally(found, call, row)] += 1
-        if found.verdict == "unknown" and not found.suppressed:
-            reasons[found.reason or "no reason was given"] += 1
-        key = (found.finding_id, found.kernel)
+        finding = suppressed_by(suppressions, finding_of(row, call, stacks, texts, lines.text))
+        tallies[_tally(finding, call, row)] += 1
+        if finding.verdict == "unknown" and not finding.suppressed:
+            reasons[finding.reason or "no reason was given"] += 1
+        key = (finding.finding_id, finding.kernel)
         first = merged.get(key)
-        merged[key] = found if first is None else _joined(first, found)
+        merged[key] = finding if first is None else _joined(first, finding)
     if not proven:
-        for tally, count in _proven(table.filter(pc.invert(told)), calls):
+        for tally, count in _proven(table.filter(pc.invert(is_open)), calls):
             tallies[tally] += count
     notes: list[Finding] = []
     if analysed:
         kernels = {Definition(c.file or "", c.line or 0, c.kernel) for c in calls.values()}
-        named = (stacks.get(identity, ()) for identity in pc.unique(table["stack_id"]).to_pylist())
-        seen = seen_lines(lines, kernels, named)
+        ids = pc.unique(table["stack_id"]).to_pylist()
+        judged_lines = lines_judged(lines, kernels, (stacks.get(i, ()) for i in ids))
         judged = texts or rules
-        notes = unused_ignores(suppressions, lines, kernels, seen, judged, known_rules)
+        notes = unused_ignores(suppressions, lines, kernels, judged_lines, judged, known_rules)
     listed = in_order([*merged.values(), *notes])
     return Findings(
         listed=listed,
@@ -145,15 +147,15 @@ def read_findings(
 def observed_rules(
     trace: "Trace", runs: Sequence["Run"], judged: Container[str]
 ) -> tuple[str, ...]:
-    """Return the ids of the rules by which calls were judged while they ran.
+    """Return the ids of the rules that judged calls while the program ran.
 
     Args:
         trace: The trace.
-        runs: The runs whose passes count.
-        judged: Ids of rules that are left out: those that judged the runs later.
+        runs: The runs.
+        judged: Ids of rules that judged the runs later, which are left out.
 
     """
-    passes = [facts for run in runs for facts in trace.passes(run.run_id).values()]
+    passes = [settings for run in runs for settings in trace.passes(run.run_id).values()]
     return tuple(rule for rule in _rule_texts(passes) if rule not in judged)
 
 
@@ -164,11 +166,11 @@ def finding_of(
     rules: Mapping[str, RuleText],
     source: Callable[[str | None, int | None], str | None],
 ) -> Finding:
-    """Make a finding of one row of the table; `source` gives the text of a file's line."""
+    """Return the finding of one row of the table; `source` returns the text of a file's line."""
     stack = stacks.get(row["stack_id"], ())
     place = stack[0] if stack else StackFrame(call.file, call.line, None, None)
     file, line = place.file or call.file, place.line or call.line
-    found = Finding(
+    finding = Finding(
         finding_id=row["finding_id"],
         rule=row["rule"] or "unnamed",
         verdict=row["verdict"] or "unknown",
@@ -206,25 +208,25 @@ def finding_of(
         generated=call.generated,
         operators=call.operators,
     )
-    return replace(found, cause=cause_of(found, call.line if call.copied else None))
+    return replace(finding, cause=cause_of(finding, call.line if call.copied else None))
 
 
 def _severity(row: Mapping[str, Any], call: CallFacts, rules: Mapping[str, RuleText]) -> str:
-    """Return how grave it is; a lint of generated code is a note: nobody can act on it."""
+    """Return the severity of a row; lints of generated code are notes: nobody can act on them."""
     if call.generated and is_lint_rule(row["rule"], rules):
         return "note"
     return row["severity"] or "note"
 
 
-def suppressed_by(suppressions: Suppressions, found: Finding) -> Finding:
-    """Mark the finding where a comment says that it is intended. Nothing proven is suppressed."""
-    if found.verdict == "proven":
-        return found
-    frames = found.stack or (_own_frame(found),)
-    ignore = suppressions.of(frames, found.rule)
+def suppressed_by(suppressions: Suppressions, finding: Finding) -> Finding:
+    """Return the finding, marked as suppressed if a comment applies and it is not proven."""
+    if finding.verdict == "proven":
+        return finding
+    frames = finding.stack or (_own_frame(finding),)
+    ignore = suppressions.of(frames, finding.rule)
     if ignore is None:
-        return found
-    return replace(found, suppressed=True, suppress_reason=ignore.reason)
+        return finding
+    return replace(finding, suppressed=True, suppress_reason=ignore.reason)
 
 
 def _joined(first: Finding, again: Finding) -> Finding:
@@ -232,8 +234,8 @@ def _joined(first: Finding, again: Finding) -> Finding:
     return replace(first, calls=calls, launches=launches)
 
 
-def _own_frame(found: Finding) -> StackFrame:
-    return StackFrame(found.file, found.line, found.column, None)
+def _own_frame(finding: Finding) -> StackFrame:
+    return StackFrame(finding.file, finding.line, finding.column, None)
 
 
 def _program(row: Mapping[str, Any], prefix: str) -> tuple[int, int, int] | None:
@@ -241,21 +243,21 @@ def _program(row: Mapping[str, Any], prefix: str) -> tuple[int, int, int] | None
     return None if x is None else (x, y or 0, z or 0)
 
 
-def _rule_texts(facts: Iterable[Mapping[str, Any] | None]) -> dict[str, RuleText]:
-    """Read what the passes say of rules, if they judge by some; older ones have named them only."""
-    found: dict[str, RuleText] = {}
-    for settings in facts:
-        said = (settings or {}).get(_RULES_KEY, {})
-        if isinstance(said, str):
-            said = {name.strip(): {} for name in said.split(",") if name.strip()}
-        for name, texts in said.items():
-            known = {
+def _rule_texts(passes: Iterable[Mapping[str, Any] | None]) -> dict[str, RuleText]:
+    """Return the rules of passes by id, from the passes' settings; older passes have names only."""
+    rules: dict[str, RuleText] = {}
+    for settings in passes:
+        described = (settings or {}).get(_RULES_KEY, {})
+        if isinstance(described, str):
+            described = {name.strip(): {} for name in described.split(",") if name.strip()}
+        for name, texts in described.items():
+            fields = {
                 key: str(texts[key])
                 for key in ("severity", "summary", "hint", "page", "lint")
                 if key in texts
             }
-            found.setdefault(name, RuleText(**known))
-    return found
+            rules.setdefault(name, RuleText(**fields))
+    return rules
 
 
 def _calls(
@@ -264,7 +266,7 @@ def _calls(
     findings: pa.Table,
     stacks: Mapping[int, tuple[StackFrame, ...]],
 ) -> dict[tuple[str, int], CallFacts]:
-    """Return kernel, grid, arguments and launches of every call; arguments of those needed only."""
+    """Return the facts of every call, with arguments only for calls that have a finding."""
     kernels = {
         (row["run"], row["kernel_id"]): row
         for row in trace.table("kernels", runs, _OF_KERNELS).to_pylist()
@@ -277,26 +279,26 @@ def _calls(
         (row["run"], row["call_id"]): tuple(row["args"] or ())
         for row in table.filter(pc.is_in(table["call_id"], needed)).to_pylist()
     }
-    found = {}
+    facts = {}
     for row in table.drop_columns(["args"]).to_pylist():
         kernel = kernels.get((row["run"], row["kernel_id"]), {})
-        place = (row["run"], row["call_id"])
-        found[place] = call_facts(
+        call = (row["run"], row["call_id"])
+        facts[call] = call_facts(
             kernel.get("name") or "?",
             (row["grid_x"], row["grid_y"], row["grid_z"]),
-            args.get(place, ()),
+            args.get(call, ()),
             stacks.get(row["stack_id"], ()),
             kernel_id=row["kernel_id"],
             file=kernel.get("file"),
             line=kernel.get("line"),
-            launches=launches[place],
+            launches=launches[call],
             **generation(kernel),
         )
-    return found
+    return facts
 
 
 def generation(kernel: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whether Inductor wrote a kernel, and from what, by its row of `kernels`."""
+    """Return the fields of `CallFacts` on generated code, by the kernel's row of `kernels`."""
     generated = is_generated(kernel)
     return {
         "generated": generated,
@@ -312,21 +314,21 @@ def call_facts(
     stack: Sequence[StackFrame],
     **facts: Any,
 ) -> CallFacts:
-    """Make the facts of a call of its entries of `calls.args` and the stack of its first launch."""
+    """Return the facts of a call, from its rows of `calls.args` and its first launch's stack."""
     return CallFacts(
         kernel=kernel,
         grid=grid,
         invocation=invocation(kernel, grid, args),
         tensors={arg["name"]: tensor(arg) for arg in args},
-        launched_at=_launching(stack),
+        launched_at=_program_frame(stack),
         **facts,
     )
 
 
-def _launching(stack: Sequence[StackFrame]) -> StackFrame | None:
-    """Return the innermost frame of the program; of torch or Triton if there is none."""
-    own = (frame for frame in stack if not is_plumbing(frame.file))
-    return next(own, stack[0] if stack else None)
+def _program_frame(stack: Sequence[StackFrame]) -> StackFrame | None:
+    """Return the innermost frame of the program, or of torch or Triton if there is none."""
+    frames = (frame for frame in stack if not is_plumbing(frame.file))
+    return next(frames, stack[0] if stack else None)
 
 
 def _launches(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
@@ -351,17 +353,17 @@ def _stacks(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame
     }
 
 
-def _tally(found: Finding, call: CallFacts, row: Mapping[str, Any]) -> Tally:
+def _tally(finding: Finding, call: CallFacts, row: Mapping[str, Any]) -> Tally:
     return Tally(
-        row["run"], call.kernel_id, call.kernel, row["rule"], found.verdict, found.severity,
-        suppressed=found.suppressed, count=0,
+        row["run"], call.kernel_id, call.kernel, row["rule"], finding.verdict, finding.severity,
+        suppressed=finding.suppressed, count=0,
     )  # fmt: skip
 
 
 def _proven(
     table: pa.Table, calls: Mapping[tuple[str, int], CallFacts]
 ) -> Iterator[tuple[Tally, int]]:
-    """Count proven rows, which are the most, without looking at each."""
+    """Yield tallies of the proven rows with their counts, without a Python object for each row."""
     names = ["run", "call_id", "rule", "severity"]
     plain = pa.table({name: without_dictionary(table[name]) for name in names})
     for row in plain.group_by(names).aggregate([([], "count_all")]).to_pylist():
@@ -374,15 +376,15 @@ def _proven(
 
 
 def _excerpts(listed: Iterable[Finding], lines: SourceLines) -> Iterator[tuple[Place, str]]:
-    """Return the recorded lines around every place that a finding names."""
+    """Yield the recorded source lines around every frame of the findings, with file and line."""
     places = {
         (frame.file, frame.line)
-        for found in listed
-        if found.verdict != "proven"
+        for finding in listed
+        if finding.verdict != "proven"
         for frame in (
-            *found.stack,
-            *found.other_stack,
-            StackFrame(found.file, found.line, None, None),
+            *finding.stack,
+            *finding.other_stack,
+            StackFrame(finding.file, finding.line, None, None),
         )
     }
     for file, line in places:

@@ -1,8 +1,9 @@
-"""Findings as SARIF 2.1.0 (OASIS standard), as code-scanning services read it.
+"""Findings as SARIF 2.1.0 (OASIS standard), for code-scanning services.
 
-One result for each defect. What is proven has kind `pass`, what is unknown `review`; a violation
-that a comment suppresses has a suppression of kind `inSource`. The stack that an access was inlined
-through is a code flow, the other side of a race a related location.
+Each group of equal findings is a result: of kind `fail` for a violation, `pass` for a proven
+access, `review` for an unknown verdict. A violation that a comment suppresses has a suppression of
+kind `inSource`. The stack of inlined functions is a code flow, and the second access of a race a
+related location.
 """
 
 import json
@@ -13,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote
 
-from kvtrace.converters.findings.causes import lines_behind
+from kvtrace.converters.findings.causes import source_operators
 from kvtrace.converters.findings.findings_text import witness
 from kvtrace.converters.findings.model import (
     SEVERITIES,
@@ -27,7 +28,7 @@ from kvtrace.converters.findings.model import (
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT: Final = "SRCROOT"
-#: What `docs_site/rules.py` makes of docs/rules (`make docs`); a test fails where it is older.
+#: Pages of docs/rules, written by `docs_site/rules.py` (`make docs`); a test finds old ones.
 _RULE_PAGES: Final = "rule_pages.json"
 _KINDS: Final = {"violation": "fail", "proven": "pass"}
 _UNUSED: Final = RuleText(
@@ -43,10 +44,10 @@ def sarif(findings: Findings, version: str, *, root: str | None = None) -> Objec
     """Return a SARIF log with one run.
 
     Args:
-        findings: what was read; proven ones are reported if they are listed.
-        version: kvtrace's.
-        root: top folder of the checkout; files below it get URIs relative to it, which services
-            need to match them with a repository.
+        findings: the findings; proven accesses are reported if they are listed.
+        version: kvtrace's version.
+        root: top folder of the checkout. Files below the folder get relative URIs, by which
+            services match them with a repository.
 
     """
     groups = grouped(findings.listed)
@@ -71,10 +72,10 @@ def _text_of(rule: str, rules: Mapping[str, RuleText]) -> RuleText:
 
 
 def _descriptor(rule: str, text: RuleText) -> Object:
-    """Describe a rule; its help is its page of the documentation, or names where that has it.
+    """Describe a rule, with its page of the documentation (or the page's name) as help.
 
-    There are no `helpUri` and `informationUri`: they must be absolute, and the documentation lies
-    beside the source.
+    `helpUri` and `informationUri` are left out: they must be absolute, and the documentation is in
+    the repository.
     """
     page = "" if text.page else rule_pages().get(rule, "")
     summary = text.summary or rule.replace("-", " ")
@@ -97,25 +98,25 @@ def _result(
     group: Sequence[Finding], ids: Sequence[str], root: str | None,
     lines: Mapping[tuple[str, int], str],
 ) -> Object:  # fmt: skip
-    found = group[0]
-    kind = _KINDS.get(found.verdict, "review")
-    severity = found.severity if found.severity in SEVERITIES else "warning"
+    finding = group[0]
+    kind = _KINDS.get(finding.verdict, "review")
+    severity = finding.severity if finding.severity in SEVERITIES else "warning"
     result: Object = {
-        "ruleId": found.rule,
-        "ruleIndex": ids.index(found.rule),
+        "ruleId": finding.rule,
+        "ruleIndex": ids.index(finding.rule),
         "kind": kind,
         "level": severity if kind == "fail" else "none",
-        "message": {"text": _message(found)},
-        "partialFingerprints": {"finding/v1": found.finding_id},
-        "occurrenceCount": max(1, sum(each.launches for each in group)),
-        "properties": _properties(found, sum(each.calls for each in group)),
+        "message": {"text": _message(finding)},
+        "partialFingerprints": {"finding/v1": finding.finding_id},
+        "occurrenceCount": max(1, sum(finding.launches for finding in group)),
+        "properties": _properties(finding, sum(finding.calls for finding in group)),
     }
-    if found.file is not None:
-        place = StackFrame(found.file, found.line, found.column, None)
-        location = _location(place, root, found.source)
-        location["logicalLocations"] = [{"name": found.kernel, "kind": "function"}]
+    if finding.file is not None:
+        place = StackFrame(finding.file, finding.line, finding.column, None)
+        location = _location(place, root, finding.source)
+        location["logicalLocations"] = [{"name": finding.kernel, "kind": "function"}]
         result["locations"] = [location]
-    inlined = [frame for frame in found.stack if frame.file is not None]
+    inlined = [frame for frame in finding.stack if frame.file is not None]
     if len(inlined) > 1:
         steps = [
             {
@@ -125,15 +126,15 @@ def _result(
             for depth, frame in enumerate(reversed(inlined))
         ]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
-    if found.other_stack and found.other_stack[0].file is not None:
-        text = f"the access of program {found.other_program}"
-        frame = found.other_stack[0]
+    if finding.other_stack and finding.other_stack[0].file is not None:
+        text = f"the access of program {finding.other_program}"
+        frame = finding.other_stack[0]
         other = _location(frame, root, _line(frame, lines), text)
         result["relatedLocations"] = [{"id": 1, **other}]
-    if found.suppressed:
+    if finding.suppressed:
         suppression = {"kind": "inSource", "status": "accepted"}
-        if found.suppress_reason:
-            suppression["justification"] = found.suppress_reason
+        if finding.suppress_reason:
+            suppression["justification"] = finding.suppress_reason
         result["suppressions"] = [suppression]
     return result
 
@@ -142,27 +143,27 @@ def _line(frame: StackFrame, lines: Mapping[tuple[str, int], str]) -> str | None
     return lines.get((frame.file or "", frame.line or 0))
 
 
-def _message(found: Finding) -> str:
-    text = found.message or found.reason or f"{found.rule} in {found.kernel}"
-    behind = ", ".join(dict.fromkeys(each.op for each in found.operators))
-    places = ", ".join(f"{place[0]}:{place[1]}" for place in lines_behind(found) if place)
-    told = {
-        "From": f"{behind} ({places})" if places else behind,
-        "Witness": witness(found),
-        "Reason": found.reason,
-        "Hint": found.hint,
+def _message(finding: Finding) -> str:
+    text = finding.message or finding.reason or f"{finding.rule} in {finding.kernel}"
+    operators = ", ".join(dict.fromkeys(operator.op for operator in finding.operators))
+    places = ", ".join(f"{place[0]}:{place[1]}" for place in source_operators(finding) if place)
+    facts = {
+        "From": f"{operators} ({places})" if places else operators,
+        "Witness": witness(finding),
+        "Reason": finding.reason,
+        "Hint": finding.hint,
     }
-    more = (f"{label}: {said}" for label, said in told.items() if said and said != text)
-    return "\n".join((f"{found.kernel}: {text}", *more))
+    lines = (f"{label}: {fact}" for label, fact in facts.items() if fact and fact != text)
+    return "\n".join((f"{finding.kernel}: {text}", *lines))
 
 
-def _properties(found: Finding, calls: int) -> Object:
-    """Keep what SARIF has no place for; nulls left out."""
-    left_out = (
+def _properties(finding: Finding, calls: int) -> Object:
+    """Return the fields of a finding that SARIF has no property for, without nulls."""
+    in_sarif = (
         "rule", "finding_id", "file", "line", "column", "message", "source", "stack", "other_stack",
         "suppressed", "suppress_reason", "hint", "reason", "calls", "operators",
     )  # fmt: skip
-    values = {k: v for k, v in asdict(found).items() if k not in left_out and v is not None}
+    values = {k: v for k, v in asdict(finding).items() if k not in in_sarif and v is not None}
     return values | {"distinct_calls": calls}
 
 
@@ -180,14 +181,14 @@ def _location(
 
 
 def _columns(column: int | None, source: str | None) -> Object:
-    """Return a region's columns: from a column to the end of its call, or the whole line's text.
+    """Return a region's columns: from `column` to the end of its call, or the text of the line.
 
-    Without the source line it is the one character; without both there are none, which means all
-    of the line.
+    Without the source line, the region is one character. Without source and column it has no
+    columns, which means the whole line.
     """
     if column is not None and column >= 1:
-        known = source is not None and column <= len(source)
-        end = _end_column(source, column) if source is not None and known else column + 1
+        is_inside = source is not None and column <= len(source)
+        end = _end_column(source, column) if source is not None and is_inside else column + 1
         return {"startColumn": column, "endColumn": end}
     if source is None or not source.strip():
         return {}
@@ -196,20 +197,21 @@ def _columns(column: int | None, source: str | None) -> Object:
 
 
 def _end_column(source: str, column: int) -> int:
-    """Return the column after the call that begins at one, or after the line where it continues.
+    """Return the column after the call that begins at `column`, or after the line.
 
-    A name is what is up to the first parenthesis; one that is not closed ends with the line.
+    The call ends with the parenthesis that closes its first one; a call that continues on the next
+    line ends with this line.
     """
     depth = 0
-    for place, letter in enumerate(source[column - 1 :], column):
+    for index, letter in enumerate(source[column - 1 :], column):
         if letter in "([{":
             depth += 1
         elif letter in ")]}":
             depth -= 1
             if depth == 0:
-                return place + 1
-            if depth < 0:  # it is in another one's parentheses
-                return max(place, column + 1)
+                return index + 1
+            if depth < 0:  # the call is an argument: this parenthesis closes the outer call
+                return max(index, column + 1)
     return max(len(source.rstrip()), column) + 1
 
 

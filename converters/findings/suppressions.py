@@ -1,8 +1,8 @@
-"""Comments in the source that say that a finding is intended: `# kvtrace: ignore[rule] reason`.
+"""Suppressions: comments `# kvtrace: ignore[rule] reason` that mark a finding as intended.
 
-A comment applies to the statement that contains it, or, on a separate line, for the statement
-below it. `ignore` without rules counts for every rule. Of a finding in a function that was inlined,
-each frame of its stack is checked: a comment at the call suppresses what was inlined there.
+A comment applies to the statement that contains it or, on a line of its own, to the statement
+below. `ignore` without rules applies to every rule. A finding in an inlined function is suppressed
+by a comment at any frame of its stack, such as the line of the call.
 """
 
 import io
@@ -16,24 +16,24 @@ from kvtrace.converters.findings.model import StackFrame
 
 _MARK: Final = "kvtrace:"
 _COMMENT: Final = re.compile(r"#\s*kvtrace:\s*ignore\b(?:\s*\[([^\]]*)\])?[\s:–-]*(.*)")
-#: Tokens that are on a line but belong to no statement.
+#: Tokens that are not part of a statement.
 _BETWEEN: Final = frozenset(
     {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
 )
 
 
 class SourceTexts(Protocol):
-    """Where the text of source files comes from."""
+    """A source of the text of files."""
 
     def blocks(self, file: str) -> Sequence[tuple[int, Sequence[str]]]:
-        """Return what is known of a file: blocks of lines, each with its first line's number."""
+        """Return the known blocks of a file: number of the first line, and lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """One comment: its position, the lines that it counts for, and what it says.
+    """One comment: its line, the lines `first` to `last` that it applies to, rules and reason.
 
-    No `rules` represents all of them. Lines count from 1; `first` and `last` are included.
+    Empty `rules` means all rules. Lines count from 1; `last` is included.
     """
 
     file: str
@@ -44,14 +44,14 @@ class Ignore:
     reason: str | None = None
 
     def covers(self, line: int | None, rule: str) -> bool:
-        """Whether a finding of the rule at the line is suppressed."""
+        """Return whether the comment suppresses a finding of the rule at the line."""
         if line is None or not self.first <= line <= self.last:
             return False
         return not self.rules or rule in self.rules
 
 
 class Suppressions:
-    """The comments of source files; each file is read once, when a finding first names it."""
+    """The comments of source files. Each file is read once, at the first finding in the file."""
 
     def __init__(self, texts: SourceTexts) -> None:
         self._texts = texts
@@ -59,7 +59,7 @@ class Suppressions:
         self._used: set[tuple[Ignore, str | None]] = set()
 
     def of(self, stack: Iterable[StackFrame], rule: str) -> Ignore | None:
-        """Return the comment that suppresses a finding of the rule; it then counts as used."""
+        """Return the comment that suppresses a finding of the rule, and note that it is used."""
         for frame in stack:
             for ignore in self.in_file(frame.file):
                 if ignore.covers(frame.line, rule):
@@ -72,59 +72,59 @@ class Suppressions:
         if file is None:
             return ()
         if file not in self._ignores:
-            found: dict[int, Ignore] = {}
+            by_line: dict[int, Ignore] = {}
             for first_line, lines in self._texts.blocks(file):
                 for ignore in ignores_in(file, lines, first_line):
-                    found.setdefault(ignore.line, ignore)
-            self._ignores[file] = tuple(found[line] for line in sorted(found))
+                    by_line.setdefault(ignore.line, ignore)
+            self._ignores[file] = tuple(by_line[line] for line in sorted(by_line))
         return self._ignores[file]
 
     def unused(
-        self, seen: Mapping[str, Sequence[range]], judged: Iterable[str] | None
+        self, judged_lines: Mapping[str, Sequence[range]], judged: Iterable[str] | None
     ) -> Iterator[tuple[Ignore, str | None]]:
-        """Return comments that suppressed nothing, and the rule that they named in vain.
+        """Yield comments that suppressed nothing, with the unused rule (None for all rules).
 
         Args:
-            seen: the lines of each file that were judged; comments elsewhere are ignored.
-            judged: the rules that were judged by, None where that is not known; a comment for
-                another rule is not called unused.
+            judged_lines: the lines of each file that were judged; other comments are ignored.
+            judged: the rules that judged the lines, None if not known; a comment for another rule
+                does not count as unused.
 
         """
-        known = None if judged is None else frozenset(judged)
-        for file, ranges in sorted(seen.items()):
+        rules = None if judged is None else frozenset(judged)
+        for file, ranges in sorted(judged_lines.items()):
             for ignore in self.in_file(file):
                 if not any(r.start <= ignore.last and ignore.first < r.stop for r in ranges):
                     continue
                 for rule in ignore.rules or (None,):
-                    looked_at = rule is None or known is None or rule in known
-                    if looked_at and (ignore, rule) not in self._used:
+                    is_judged = rule is None or rules is None or rule in rules
+                    if is_judged and (ignore, rule) not in self._used:
                         yield ignore, rule
 
 
 def ignores_in(file: str, lines: Sequence[str], first_line: int = 1) -> list[Ignore]:
-    """Return the comments in a block of source lines whose first line has that number.
+    """Return the comments in a block of source lines; `first_line` is the number of the first.
 
-    Text that is not a whole Python (a function that was cut out of its file, with what is indented)
-    is read line by line: a comment then counts for its own line or, alone on it, for the next.
+    Text that Python cannot tokenize (such as an indented part of a file) is read line by line: a
+    comment then applies to its line or, if the line has no code, to the next one.
     """
-    found = []
+    ignores = []
     for line, first, last, text in marked_comments(lines):
         match = _COMMENT.search(text)
         if match is None:
             continue
         rules = tuple(name for part in (match[1] or "").split(",") if (name := part.strip()))
         shift = first_line - 1
-        found.append(
+        ignores.append(
             Ignore(file, line + shift, first + shift, last + shift, rules, match[2].strip() or None)
         )
-    return found
+    return ignores
 
 
 def marked_comments(lines: Sequence[str]) -> list[tuple[int, int, int, str]]:
-    """Return the comments of a block of lines, if some are kvtrace's, as `ignores_in` reads them.
+    """Return all comments of a block of lines that contains `kvtrace:`, else nothing.
 
-    Each is its line, the first and last line of the statement that it counts for, and its text.
-    Lines count from 1.
+    Each comment has its line, the first and last line of the statement that it applies to, and its
+    text. Lines count from 1.
     """
     if not any(_MARK in line for line in lines):
         return []
@@ -135,7 +135,7 @@ def marked_comments(lines: Sequence[str]) -> list[tuple[int, int, int, str]]:
 
 
 def _comments(lines: Sequence[str]) -> Iterator[tuple[int, int, int, str]]:
-    """Return each comment: its line, and the first and last line of the statement it counts for."""
+    """Yield line, first and last line of the statement, and text of each comment."""
     text = "".join(f"{line}\n" for line in lines)
     pending: list[tuple[int, str]] = []
     begin: int | None = None
@@ -147,28 +147,29 @@ def _comments(lines: Sequence[str]) -> Iterator[tuple[int, int, int, str]]:
             first = row if begin is None else begin
             attached = _attached(pending, first)
             for line, comment in pending:
-                near = (line, comment) in attached
-                yield line, min(first, line) if near else line, row if near else line, comment
+                is_attached = (line, comment) in attached
+                start, end = (min(first, line), row) if is_attached else (line, line)
+                yield line, start, end, comment
             pending, begin = [], None
         elif token.type not in _BETWEEN and begin is None:
             begin = row
 
 
 def _attached(pending: list[tuple[int, str]], first: int) -> set[tuple[int, str]]:
-    """Keep comments inside a statement, and those on the lines right above it."""
+    """Return the comments inside a statement and on the lines right above its first line."""
     expected = first - 1
-    kept = {entry for entry in pending if entry[0] >= first}
+    attached = {entry for entry in pending if entry[0] >= first}
     for entry in reversed([entry for entry in pending if entry[0] < first]):
         if entry[0] != expected:
             break
-        kept.add(entry)
+        attached.add(entry)
         expected -= 1
-    return kept
+    return attached
 
 
 def _comments_by_line(lines: Sequence[str]) -> Iterator[tuple[int, int, int, str]]:
     for number, line in enumerate(lines, start=1):
         if _MARK not in line or "#" not in line:
             continue
-        alone = line.lstrip().startswith("#")
-        yield number, number, number + alone, line[line.index("#") :]
+        has_no_code = line.lstrip().startswith("#")
+        yield number, number, number + has_no_code, line[line.index("#") :]

@@ -1,4 +1,4 @@
-"""Comments that suppress nothing, as notes: each is a defect that is gone, or a typing error."""
+"""Notes on comments that suppress nothing: the defect is fixed, or the comment has a typo."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,65 +10,66 @@ from kvtrace.converters.source_lines import SourceLines
 
 
 class Definition(NamedTuple):
-    """Where a kernel is defined, and its name."""
+    """File, line and name of a kernel's definition."""
 
     file: str
     line: int
     kernel: str
 
 
-def seen_lines(
+def lines_judged(
     lines: SourceLines, kernels: Collection[Definition], stacks: Iterable[Sequence[StackFrame]]
 ) -> dict[str, list[range]]:
-    """Return the lines of each file that were judged: whole kernels, and what they inlined.
+    """Return the judged lines of each file: whole kernels, and lines of inlined functions.
 
-    `stacks` are those of all verdicts.
+    `stacks` are the source stacks of all verdicts.
     """
-    seen: dict[str, list[range]] = {}
+    judged: dict[str, list[range]] = {}
     for file, first, last in lines.definitions():
         if any(kernel.file == file and first <= kernel.line <= last for kernel in kernels):
-            seen.setdefault(file, []).append(range(first, last + 1))
+            judged.setdefault(file, []).append(range(first, last + 1))
     for frame in {frame for stack in stacks for frame in stack}:
         if frame.file is not None and frame.line is not None:
-            seen.setdefault(frame.file, []).append(range(frame.line, frame.line + 1))
-    return seen
+            judged.setdefault(frame.file, []).append(range(frame.line, frame.line + 1))
+    return judged
 
 
 def unused_ignores(
     suppressions: Suppressions,
     lines: SourceLines,
     kernels: Collection[Definition],
-    seen: Mapping[str, Sequence[range]],
+    judged_lines: Mapping[str, Sequence[range]],
     judged: Iterable[str] | None,
     known: Iterable[str] | None,
 ) -> list[Finding]:
-    """Return a note for each comment in `seen` that suppresses nothing.
+    """Return a note for each comment in judged lines that suppresses nothing.
 
     Args:
         suppressions: the comments, after all findings have been compared with them.
         lines: the recorded source.
         kernels: the kernels that were judged.
-        seen: the lines that were judged.
-        judged: the rules that were judged by, if that is known; a comment for another rule may
-            well be of use, unless no such rule is `known`.
-        known: every rule that there is, if that is known.
+        judged_lines: the lines of each file that were judged.
+        judged: the rules that judged the lines; None if not known. A comment for another rule may
+            be useful, unless that rule does not exist.
+        known: ids of all rules; None if not known.
 
     """
     names = None if known is None else frozenset(known)
-    looked_at = None if judged is None else {*judged, *_strangers(suppressions, seen, names)}
+    unknown = _unknown_rules(suppressions, judged_lines, names)
+    reported = None if judged is None else {*judged, *unknown}
     return [
         _note(ignore, rule, names, lines.text(ignore.file, ignore.line), kernels)
-        for ignore, rule in suppressions.unused(seen, looked_at)
+        for ignore, rule in suppressions.unused(judged_lines, reported)
     ]
 
 
-def _strangers(
-    suppressions: Suppressions, seen: Iterable[str], known: frozenset[str] | None
+def _unknown_rules(
+    suppressions: Suppressions, files: Iterable[str], known: frozenset[str] | None
 ) -> frozenset[str]:
-    """Return names in comments that are not rule's: they can suppress nothing."""
+    """Return the names in comments that are not the id of a rule."""
     if known is None:
         return frozenset()
-    named = (name for file in seen for i in suppressions.in_file(file) for name in i.rules)
+    named = (name for file in files for i in suppressions.in_file(file) for name in i.rules)
     return frozenset(named) - known
 
 

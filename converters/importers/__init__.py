@@ -1,9 +1,9 @@
-"""Traces of other tools, read into the format: `kvtrace import`.
+"""Importers of other tools' traces: `kvtrace import`.
 
-One file a tool, found by the entry points of the group `kvtrace.importers`, each with an object
-that keeps to `registry.Importer`. `importing.py` writes what it reads as a whole trace or not at
-all; `rows.py` is how an importer hands over rows, `executions.py` how those of devices, with
-`kernel_rows.py` for their kernels and calls; `json_stream.py` and `json_values.py` read JSON that
-does not fit in memory, and `host_stacks.py` finds what a host thread was doing at a moment. What a
-tool does not say is null, and a row of `messages` says that it is missing.
+Each tool has a file with an object of the interface `registry.Importer`, which an entry point of
+the group `kvtrace.importers` names. `importing.py` writes the runs of files as a complete trace or
+not at all. Importers add rows by `rows.py`, and executions of devices by `executions.py`, which
+makes their kernels and calls by `kernel_rows.py`. `json_stream.py` and `json_values.py` read JSON
+that does not fit in memory; `host_stacks.py` finds the stack of a host thread at a moment. Values
+that a tool does not record are null, and a row of `messages` lists them.
 """

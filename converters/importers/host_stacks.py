@@ -1,4 +1,4 @@
-"""What a host thread was doing at a moment: the stack of the ranges that were open."""
+"""Stacks of host threads at given moments, from the ranges that were open."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ import numpy as np
 
 from kvtrace.converters.importers.rows import Integers, Names, Packed
 
-#: torch.profiler's name of a Python function: where it begins, and what it is called.
+#: torch.profiler's name of a Python function: file, line and name.
 _FUNCTION: Final = re.compile(r"(?P<file>.+\.\w+|<[^>]*>)\((?P<line>\d+)\): (?P<function>.*)")
 
 Frame = tuple[str | None, int | None, int | None, str | None]
@@ -26,27 +26,34 @@ class HostRanges:
         self.ranges.add(thread, begin, end, self.names.number(name))
 
     def at(self, threads: Integers, moments: Integers) -> Iterator[tuple[int, ...]]:
-        """Return for each moment of a thread the names of its open ranges, the innermost first.
+        """Return numbers of the names of the ranges open at each moment, the innermost first.
 
-        They are walked together in the order of time, so a moment costs its own stack alone.
+        Moments and ranges of a thread are walked together in order of time, so the cost of a moment
+        is that of its stack.
+
+        Args:
+            threads: the thread of each moment.
+            moments: the moments, in ns.
+
         """
-        found: list[tuple[int, ...]] = [()] * threads.size
+        stacks: list[tuple[int, ...]] = [()] * threads.size
         columns = self.ranges.arrays()
         order = np.lexsort((-columns["end"], columns["begin"], columns["thread"]))
         thread, begin = columns["thread"][order], columns["begin"][order]
         end, name = columns["end"][order], columns["name"][order]
-        wanted = np.lexsort((moments, threads))
+        by_thread = np.lexsort((moments, threads))
         for one in np.unique(threads):
-            own = slice(*np.searchsorted(thread, [one, one + 1]).tolist())
-            asked = wanted[slice(*np.searchsorted(threads[wanted], [one, one + 1]).tolist())]
+            ranges = slice(*np.searchsorted(thread, [one, one + 1]).tolist())
+            limits = np.searchsorted(threads[by_thread], [one, one + 1])
+            rows = by_thread[slice(*limits.tolist())]
             _walk(
-                begin[own].tolist(), end[own].tolist(), name[own].tolist(),
-                asked.tolist(), moments[asked].tolist(), found,
+                begin[ranges].tolist(), end[ranges].tolist(), name[ranges].tolist(),
+                rows.tolist(), moments[rows].tolist(), stacks,
             )  # fmt: skip
-        return iter(found)
+        return iter(stacks)
 
     def frames(self, stack: Sequence[int]) -> list[Frame]:
-        """Return a stack's frames: of an operator its name alone."""
+        """Return the frames of a stack; an operator's frame has only a name."""
         return [_frame(self.names.texts[number]) for number in stack]
 
 
@@ -54,23 +61,23 @@ def _walk(
     begins: list[int],
     ends: list[int],
     names: list[int],
-    asked: list[int],
+    rows: list[int],
     moments: list[int],
-    found: list[tuple[int, ...]],
+    stacks: list[tuple[int, ...]],
 ) -> None:
-    """Fill in the stacks of one thread's moments, which are in order, as the ranges are."""
+    """Set `stacks` at `rows` to the stacks of one thread's moments; all lists are in time order."""
     stack: list[tuple[int, int]] = []
-    place, count = 0, len(begins)
-    for row, moment in zip(asked, moments, strict=True):
-        while place < count and begins[place] <= moment:
-            begin = begins[place]
+    index, count = 0, len(begins)
+    for row, moment in zip(rows, moments, strict=True):
+        while index < count and begins[index] <= moment:
+            begin = begins[index]
             while stack and stack[-1][0] <= begin:
                 stack.pop()
-            stack.append((ends[place], names[place]))
-            place += 1
+            stack.append((ends[index], names[index]))
+            index += 1
         while stack and stack[-1][0] < moment:
             stack.pop()
-        found[row] = tuple(name for end, name in reversed(stack) if end >= moment)
+        stacks[row] = tuple(name for end, name in reversed(stack) if end >= moment)
 
 
 def _frame(name: str) -> Frame:

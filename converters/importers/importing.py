@@ -1,4 +1,4 @@
-"""Importing: files of other tools as runs of a trace, which appear whole or not at all."""
+"""Import of other tools' files as runs of a trace, which appear complete or not at all."""
 
 import gzip
 import io
@@ -28,31 +28,31 @@ from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import JOURNAL, refuse_links
 from kvtrace.schema.writer import RunWriter, new_run_id
 
-#: Is called with (done, total), in bytes of the file that is being read.
-Shown = Callable[[int, int], None]
-_shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
+#: A function that shows progress: called with bytes read so far and in all, of the current file.
+Progress = Callable[[int, int], None]
+_progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
-#: How many times its size a packed file may unpack to, where that is more than so many bytes:
-#: files of tools unpack to some 20 times.
+#: A packed file of more than `_SMALL_BYTES` may unpack to this multiple of its size; files of tools
+#: unpack to about 20 times their size.
 _RATIO: Final = 50
 _SMALL_BYTES: Final = 64 << 20
 #: Bytes of a file by which its tool is recognized.
 _HEAD: Final = 1 << 16
-#: Bytes that are unpacked at once.
+#: Bytes that are unpacked in one read.
 _PIECE: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
-#: What importers raise of files that are not as the tool writes them.
+#: Errors that importers raise for files in another form than the tool writes.
 _UNFIT: Final = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError,
     pa.ArrowException,
 )  # fmt: skip
-#: What a run that was imported has in `settings`.
+#: Key of the file's name in the `settings` of an imported run.
 FILE: Final = "imported_from"
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """One run that was imported: its file, its tool, and the messages that were noted of it."""
+    """One imported run: its tool and file, and sentences about what the file lacks."""
 
     run_id: str
     source: str
@@ -60,8 +60,8 @@ class Imported:
     lacks: tuple[str, ...]
 
 
-class _Watched(io.RawIOBase):
-    """A file's content, whose size is bounded by that of the file, and whose reading is shown."""
+class _UnpackedContent(io.RawIOBase):
+    """Content of a file, limited to a multiple of the file's size; reading reports progress."""
 
     def __init__(self, path: Path, plain: io.BufferedReader, content: io.BufferedIOBase) -> None:
         self._path = path
@@ -81,15 +81,15 @@ class _Watched(io.RawIOBase):
                 f"{self._path} unpacks to more than {_RATIO} times its size, as no tool's file "
                 "does; if it is right, unpack it with gunzip and import that"
             )
-        shown = _shown.get()
-        if shown is not None:
-            shown(self._plain.tell(), self._total)
+        progress = _progress.get()
+        if progress is not None:
+            progress(self._plain.tell(), self._total)
         return count
 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading, through gzip where it is packed.
+    """Open a file for reading, and unpack it if it is packed with gzip.
 
     Raises:
         BadSource: the file cannot be read, or its packed content is damaged or far too large.
@@ -97,12 +97,11 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         with path.open("rb") as plain:
-            packed = plain.peek(2)[:2] == _GZIP
-            if not packed:
-                yield io.BufferedReader(_Watched(path, plain, plain))
+            if plain.peek(2)[:2] != _GZIP:
+                yield io.BufferedReader(_UnpackedContent(path, plain, plain))
                 return
             with gzip.open(plain) as content:
-                yield io.BufferedReader(_Watched(path, plain, content))
+                yield io.BufferedReader(_UnpackedContent(path, plain, content))
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
         raise BadSource(
             f"{path} is damaged or was not written to its end ({problem}); copy it again."
@@ -113,18 +112,18 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
 
 
 def _unpack_once(path: Path) -> None:
-    """Unpack a packed file and keep nothing: parsing takes fifty times as long to refuse it."""
+    """Unpack a packed file to check it; parsing would find damage fifty times as slowly."""
     if path.is_file():
         with path.open("rb") as file:
-            packed = file.read(2) == _GZIP
-        if packed:
+            is_packed = file.read(2) == _GZIP
+        if is_packed:
             with unpacked(path) as content:
                 while content.read(_PIECE):
                     pass
 
 
 def head_of(path: Path) -> bytes:
-    """Return the beginning of a file's content; nothing for a folder. Errors as `unpacked`."""
+    """Return the first bytes of a file's content, none for a folder. Errors as `unpacked`."""
     if path.is_dir():
         return b""
     with unpacked(path) as file:
@@ -138,26 +137,26 @@ def import_files(
     *,
     group: str | None = None,
     to_generic: ToGeneric | None = None,
-    shown: Shown | None = None,
+    shown: Progress | None = None,
 ) -> list[Imported]:
-    """Add the runs of files to the trace `out`, which is made if there is none.
+    """Add the runs of files to the trace `out`, which is created if it does not exist.
 
-    Either all appear or none does. They have one group, for they are taken to be ranks of one job.
+    Either all runs appear or none. All runs get one group: they are treated as ranks of one job.
 
     Args:
-        paths: Files, or folders where the tool writes such.
+        paths: Files, or folders for tools that write folders.
         out: The trace.
-        source: The tool, or None to recognize it by each file's content.
-        group: Their `group_id`, or None for a new one.
-        to_generic: Turns Triton's IR into MLIR's generic form, where Triton is installed.
-        shown: Where progress is shown.
+        source: Name of the tool; None recognizes the tool by the content of each file.
+        group: The `group_id` of the runs; None for a new one.
+        to_generic: Converts Triton's IR to MLIR's generic form; None if Triton is not installed.
+        shown: Called with the progress.
 
     Raises:
-        BadSource: a file is of no known tool, or damaged.
+        BadSource: no known tool wrote a file, or a file is damaged.
         MemoryError: a file takes more memory than the process may have.
-        BadSetting: there is no such tool, `out` is a file, or a file says nothing of any process.
-        TraceNotFound: there is no such file.
-        TraceWriteError: the disk is full, or the like.
+        BadSetting: the tool is not known, `out` is a file, or a file describes no process.
+        TraceNotFound: a file does not exist.
+        TraceWriteError: the trace cannot be written, for example because the disk is full.
 
     """
     for path in paths:
@@ -169,33 +168,31 @@ def import_files(
         raise BadSetting(f"{out} is a file; name a folder for the trace.")
     for path in paths:
         _unpack_once(path)
-    named = [(path, source or importer_of(path, head_of(path))) for path in paths]
-    for _, name in named:
+    tools = [(path, source or importer_of(path, head_of(path))) for path in paths]
+    for _, name in tools:
         load_importer(name)
     group = group or f"imported-{secrets.token_hex(6)}"
     work = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
-    showing = _shown.set(shown)
+    token = _progress.set(shown)
     try:
-        found = [
-            each for path, name in named for each in _read(path, name, work, group, to_generic)
-        ]
-        if not found:
-            raise BadSource(f"{paths[0]} says nothing of any process; was anything traced?")
+        runs = [run for path, name in tools for run in _read(path, name, work, group, to_generic)]
+        if not runs:
+            raise BadSource(f"{paths[0]} describes no process; was anything traced?")
         _publish(work, out)
     except OSError as problem:
         raise TraceWriteError(
             f"the trace {out} cannot be written ({problem.strerror or problem})"
         ) from problem
     finally:
-        _shown.reset(showing)
+        _progress.reset(token)
         shutil.rmtree(work, ignore_errors=True)
-    return found
+    return runs
 
 
 def _read(
     path: Path, name: str, work: Path, group: str | None, to_generic: ToGeneric | None
 ) -> Iterator[Imported]:
-    """Write the runs of one file into the folder `work`."""
+    """Write the runs of one file into the folder `work`, and yield each once it is sealed."""
     importer = load_importer(name)
     writer = RunWriter(work, new_run_id(), of_this_process=False)
     rows = RunRows(writer, to_generic)
@@ -214,17 +211,17 @@ def _read(
 
 
 def _not_as_written(path: Path, name: str, problem: BaseException) -> BadSource:
-    said = " ".join(str(problem).split())[:120]
+    detail = " ".join(str(problem).split())[:120]
     return BadSource(
-        f"{path} is not as {name} writes it ({type(problem).__name__}: {said}); is it damaged, or "
-        f"of another tool ({', '.join(importer_names())})?"
+        f"{path} is not as {name} writes it ({type(problem).__name__}: {detail}); is it damaged, "
+        f"or of another tool ({', '.join(importer_names())})?"
     )
 
 
 def _sealed(
     run: ImportedRun, writer: RunWriter, rows: RunRows, name: str, path: Path, group: str | None
 ) -> Imported:
-    """Write the run's last rows, and what it lacks as messages."""
+    """Write the run's messages and its row of `runs`, which makes the run complete."""
     begin = run.row.get("started") or time.time_ns()
     for text in run.lacks:
         rows.message(f"import-{name}", text)
@@ -245,7 +242,7 @@ def _sealed(
 
 
 def _publish(work: Path, out: Path) -> None:
-    """Move the runs to their place: those of `runs`, which make them complete, last."""
+    """Move the runs' files into the trace; rows of `runs`, which complete the runs, come last."""
     shutil.rmtree(work / JOURNAL, ignore_errors=True)
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""JSON read from a file of gigabytes, one value after the other, by the standard library's decoder.
+"""JSON streams: values of a file of gigabytes, decoded one at a time by the standard library.
 
-Decoding takes half of an import's time (benchmarks/import.py). orjson takes three quarters of the
-standard library's time for it, and would save an eighth in all, which is not worth a dependency.
+Decoding takes half of an import's time (benchmarks/import.py). orjson needs three quarters of the
+standard library's time, and would save an eighth in all, which is not worth a dependency.
 """
 
 import codecs
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 
 from kvtrace.converters.importers.registry import BadSource
 
-#: Bytes that are read at once.
+#: Bytes of one read.
 _PIECE: Final = 8 << 20
 #: The most characters of one value.
 _LONGEST: Final = 256 << 20
@@ -25,10 +25,10 @@ _NEXT: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
 
 
 class JsonFile:
-    """A JSON text, of which a part is in memory.
+    """A JSON file that is read in pieces.
 
-    Numbers with a fraction are `Decimal` where they are `exact`: a time of day in µs with a
-    fraction has more digits than a float.
+    If `exact` is set, numbers with a fraction are `Decimal`: µs since 1970 with a fraction have
+    more digits than a float.
     """
 
     def __init__(self, path: Path, file: BinaryIO, *, exact: bool = False) -> None:
@@ -43,7 +43,7 @@ class JsonFile:
 
     @property
     def exact(self) -> bool:
-        """Whether numbers with a fraction are `Decimal`."""
+        """Numbers with a fraction are `Decimal`, not float."""
         return self._exact
 
     @exact.setter
@@ -52,7 +52,7 @@ class JsonFile:
         self._decoder = json.JSONDecoder(strict=False, parse_float=Decimal if exact else None)
 
     def peek(self) -> str:
-        """Return the next character that is not space; nothing at the end."""
+        """Return the next character that is not white space; empty at the end of the file."""
         begin = self._before + self._at
         while True:
             self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
@@ -67,7 +67,7 @@ class JsonFile:
                 return ""
 
     def take(self, expected: str) -> None:
-        """Go past a character; BadSource if the next one is another."""
+        """Consume the expected character; BadSource if the next one is different."""
         if self.peek() != expected:
             raise self._problem()
         self._at += 1
@@ -78,7 +78,7 @@ class JsonFile:
         piece = _PIECE
         while True:
             try:
-                found, end = self._decoder.raw_decode(self._text, self._at)
+                value, end = self._decoder.raw_decode(self._text, self._at)
             except (ValueError, RecursionError) as problem:
                 if isinstance(problem, RecursionError) or not self._read(piece):
                     raise self._problem() from problem
@@ -87,10 +87,10 @@ class JsonFile:
             if end == len(self._text) and self._read(piece):
                 continue  # a number may continue
             self._at = end
-            return found
+            return value
 
     def members(self) -> Iterator[str]:
-        """Return an object's keys; take each one's value before the next key."""
+        """Yield the keys of an object; the caller reads each value before the next key."""
         self.take("{")
         if self.peek() == "}":
             self._at += 1
@@ -107,7 +107,7 @@ class JsonFile:
             self._at += 1
 
     def entries(self) -> Iterator[Any]:
-        """Return the values of an array one by one."""
+        """Yield the values of an array."""
         self.take("[")
         if self.peek() == "]":
             self._at += 1
@@ -121,24 +121,24 @@ class JsonFile:
             self._at += 1
 
     def _entries_in_memory(self) -> Iterator[Any]:
-        """Return the next values that are in memory with the comma behind them: nearly all are."""
+        """Yield the next values that are in memory with the comma after them, as nearly all are."""
         following, decode = _NEXT.match, self._decoder.scan_once  # type: ignore[attr-defined]
         text, at = self._text, _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
         while True:
             try:
-                found, end = decode(text, at)
+                value, end = decode(text, at)
             except (StopIteration, ValueError, RecursionError):
                 break
-            between = following(text, end)
-            if between is None:
+            comma = following(text, end)
+            if comma is None:
                 break
-            at = between.end()
+            at = comma.end()
             self._at = at
-            yield found
+            yield value
         self._at = at
 
     def _read(self, size: int) -> bool:
-        """Have more of the text in memory; False where there is none."""
+        """Read more of the file into memory; return False at the end of the file."""
         if self._over:
             return False
         if len(self._text) - self._at > _LONGEST:
@@ -160,8 +160,8 @@ class JsonFile:
                 f"{self._path} ends too early, at {place}: the program may have been killed while "
                 "it was written; import a file that was written to its end."
             )
-        found = " ".join(self._text[self._at : self._at + 40].split())
+        excerpt = " ".join(self._text[self._at : self._at + 40].split())
         return BadSource(
-            f"{self._path} is not JSON, or ends too early, at {place} ({found!r}); import a file "
+            f"{self._path} is not JSON, or ends too early, at {place} ({excerpt!r}); import a file "
             "that was written to its end."
         )

@@ -1,4 +1,4 @@
-"""torch.profiler's traces: Kineto's JSON, one file a rank, plain or packed with gzip.
+"""Importer of torch.profiler's traces: Kineto's JSON, one file for each rank, plain or gzip.
 
 Categories, arguments and units as Kineto writes them: libkineto/src/output_json.cpp and
 CuptiActivity.cpp of https://github.com/pytorch/kineto.
@@ -25,7 +25,7 @@ from kvtrace.converters.importers.rows import NONE, RunRows
 _KINDS: Final = {"kernel": KERNEL, "gpu_memcpy": COPY, "gpu_memset": FILL}
 _CALLS: Final = frozenset({"cuda_runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime"})
 _HOST: Final = frozenset({"cpu_op", "user_annotation"})
-#: What torch.profiler calls a step of its schedule, before the step's number.
+#: Start of torch.profiler's name of a step of its schedule, before the step's number.
 _STEP: Final = "ProfilerStep#"
 #: Traces without a base have times since 1970, which are above this many ns.
 _EPOCH_NS: Final = 10**18
@@ -38,7 +38,7 @@ class Kineto:
     summary = "torch.profiler: .pt.trace.json, also .gz; one file a rank"
 
     def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
-        """Whether the file begins as Kineto's do."""
+        """Return whether the file begins with keys or categories of Kineto."""
         return b'"traceEvents"' in head and any(
             word in head
             for word in (b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"cpu_op"', b'"Ev Idx"')
@@ -60,7 +60,7 @@ class Kineto:
 
 
 class _Reading:
-    """One file while it is read."""
+    """The state of reading one file."""
 
     def __init__(self, path: Path) -> None:
         self.facts: dict[str, Any] = {}
@@ -74,15 +74,15 @@ class _Reading:
         self._events = 0
 
     def add_events(self, source: JsonFile) -> None:
-        """Add all events."""
+        """Add all events of the array that comes next in the file."""
         for number, event in enumerate(source.entries()):
             try:
                 self._add(event)
             except (ValueError, TypeError, AttributeError, OverflowError) as problem:
-                said = " ".join(str(problem).split())[:100]
+                detail = " ".join(str(problem).split())[:100]
                 raise BadSource(
                     f"{self._path} has an event (number {number:,}) that is not as Kineto writes "
-                    f"it: {said}; record it again, or take the event out."
+                    f"it: {detail}; record it again, or take the event out."
                 ) from problem
             self._events = number + 1
 
@@ -147,7 +147,7 @@ class _Reading:
         )
 
     def finished(self, rows: RunRows) -> ImportedRun:
-        """Write what was collected, and return what is known of the process."""
+        """Write the collected rows, and return the facts of the process."""
         if "traceEvents" not in self.facts and not self._events:
             raise BadSource(
                 f"{self._path} has no events of torch.profiler; import a file that "
@@ -167,7 +167,7 @@ class _Reading:
                 "pid": _or_none(self._process),
                 "rank": _or_none(integer(job.get("rank"))),
                 "world_size": _or_none(integer(job.get("world_size"))),
-                "devices": [_device(each) for each in entries(self.facts.get("deviceProperties"))],
+                "devices": [_device(d) for d in entries(self.facts.get("deviceProperties"))],
                 "versions": {name: str(self.facts[name]) for name in _FACTS if name in self.facts},
             },
             tuple(self._lacks(times)),
@@ -196,14 +196,14 @@ def _or_none(value: int) -> int | None:
     return None if not -(2**31) <= value < 2**31 else value
 
 
-def _device(found: Any) -> dict[str, Any]:
-    """Return a device's entry of `runs.devices`."""
-    known = mapping(found)
-    major, minor = integer(known.get("computeMajor")), integer(known.get("computeMinor"))
-    memory = integer(known.get("totalGlobalMem"))
+def _device(properties: Any) -> dict[str, Any]:
+    """Return the entry of `runs.devices` for a device of `deviceProperties`."""
+    device = mapping(properties)
+    major, minor = integer(device.get("computeMajor")), integer(device.get("computeMinor"))
+    memory = integer(device.get("totalGlobalMem"))
     return {
-        "index": _or_none(integer(known.get("id"))),
-        "name": text(known.get("name")),
+        "index": _or_none(integer(device.get("id"))),
+        "name": text(device.get("name")),
         "capability": None if NONE in (major, minor) else f"{major}.{minor}",
         "memory_bytes": None if memory == NONE else memory,
     }

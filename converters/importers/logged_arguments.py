@@ -1,4 +1,4 @@
-"""Arguments of launches as tritonparse logs them: `kernels.signature` and `calls.args` of them."""
+"""Conversion of tritonparse's logged arguments to `kernels.signature` and `calls.args`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Final
 from kvtrace.converters.importers.json_values import entries, integer, mapping, text
 from kvtrace.converters.importers.rows import NONE
 
-#: torch's element types that have another short name in Triton's than their first letter and width.
+#: Triton's short names of torch's element types that do not follow from letter and width.
 _TYPES: Final = {
     "bool": "i1",
     "bfloat16": "bf16",
@@ -17,98 +17,98 @@ _TYPES: Final = {
     "float8_e5m2fnuz": "fp8e5b16",
 }
 _LETTERS: Final = {"float": "fp", "int": "i", "uint": "u"}
-#: A type that is given to a kernel, as Triton's metadata has it.
+#: A type as a kernel's argument, as written in Triton's metadata.
 _DTYPE: Final = re.compile(r"triton\.language\.core\.dtype\('(\w+)'\)")
-#: Data pointers are known modulo so many bytes.
+#: Modulus in bytes of the recorded alignment of data pointers.
 _ALIGNED: Final = 16
 
 
 def element_type(name: str) -> str | None:
-    """Return Triton's short name of torch's element type: fp32 of `torch.float32`."""
+    """Return Triton's short name of a torch element type: `fp32` for `torch.float32`."""
     plain = name.removeprefix("torch.")
     letters = plain.rstrip("0123456789")
-    found = _TYPES.get(plain)
-    if found is None and letters in _LETTERS and letters != plain:
-        found = f"{_LETTERS[letters]}{plain[len(letters) :]}"
-    return found
+    short = _TYPES.get(plain)
+    if short is None and letters in _LETTERS and letters != plain:
+        short = f"{_LETTERS[letters]}{plain[len(letters) :]}"
+    return short
 
 
 def signature(
     logged: Mapping[str, Any], constants: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return a kernel's parameters by the arguments of a launch and by what it was compiled for.
+    """Return the rows of `kernels.signature`, from the arguments of a launch and its compilation.
 
     Args:
         logged: The arguments, in the order of the kernel's parameters.
-        constants: Values that were compiled into it, by position as `(4,)`.
-        attributes: What was known of the others, such as `[["tt.divisibility", 16]]`.
+        constants: Compiled-in values, by position written as `(4,)`.
+        attributes: Compiler attributes of other parameters, such as `[["tt.divisibility", 16]]`.
 
     """
-    found = []
+    parameters = []
     for position, (name, value) in enumerate(logged.items()):
         key = f"({position},)"
-        constant = key in constants
-        found.append(
+        is_constant = key in constants
+        parameters.append(
             {
                 "name": name,
-                "type": "constexpr" if constant else _type(mapping(value)),
-                "constexpr": _literal(constants[key]) if constant else None,
+                "type": "constexpr" if is_constant else _type(mapping(value)),
+                "constexpr": _literal(constants[key]) if is_constant else None,
                 "divisibility": _divisibility(attributes.get(key)),
             }
         )
-    return found
+    return parameters
 
 
 def arguments(
     logged: Mapping[str, Any], parameters: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the entries of `calls.args`; `storage_bytes` is null, since no log has it."""
-    found: list[dict[str, Any]] = []
+    """Return the entries of `calls.args`; `storage_bytes` is null, as logs do not have it."""
+    args: list[dict[str, Any]] = []
     storages: dict[tuple[str | None, int], int] = {}
-    for position, (name, given) in enumerate(logged.items()):
+    for position, (name, value) in enumerate(logged.items()):
         constant = position < len(parameters) and parameters[position]["type"] == "constexpr"
-        entry = _argument(name, mapping(given), constant=constant)
+        entry = _argument(name, mapping(value), constant=constant)
         address = entry.pop("address", None)
         if address is not None and entry["kind"] == "tensor":
             key = (entry["device"], address - entry["offset_bytes"])
             entry["alias_group"] = storages.setdefault(key, position)
             entry["alignment"] = address % _ALIGNED
-        found.append(entry)
-    return found
+        args.append(entry)
+    return args
 
 
-def _argument(name: str, given: Mapping[str, Any], *, constant: bool) -> dict[str, Any]:
-    if given.get("type") == "tensor":
-        return _tensor(name, given)
+def _argument(name: str, logged: Mapping[str, Any], *, constant: bool) -> dict[str, Any]:
+    if logged.get("type") == "tensor":
+        return _tensor(name, logged)
     if constant:
-        return {"name": name, "kind": "constexpr", "scalar": _literal(_value(given))}
-    kind = _type(given)
+        return {"name": name, "kind": "constexpr", "scalar": _literal(_value(logged))}
+    kind = _type(logged)
     if kind is None:
         return {"name": name, "kind": "other"}
-    return {"name": name, "kind": "scalar", "dtype": kind, "scalar": _literal(_value(given))}
+    return {"name": name, "kind": "scalar", "dtype": kind, "scalar": _literal(_value(logged))}
 
 
-def _tensor(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    shape = [integer(size) for size in entries(given.get("shape"))]
-    strides = [integer(stride) for stride in entries(given.get("stride"))]
-    width, first = integer(given.get("element_size")), integer(given.get("storage_offset"))
-    dtype = element_type(text(given.get("dtype")) or "")
-    device = text(given.get("device"))
+def _tensor(name: str, logged: Mapping[str, Any]) -> dict[str, Any]:
+    shape = [integer(size) for size in entries(logged.get("shape"))]
+    strides = [integer(stride) for stride in entries(logged.get("stride"))]
+    width, first = integer(logged.get("element_size")), integer(logged.get("storage_offset"))
+    dtype = element_type(text(logged.get("dtype")) or "")
+    device = text(logged.get("device"))
     entry: dict[str, Any] = {"name": name, "kind": "tensor", "dtype": dtype, "device": device}
     if dtype is None or len(shape) != len(strides) or NONE in (*shape, *strides, width, first):
         return {**entry, "kind": "other"}
     entry |= {"shape": shape, "strides": strides, "offset_bytes": first * width}
-    address = text(given.get("data_ptr"))
+    address = text(logged.get("data_ptr"))
     if address is not None:
         entry["address"] = int(address, 16)
     return entry
 
 
-def _type(given: Mapping[str, Any]) -> str | None:
-    """Return Triton's type of an argument; None where it is of no kind that is known."""
-    kind, value = given.get("type"), given.get("value")
+def _type(logged: Mapping[str, Any]) -> str | None:
+    """Return Triton's type of an argument, or None if its kind is not known."""
+    kind, value = logged.get("type"), logged.get("value")
     if kind == "tensor":
-        dtype = element_type(text(given.get("dtype")) or "")
+        dtype = element_type(text(logged.get("dtype")) or "")
         return None if dtype is None else f"*{dtype}"
     if kind == "bool":
         return "u1"
@@ -119,19 +119,19 @@ def _type(given: Mapping[str, Any]) -> str | None:
     return "fp32" if kind == "float" else None
 
 
-def _value(given: Mapping[str, Any]) -> Any:
-    return given.get("value") if given.get("type") != "NoneType" else None
+def _value(logged: Mapping[str, Any]) -> Any:
+    return logged.get("value") if logged.get("type") != "NoneType" else None
 
 
 def _literal(value: Any) -> str:
-    """Return the text of a value, as Python reads it; of Triton's type its name."""
-    named = _DTYPE.fullmatch(value) if isinstance(value, str) else None
-    return named[1] if named else repr(value)
+    """Return a value as a Python literal, or the name of a Triton type."""
+    dtype = _DTYPE.fullmatch(value) if isinstance(value, str) else None
+    return dtype[1] if dtype else repr(value)
 
 
 def _divisibility(attributes: Any) -> int | None:
-    for each in entries(attributes):
-        if isinstance(each, list) and len(each) == 2 and each[0] == "tt.divisibility":
-            found = integer(each[1])
-            return found if 0 < found < 2**31 else None
+    for pair in entries(attributes):
+        if isinstance(pair, list) and len(pair) == 2 and pair[0] == "tt.divisibility":
+            divisor = integer(pair[1])
+            return divisor if 0 < divisor < 2**31 else None
     return None

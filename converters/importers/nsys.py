@@ -1,8 +1,8 @@
-"""Nsight Systems' exports: SQLite, and folders of Parquet (`nsys export --type parquetdir`).
+"""Importer of Nsight Systems' exports: SQLite, and folders of Parquet (`--type parquetdir`).
 
-Tables and columns as its user guide's "SQLite Schema Reference" has them, 2021 to 2026. Tables are
-made only where there are rows, columns come and go between versions, and a table's name may end in
-a version, so each is looked for, and what is not there is null.
+Tables and columns are those of the user guide's "SQLite Schema Reference", 2021 to 2026. Exports
+have no tables without rows, columns differ between versions, and a table's name may end in a
+version, so every table and column is optional; values of missing ones are null.
 """
 
 import re
@@ -46,7 +46,7 @@ class Nsys:
     summary = "Nsight Systems: nsys export --type sqlite, or parquetdir"
 
     def recognizes(self, path: Path, head: bytes) -> bool:
-        """Whether it is a database, or a folder, with tables of CUPTI."""
+        """Return whether the path is a SQLite database or a folder with tables of CUPTI."""
         if path.is_dir():
             return any(path.glob("CUPTI_ACTIVITY_KIND_*.parquet")) or any(
                 path.glob("StringIds*.parquet")
@@ -64,14 +64,14 @@ class Nsys:
         except MemoryError:
             raise  # also Arrow's, which is an ArrowException too
         except (sqlite3.Error, pa.ArrowException, OSError) as problem:
-            said = " ".join(str(problem).split())[:120]
+            detail = " ".join(str(problem).split())[:120]
             raise BadSource(
-                f"{path} cannot be read as an export of nsys ({said}); export the report again."
+                f"{path} cannot be read as an export of nsys ({detail}); export the report again."
             ) from problem
 
 
 class _Tables:
-    """The tables of an export, by their names without a version."""
+    """The tables of an export, by name without version."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = {_VERSION.sub("", name): name for name in sorted(names)}
@@ -80,15 +80,15 @@ class _Tables:
         return table in self._names
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Return the rows of a table; None in columns that it lacks, nothing if there is none."""
+        """Yield the rows of a table, with None in missing columns; none if the table is missing."""
         raise NotImplementedError
 
 
 class _Sqlite(_Tables):
     def __init__(self, database: sqlite3.Connection) -> None:
         database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        super().__init__([str(name) for (name,) in found])
+        names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        super().__init__([str(name) for (name,) in names])
         self._database = database
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -96,9 +96,9 @@ class _Sqlite(_Tables):
         if name is None:
             return
         quoted = '"' + name.replace('"', '""') + '"'
-        known = {row[1] for row in self._database.execute(f"PRAGMA table_info({quoted})")}
-        chosen = ", ".join(f'"{each}"' if each in known else "NULL" for each in columns)
-        yield from self._database.execute(f"SELECT {chosen} FROM {quoted}")  # noqa: S608 - quoted
+        present = {row[1] for row in self._database.execute(f"PRAGMA table_info({quoted})")}
+        selected = ", ".join(f'"{column}"' if column in present else "NULL" for column in columns)
+        yield from self._database.execute(f"SELECT {selected} FROM {quoted}")  # noqa: S608 - quoted
 
 
 class _Parquet(_Tables):
@@ -111,31 +111,31 @@ class _Parquet(_Tables):
         if name is None:
             return
         with pq.ParquetFile(self._folder / f"{name}.parquet") as file:
-            present = [each for each in columns if each in file.schema_arrow.names]
+            present = [column for column in columns if column in file.schema_arrow.names]
             for batch in file.iter_batches(1 << 16, columns=present):
-                found = {each: batch.column(each).to_pylist() for each in present}
-                nothing = [None] * batch.num_rows
-                yield from zip(*(found.get(each, nothing) for each in columns), strict=True)
+                values = {column: batch.column(column).to_pylist() for column in present}
+                nulls = [None] * batch.num_rows
+                yield from zip(*(values.get(column, nulls) for column in columns), strict=True)
 
 
 def _runs(tables: _Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
-    """Return the processes of an export: those that executed something, or else the first."""
+    """Write and yield the processes with executions, or all processes if none has any."""
     if not any(name in tables for name in (*_EXECUTED, "CUPTI_ACTIVITY_KIND_RUNTIME")):
         raise BadSource(
             f"{path} has no table of CUPTI's activities; profile with --trace=cuda and export it."
         )
     names = dict(tables.rows("StringIds", ("id", "value")))
-    found = _Processes(names)
+    processes = _Processes(names)
     for table, kind in _EXECUTED.items():
         for row in tables.rows(table, _ACTIVITY):
-            found.add_execution(kind, row)
+            processes.add_execution(kind, row)
     columns = ("start", "end", "globalTid", "correlationId", "nameId")
     for row in tables.rows("CUPTI_ACTIVITY_KIND_RUNTIME", columns):
-        found.add_call(*row)
+        processes.add_call(*row)
     for row in tables.rows(
         "NVTX_EVENTS", ("start", "end", "eventType", "globalTid", "text", "textId")
     ):
-        found.add_range(*row)
+        processes.add_range(*row)
     starts = list(tables.rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",)))
     began = integer(starts[0][0]) if starts else NONE
     devices = list(_devices(tables))
@@ -145,9 +145,9 @@ def _runs(tables: _Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
         *(("the export has no time of day",) if began == NONE else ()),
     )
     shift = 0 if began == NONE else began
-    for process in found.processes():
-        known = found.finish(process, rows, shift)
-        yield ImportedRun({**known, "devices": devices}, lacks)
+    for process in processes.ids():
+        run_row = processes.finish(process, rows, shift)
+        yield ImportedRun({**run_row, "devices": devices}, lacks)
 
 
 def _devices(tables: _Tables) -> Iterator[dict[str, Any]]:
@@ -163,7 +163,7 @@ def _devices(tables: _Tables) -> Iterator[dict[str, Any]]:
 
 
 class _Processes:
-    """What was collected, by process."""
+    """Executions, calls and ranges of an export, by process id."""
 
     def __init__(self, names: dict[Any, Any]) -> None:
         self._names = names
@@ -177,57 +177,58 @@ class _Processes:
         """Add a row of an activity on the device, with the columns `_ACTIVITY`."""
         (start, end, device, stream, correlation, node, process, long, short) = row[:9]
         grid, block = (tuple(map(integer, part)) for part in (row[9:12], row[12:15]))
-        shared = [integer(each) for each in row[16:18]]
-        known = [each for each in shared if each != NONE]
+        shared = [size for size in map(integer, row[16:18]) if size != NONE]
         if kind == COPY:
             name = f"Memcpy {_COPIES.get(row[19], 'of an unknown kind')}"
         else:
             name = "Memset" if kind == FILL else self._name(long, short)
-        own = integer(process)
-        self._of(NONE if own == NONE else own >> _BITS & _ID).add(
+        serialized = integer(process)
+        self._of(NONE if serialized == NONE else serialized >> _BITS & _ID).add(
             name, _time(start), _time(end), device=integer(device), stream=integer(stream),
             correlation=integer(correlation), node=integer(node) or NONE,
             grid=(grid[0], grid[1], grid[2]), block=(block[0], block[1], block[2]),
-            registers=integer(row[15]), shared=sum(known) if known else NONE, kind=kind,
+            registers=integer(row[15]), shared=sum(shared) if shared else NONE, kind=kind,
             size=integer(row[18]),
         )  # fmt: skip
 
     def add_call(self, begin: Any, end: Any, thread: Any, correlation: Any, name: Any) -> None:
         """Add a call of the driver's or the runtime's API."""
-        own = integer(thread)
-        process = NONE if own == NONE else own >> _BITS & _ID
-        tid = NONE if own == NONE else own & _ID
+        serialized = integer(thread)
+        process = NONE if serialized == NONE else serialized >> _BITS & _ID
+        tid = NONE if serialized == NONE else serialized & _ID
         device = self._of(process)
         device.call(self._name(name), _time(begin), _time(end), tid, integer(correlation))
 
-    def add_range(self, begin: Any, end: Any, kind: Any, thread: Any, own: Any, name: Any) -> None:
-        """Add a range or mark of NVTX."""
+    def add_range(
+        self, begin: Any, end: Any, kind: Any, thread: Any, label: Any, text_id: Any
+    ) -> None:
+        """Add a range or mark of NVTX, named by `label` or by its number in StringIds."""
         number = integer(thread)
         if kind not in (_MARK, _PUSHED, _STARTED) or number == NONE:
             return
-        called = text(own) or self._name(name)
+        name = text(label) or self._name(text_id)
         stop = NONE if kind == _MARK or end is None else _time(end)
         if stop != NONE and stop < _time(begin):
             return  # a range that was never closed
         self._marks.setdefault(number >> _BITS & _ID, []).append(
-            (called, _time(begin), stop, number & _ID)
+            (name, _time(begin), stop, number & _ID)
         )
 
     def _name(self, *names: Any) -> str:
-        """Return the first text: as it is, or by its number in StringIds."""
+        """Return the first name that is a text, or the number of a text in StringIds; else `?`."""
         for name in names:
-            found = text(name) or text(self._names.get(name))
-            if found:
-                return found
+            string = text(name) or text(self._names.get(name))
+            if string:
+                return string
         return "?"
 
-    def processes(self) -> list[int]:
-        """Return those that executed something, or else all."""
-        executing = [process for process, each in self._devices.items() if len(each)]
+    def ids(self) -> list[int]:
+        """Return the processes with executions, or all if none has any."""
+        executing = [process for process, device in self._devices.items() if len(device)]
         return sorted(executing or self._devices)[:1024]
 
     def finish(self, process: int, rows: RunRows, shift: int) -> dict[str, Any]:
-        """Write the rows of a process, and return its columns of `runs`."""
+        """Write the rows of a process, and return its values of columns of `runs`."""
         marks(rows, self._marks.get(process, []), shift)
         times = self._devices.pop(process).finish(rows, shift)
         return {
@@ -238,15 +239,15 @@ class _Processes:
 
 
 def _time(value: Any) -> int:
-    found = integer(value)
-    if not 0 <= found <= 2**62:
+    ns = integer(value)
+    if not 0 <= ns <= 2**62:
         raise ValueError(f"{value!r} is not a time in ns")
-    return found
+    return ns
 
 
 def _small(value: Any) -> int | None:
-    found = integer(value)
-    return found if 0 <= found < 2**31 else None
+    number = integer(value)
+    return number if 0 <= number < 2**31 else None
 
 
 IMPORTER = Nsys()

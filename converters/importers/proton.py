@@ -1,8 +1,8 @@
-"""Proton's profiles: its tree of contexts (.hatchet) and its Chrome trace (.chrome_trace).
+"""Importer of Proton's profiles: trees of contexts (.hatchet) and Chrome traces (.chrome_trace).
 
-The tree is hatchet's literal form, as third_party/proton/csrc/lib/Data/TreeData.cpp of
-https://github.com/triton-lang/triton writes it, and TraceData.cpp the other, one JSON object a line
-for each stream. Neither has a time of day, a grid, or what a launch was given.
+TreeData.cpp in third_party/proton/csrc/lib/Data of https://github.com/triton-lang/triton writes the
+trees in hatchet's literal form, and TraceData.cpp the traces, one JSON object per line and stream.
+Neither has a time of day, grids, or arguments of launches.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ _SUMS: Final = (
     "the tree has sums: each kernel of a context is one row for all its executions, as long as "
     "their mean, and where they lie in time is not known"
 )
-#: A deeper context is not believed.
+#: Depth of contexts above which a file is refused.
 _DEEPEST: Final = 10_000
 
 
@@ -38,14 +38,14 @@ class Proton:
     summary = "Proton: .hatchet trees and .chrome_trace files"
 
     def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
-        """Whether it begins as one of the two does."""
+        """Return whether the file begins as a tree or a Chrome trace of Proton."""
         start = head.lstrip()[: 1 << 14]
         if start.startswith(b"["):
             return b'"frame"' in start and b'"children"' in start
         return start.startswith(b"{") and b'"call_stack"' in start and b'"traceEvents"' in start
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
-        """Add the rows of the one process. Errors as `Importer.read`."""
+        """Add the rows of the file's only process. Errors as `Importer.read`."""
         with unpacked(path) as file:
             source = JsonFile(path, file)
             if source.peek() == "[":
@@ -65,25 +65,25 @@ class Proton:
 
 
 class _Stacks:
-    """Contexts as stacks, the innermost first, without the root and the kernel itself."""
+    """Ids of the stacks of contexts; frames are innermost first, without root and kernel."""
 
     def __init__(self, rows: RunRows) -> None:
         self._rows = rows
-        self._known: dict[tuple[str, ...], int] = {}
+        self._ids: dict[tuple[str, ...], int] = {}
 
     def of(self, names: tuple[str, ...]) -> int:
-        """Return the id of a context's stack; NONE where there is none."""
-        own = names[1:] if names[:1] == (_ROOT,) else names
-        if not own:
+        """Return the id of a context's stack, NONE for the root."""
+        context = names[1:] if names[:1] == (_ROOT,) else names
+        if not context:
             return NONE
-        if own not in self._known:
-            frames: list[Frame] = [(None, None, None, name) for name in reversed(own)]
-            self._known[own] = self._rows.stack(frames)
-        return self._known[own]
+        if context not in self._ids:
+            frames: list[Frame] = [(None, None, None, name) for name in reversed(context)]
+            self._ids[context] = self._rows.stack(frames)
+        return self._ids[context]
 
 
 def _add(device: Executions, stacks: _Stacks, event: Mapping[str, Any]) -> None:
-    """Add an event of a Chrome trace."""
+    """Add an event of a Chrome trace, if it is a kernel."""
     if event.get("ph") != "X" or event.get("cat") != "kernel":
         return
     start = nanoseconds(event.get("ts"))
@@ -97,17 +97,17 @@ def _add(device: Executions, stacks: _Stacks, event: Mapping[str, Any]) -> None:
     )
 
 
-def _tree(path: Path, found: Any, rows: RunRows) -> ImportedRun:
-    """Add the executions of a tree; each kernel's run one after the other, from time 0."""
-    trees = [each for each in entries(found) if "frame" in mapping(each)]
-    others = [mapping(each) for each in entries(found) if "frame" not in mapping(each)]
+def _tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
+    """Add the kernels of a tree as executions that follow one another from time 0."""
+    trees = [entry for entry in entries(content) if "frame" in mapping(entry)]
+    others = [mapping(entry) for entry in entries(content) if "frame" not in mapping(entry)]
     device, stacks, clock = Executions(), _Stacks(rows), 0
-    waiting: list[tuple[tuple[str, ...], Any]] = [((), node) for node in reversed(trees)]
-    while waiting:
-        context, node = waiting.pop()
+    pending: list[tuple[tuple[str, ...], Any]] = [((), node) for node in reversed(trees)]
+    while pending:
+        context, node = pending.pop()
         name = text(mapping(node.get("frame")).get("name")) or "?"
-        below = (*context, name)
-        if len(below) > _DEEPEST:
+        path_of_node = (*context, name)
+        if len(path_of_node) > _DEEPEST:
             raise BadSource(f"{path} has contexts {_DEEPEST:,} deep; is it Proton's tree?")
         metrics = mapping(node.get("metrics"))
         count, time = integer(metrics.get("count")), integer(metrics.get("time (ns)"))
@@ -122,11 +122,12 @@ def _tree(path: Path, found: Any, rows: RunRows) -> ImportedRun:
                 weight=count,
             )
             clock += mean
-        waiting += [(below, each) for each in reversed(entries(node.get("children")))]
+        children = reversed(entries(node.get("children")))
+        pending += [(path_of_node, child) for child in children]
     if not len(device):
         raise BadSource(f"{path} has no kernel; was anything launched while Proton ran?")
     run = _finished(device, rows, (*_LACKS, _SUMS), others[0] if others else {})
-    # When the device was busy is not known.
+    # A tree does not record when the device was busy.
     return replace(run, row={**run.row, "settings": {TIMES: SUMS}})
 
 

@@ -1,4 +1,4 @@
-"""Which importers there are, and the interface that all have."""
+"""Registry of importers, and their interface."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ from kvtrace.schema.errors import BadSetting, KvtraceError, nearest
 
 
 class BadSource(KvtraceError):
-    """A file of another tool cannot be read: truncated, or not what the importer reads."""
+    """A file of another tool cannot be read: it is truncated, or of another form."""
 
     slug = "bad-source"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """What a source says of one process, without its rows.
+    """Facts of one imported process.
 
     Attributes:
-        row: Columns of `runs`.
-        lacks: What the tool does not say, a sentence each; they become rows of `messages`.
+        row: Values of columns of `runs`.
+        lacks: Sentences about data that the tool does not record, for rows of `messages`.
 
     """
 
@@ -32,60 +32,60 @@ class ImportedRun:
 
 @runtime_checkable
 class Importer(Protocol):
-    """Files of one tool in, rows of runs out."""
+    """An importer from files of one tool to rows of runs."""
 
     @property
     def summary(self) -> str:
-        """One line for `kvtrace import --help`."""
+        """Description in one line, for `kvtrace import --help`."""
 
     def recognizes(self, path: Path, head: bytes) -> bool:
-        """Whether a file or folder is the tool's; `head` is its unpacked beginning."""
+        """Return whether the tool wrote a file or folder; `head` has its first bytes, unpacked."""
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
-        """Add the rows of a process, and yield what is known of it; then those of the next.
+        """Add the rows of a process and yield its facts, for each process of the file.
 
         Raises:
-            BadSource: the file is not what the tool writes.
+            BadSource: the file has another form than the tool writes.
 
         """
 
 
 def importer_names() -> tuple[str, ...]:
-    """Return every name that `load_importer` knows."""
+    """Return the names of all importers."""
     return tuple(dict.fromkeys(entry.name for entry in registry.entries("importers")))
 
 
 def load_importer(name: str) -> Importer:
-    """Import one importer.
+    """Import and return an importer.
 
     Raises:
-        BadSetting: there is none of that name, or what a plugin registers is not an importer.
+        BadSetting: no importer has the name, or a package registers an object that is not one.
 
     """
     entry = registry.entry("importers", name)
     if entry is None:
         known, like = ", ".join(importer_names()), nearest(name, importer_names())
         raise BadSetting(f"there is no importer {name!r}{like}; choose one of {known}.")
-    found = entry.load()
-    if not isinstance(found, Importer):
+    importer = entry.load()
+    if not isinstance(importer, Importer):
         raise BadSetting(
-            f"the importer {name!r} is a {type(found).__name__} without summary, recognizes() and "
-            "read(); correct or remove the package that registers it."
+            f"the importer {name!r} is a {type(importer).__name__} without summary, recognizes() "
+            "and read(); correct or remove the package that registers it."
         )
-    return found
+    return importer
 
 
 def importer_of(path: Path, head: bytes) -> str:
     """Return the name of the importer that recognizes a file.
 
     Raises:
-        BadSource: none does.
+        BadSource: no importer recognizes the file.
 
     """
     for name in importer_names():
         if load_importer(name).recognizes(path, head):
             return name
     raise BadSource(
-        f"{path} is of no tool that kvtrace imports ({', '.join(importer_names())}); name the tool "
-        "before the file if it is."
+        f"{path} is not recognized as a file of a tool that kvtrace imports "
+        f"({', '.join(importer_names())}); if it is one, name the tool before the file."
     )

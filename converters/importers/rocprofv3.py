@@ -1,8 +1,8 @@
-"""rocprofv3's results on AMD's GPUs: JSON, CSV of kernels and copies, and its Perfetto trace.
+"""Importer of rocprofv3's results on AMD's GPUs: JSON, CSV of kernels and copies, Perfetto traces.
 
-The JSON's structure is that of rocprofiler-sdk (source/lib/output/generateJSON.cpp and the records
-of rocprofiler-sdk/buffer_tracing.h, https://github.com/ROCm/rocprofiler-sdk); the CSV's columns are
-those of its documentation's "Using rocprofv3". Grids count threads there, and blocks here.
+The JSON has the structure of rocprofiler-sdk (source/lib/output/generateJSON.cpp and the records of
+rocprofiler-sdk/buffer_tracing.h, https://github.com/ROCm/rocprofiler-sdk), the CSV the columns of
+"Using rocprofv3" in its documentation. rocprofv3 counts grids in threads, kvtrace in blocks.
 """
 
 import csv
@@ -20,7 +20,7 @@ from kvtrace.converters.importers.rocprofv3_perfetto import read_perfetto
 from kvtrace.converters.importers.rows import NONE, RunRows
 
 _TOOL: Final = "rocprofiler-sdk-tool"
-#: Values of an agent's `type`: a processor, a GPU.
+#: Value of an agent's `type` for a GPU.
 _GPU: Final = 2
 _APIS: Final = ("hip_api", "hsa_api")
 _KERNEL_COLUMNS: Final = ("Kernel_Name", "Start_Timestamp", "End_Timestamp")
@@ -38,7 +38,7 @@ class Rocprofv3:
     summary = "rocprofv3: _results.json, _kernel_trace.csv, _memory_copy_trace.csv, .pftrace"
 
     def recognizes(self, path: Path, head: bytes) -> bool:
-        """Whether it begins as one of the three does."""
+        """Return whether the file begins as JSON or CSV of rocprofv3, or ends in .pftrace."""
         first = head.partition(b"\n")[0]
         return (
             f'"{_TOOL}"'.encode() in head[:256]
@@ -56,13 +56,13 @@ class Rocprofv3:
         with unpacked(path) as file:
             if file.read(1) == b"{":
                 try:
-                    found = json.loads(b"{" + file.read())
+                    content = json.loads(b"{" + file.read())
                 except (ValueError, RecursionError) as problem:
                     raise BadSource(
                         f"{path} is not JSON, or ends too early ({problem}); import a file that "
                         "was written to its end."
                     ) from problem
-                tools = found.get(_TOOL)
+                tools = content.get(_TOOL)
                 for tool in tools if isinstance(tools, list) else [tools]:
                     yield _process(path, mapping(tool), rows)
                 return
@@ -72,14 +72,14 @@ class Rocprofv3:
 
 
 def _process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> ImportedRun:
-    """Add what one process's JSON has."""
+    """Add the rows of one process's JSON."""
     records = mapping(tool.get("buffer_records"))
-    agents = [mapping(each) for each in entries(tool.get("agents"))]
+    agents = map(mapping, entries(tool.get("agents")))
     gpus = sorted(
-        (each for each in agents if each.get("type") == _GPU),
-        key=lambda each: integer(each.get("logical_node_id", each.get("node_id"))),
+        (agent for agent in agents if agent.get("type") == _GPU),
+        key=lambda agent: integer(agent.get("logical_node_id", agent.get("node_id"))),
     )
-    numbers = {_handle(agent.get("id")): place for place, agent in enumerate(gpus)}
+    numbers = {_handle(agent.get("id")): index for index, agent in enumerate(gpus)}
     symbols = {
         integer(symbol.get("kernel_id")): symbol
         for symbol in map(mapping, entries(tool.get("kernel_symbols")))
@@ -134,7 +134,7 @@ def _process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> ImportedRun:
 
 
 def _csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> ImportedRun:
-    """Add the rows of a table of kernels or of copies."""
+    """Add the rows of a CSV table of kernels or of copies."""
     device = Executions()
     columns = lines.fieldnames or ()
     kernels = all(name in columns for name in _KERNEL_COLUMNS)
@@ -195,7 +195,7 @@ def _finished(
 
 
 def _agent(number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a GPU's entry of `runs.devices`; its capability is AMD's name of the architecture."""
+    """Return the entry of `runs.devices` for a GPU, with AMD's name of the architecture."""
     memory = sum(
         integer(bank.get("size_in_bytes"))
         for bank in map(mapping, entries(agent.get("mem_banks")))
@@ -210,16 +210,16 @@ def _agent(number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _operations(tool: Mapping[str, Any]) -> Any:
-    """Return a function that names what a record did."""
+    """Return a function that returns the name of a record's operation, or None."""
     kinds = entries(mapping(tool.get("strings")).get("buffer_records"))
-    named = [
+    names = [
         [text(name) or "" for name in entries(mapping(kind).get("operations"))] for kind in kinds
     ]
 
     def operation(record: Mapping[str, Any]) -> str | None:
         kind, number = integer(record.get("kind")), integer(record.get("operation"))
-        known = 0 <= kind < len(named) and 0 <= number < len(named[kind])
-        return named[kind][number] or None if known else None
+        is_named = 0 <= kind < len(names) and 0 <= number < len(names[kind])
+        return names[kind][number] or None if is_named else None
 
     return operation
 
@@ -227,16 +227,16 @@ def _operations(tool: Mapping[str, Any]) -> Any:
 def _ranges(
     tool: Mapping[str, Any], records: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, int, int]]:
-    """Return the ranges of roctx: their messages are by correlation."""
+    """Yield the ranges of roctx that have a message, which is found by correlation id."""
     strings = mapping(tool.get("strings"))
     messages = {
-        integer(mapping(each).get("key")): text(mapping(each).get("value"))
-        for each in entries(strings.get("marker_api"))
+        integer(message.get("key")): text(message.get("value"))
+        for message in map(mapping, entries(strings.get("marker_api")))
     }
     for record in entries(records.get("marker_api")):
         start, end = _span(record)
-        own = integer(mapping(record.get("correlation_id")).get("internal"))
-        name = messages.get(own)
+        correlation = integer(mapping(record.get("correlation_id")).get("internal"))
+        name = messages.get(correlation)
         if name:
             yield name, start, end, integer(record.get("thread_id"))
 
@@ -246,10 +246,10 @@ def _handle(value: Any) -> int:
 
 
 def _stream(record: Mapping[str, Any], info: Mapping[str, Any]) -> int:
-    """Return the stream, or where the tool is older than that, the queue."""
-    for found in (record.get("stream_id"), info.get("queue_id")):
-        if _handle(found) != NONE:
-            return _handle(found)
+    """Return the stream of a record, or its queue (older versions record no stream)."""
+    for identity in (record.get("stream_id"), info.get("queue_id")):
+        if _handle(identity) != NONE:
+            return _handle(identity)
     return NONE
 
 
@@ -261,10 +261,10 @@ def _span(record: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _symbol(symbol: Mapping[str, Any]) -> str:
-    """Return a kernel's name, without the suffix of its descriptor."""
-    names = ("formatted_kernel_name", "demangled_kernel_name", "kernel_name")
-    found = next((each for name in names if (each := text(symbol.get(name)))), "?")
-    return found.removesuffix(".kd")
+    """Return a kernel's name without the suffix `.kd` of its descriptor."""
+    keys = ("formatted_kernel_name", "demangled_kernel_name", "kernel_name")
+    name = next((name for key in keys if (name := text(symbol.get(key)))), "?")
+    return name.removesuffix(".kd")
 
 
 def _sizes(value: Any) -> tuple[int, int, int]:
@@ -278,7 +278,7 @@ def _columns(row: Mapping[str, Any], name: str) -> tuple[int, int, int]:
 
 
 def _blocks(threads: tuple[int, int, int], block: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Return a grid in blocks of one in threads; NONE where it is not known."""
+    """Return the size of a grid in blocks from its size in threads, NONE where unknown."""
     x, y, z = (
         -(-grid // size) if grid != NONE and size > 0 else NONE
         for grid, size in zip(threads, block, strict=True)
@@ -287,7 +287,7 @@ def _blocks(threads: tuple[int, int, int], block: tuple[int, int, int]) -> tuple
 
 
 def _number(agent: Any) -> int:
-    """Return the number at the end of `Agent 4`, or a number."""
+    """Return the number of an agent written as `Agent 4` or `4`."""
     return integer((text(agent) or "").rpartition(" ")[2])
 
 

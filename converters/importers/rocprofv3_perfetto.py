@@ -1,8 +1,7 @@
-"""rocprofv3's Perfetto traces, read by Perfetto's own engine (`kvtrace[perfetto]`).
+"""Reader of rocprofv3's Perfetto traces by Perfetto's engine (`kvtrace[perfetto]`).
 
 The engine is the `trace_processor_shell` on PATH, else the one that the package fetches.
-
-Categories, arguments and names of tracks as rocprofiler-sdk writes them:
+Categories, arguments and names of tracks are those of rocprofiler-sdk,
 source/lib/output/generatePerfetto.cpp of https://github.com/ROCm/rocprofiler-sdk.
 """
 
@@ -44,7 +43,7 @@ _NUMBER: Final = re.compile(r"(\d+)\D*$")
 
 
 def read_perfetto(path: Path, device: Executions) -> list[Range]:
-    """Add the kernels, copies and calls of a trace; return the ranges of roctx.
+    """Add the kernels, copies and calls of a trace to `device`; return the ranges of roctx.
 
     Raises:
         BadSource: Perfetto's engine is not installed, does not start, or cannot read the file.
@@ -71,9 +70,9 @@ def read_perfetto(path: Path, device: Executions) -> list[Range]:
                 else:
                     ranges.append((name, row.ts, end, integer(row.tid)))
     except Exception as problem:
-        said = " ".join(str(problem).split())[:120]
+        detail = " ".join(str(problem).split())[:120]
         raise BadSource(
-            f"{path} cannot be read by Perfetto's engine ({said}); put {_ENGINE} on PATH if "
+            f"{path} cannot be read by Perfetto's engine ({detail}); put {_ENGINE} on PATH if "
             "it cannot be fetched, or import rocprofv3's JSON."
         ) from problem
     return ranges
@@ -81,10 +80,10 @@ def read_perfetto(path: Path, device: Executions) -> list[Range]:
 
 def _add_execution(device: Executions, row: Any, name: str, end: int) -> None:
     kind = _KINDS[row.category]
-    shown = _STREAM.search(text(row.track) or "")
+    in_name = _STREAM.search(text(row.track) or "")
     stream = integer(row.queue if row.stream_ID is None else row.stream_ID)
-    if shown is not None:
-        stream = int(shown[1])
+    if in_name is not None:
+        stream = int(in_name[1])
     device.add(
         name,
         row.ts,
@@ -98,7 +97,7 @@ def _add_execution(device: Executions, row: Any, name: str, end: int) -> None:
     )
 
 
-def _agent(given: Any) -> int:
-    """Return the number of an agent, which newer versions write behind a word."""
-    found = _NUMBER.search(str(given))
-    return NONE if found is None else integer(found[1])
+def _agent(value: Any) -> int:
+    """Return the number of an agent; newer versions write it behind a word."""
+    number = _NUMBER.search(str(value))
+    return NONE if number is None else integer(number[1])

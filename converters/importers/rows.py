@@ -1,4 +1,4 @@
-"""Rows of one imported run: integers packed while they are read, written as columns."""
+"""Rows of one imported run: integers are packed while the file is read, and written as columns."""
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,18 +14,19 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.writer import RunWriter
 from kvtrace.text import plural
 
-#: TTIR as a version of Triton printed it to MLIR's generic form; raises KvtraceError.
+#: A function from TTIR, and the version of Triton that printed it, to MLIR's generic form; it
+#: raises KvtraceError.
 ToGeneric = Callable[[str, str | None], str]
 Integers = npt.NDArray[np.int64]
 
-#: An integer that is not known: null in the table.
+#: Marks an unknown integer, which is null in the table.
 NONE: Final = -(2**63)
-#: Rows that are written at once.
+#: Rows of one write.
 _AT_ONCE: Final = 1 << 17
 
 
 class Names:
-    """Texts by number, in the order in which they came."""
+    """Distinct texts, numbered from 0 in the order of their first use."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -33,19 +34,19 @@ class Names:
 
     def number(self, text: str) -> int:
         """Return the number of a text."""
-        found = self._numbers.get(text)
-        if found is None:
-            found = self._numbers[text] = len(self.texts)
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = len(self.texts)
             self.texts.append(text)
-        return found
+        return number
 
 
 class Packed:
-    """Rows of integers, 8 bytes each: millions of them fit in memory.
+    """Rows of 64-bit integers in one array, so that millions of rows fit in memory.
 
-    `add` takes a row's values in the order of the columns, NONE where one is not known. It raises
-    OverflowError where one has more than 64 bits, and TypeError where one is not an integer; what
-    was added before stays in place after either.
+    `add` takes a row's values in the order of the columns, NONE for unknown ones. It raises
+    OverflowError for a value of more than 64 bits and TypeError for one that is not an integer;
+    earlier rows stay in place.
     """
 
     def __init__(self, *columns: str) -> None:
@@ -60,13 +61,13 @@ class Packed:
         self._values.extend(array("q", row))
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the columns by name, as views of the rows; nothing can be added any more."""
+        """Return the columns by name, as views of the rows; no row can be added afterwards."""
         table = np.frombuffer(self._values, np.int64).reshape(-1, len(self.columns))
-        return {name: table[:, place] for place, name in enumerate(self.columns)}
+        return {name: table[:, index] for index, name in enumerate(self.columns)}
 
 
 class RunRows:
-    """Where an importer puts the rows of a run; after each run it begins the next."""
+    """Receives the rows of a run from an importer; `begin` starts the next run."""
 
     def __init__(self, writer: RunWriter, to_generic: ToGeneric | None = None) -> None:
         self._to_generic = to_generic
@@ -84,20 +85,20 @@ class RunRows:
     def columns(
         self, table: str, columns: Mapping[str, Integers], texts: Mapping[str, Sequence[str]]
     ) -> None:
-        """Add rows as columns of integers; of those in `texts` the integers are positions there."""
+        """Add rows as columns of integers; text columns have indices into lists in `texts`."""
         kinds = {column.name: column.type for column in TABLES[table].columns}
         count = len(next(iter(columns.values())))
-        known = {name: pa.array(listed, pa.string()) for name, listed in texts.items()}
+        dictionaries = {name: pa.array(listed, pa.string()) for name, listed in texts.items()}
         for first in range(0, count, _AT_ONCE):
             batch = {}
             for name, values in columns.items():
                 piece = np.ascontiguousarray(values[first : first + _AT_ONCE])
-                unknown = piece == NONE
-                if name in known:
-                    codes = pa.array(piece.astype(np.int32), mask=unknown)
-                    batch[name] = pa.DictionaryArray.from_arrays(codes, known[name])
+                is_unknown = piece == NONE
+                if name in dictionaries:
+                    codes = pa.array(piece.astype(np.int32), mask=is_unknown)
+                    batch[name] = pa.DictionaryArray.from_arrays(codes, dictionaries[name])
                 else:
-                    batch[name] = pa.array(piece, mask=unknown).cast(kinds[name])
+                    batch[name] = pa.array(piece, mask=is_unknown).cast(kinds[name])
             self._writer.append(table, batch)
 
     def rows(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -105,13 +106,13 @@ class RunRows:
         self._writer.append_rows(table, rows)
 
     def following(self, table: str, count: int = 1) -> int:
-        """Return the first of `count` ids of a table that no row has yet."""
+        """Reserve `count` ids of a table, and return the first."""
         first = self._next.get(table, 0)
         self._next[table] = first + count
         return first
 
     def stack(self, frames: Sequence[tuple[str | None, int | None, int | None, str | None]]) -> int:
-        """Return the id of a call stack, innermost frame first, which is then a row of `stacks`."""
+        """Add a call stack, innermost frame first, to `stacks` if it is new; return its id."""
         row = stack_row(frames)
         number = int(row["stack_id"])
         if number not in self._stacks:
@@ -120,7 +121,7 @@ class RunRows:
         return number
 
     def artifact(self, kind: str, content: bytes) -> str:
-        """Return the hash of a content, which is then a row of `artifacts`."""
+        """Add a content to `artifacts` if it is new; return its hash."""
         row = artifact_row(kind, content)
         if row["sha256"] not in self._artifacts:
             self._artifacts.add(row["sha256"])
@@ -128,7 +129,7 @@ class RunRows:
         return str(row["sha256"])
 
     def generic(self, ttir: str, version: str | None) -> str | None:
-        """Return IR as MLIR's generic form, which is evaluated; None where nothing can make it."""
+        """Return TTIR in MLIR's generic form, which the evaluator reads; None if Triton cannot."""
         try:
             return None if self._to_generic is None else self._to_generic(ttir, version)
         except KvtraceError:
@@ -136,7 +137,7 @@ class RunRows:
             return None
 
     def unread(self) -> list[str]:
-        """Return why IR is not in generic form."""
+        """Return sentences on why IR is not in generic form, empty if all of it is."""
         if self._to_generic is None:
             return [
                 "Triton is not installed here, so the IR cannot be evaluated: install it and "
@@ -150,11 +151,11 @@ class RunRows:
         return []
 
     def message(self, code: str, text: str, level: str = "info", count: int = 1) -> None:
-        """Note something for the run's `messages`; the same text again is counted."""
+        """Add a message to the run; equal messages become one row with a count."""
         self._messages.setdefault((code, text), [level, 0])[1] += count
 
     def write_messages(self, time: int) -> None:
-        """Add the messages that were noted, as of a time in ns."""
+        """Write the collected messages with a time in ns, and clear them."""
         self._writer.append_rows(
             "messages",
             [

@@ -1,7 +1,8 @@
-"""tritonparse's logs: NDJSON of compilations, with IR, and launches, with arguments; also packed.
+"""Importer of tritonparse's logs: NDJSON of compilations with IR and launches with arguments.
 
-Events as https://github.com/meta-pytorch/tritonparse writes them: `compilation` and `launch` of its
-structured_logging.py; what its parser adds (`launch_diff`) says nothing new.
+Events are `compilation` and `launch` of structured_logging.py in
+https://github.com/meta-pytorch/tritonparse. Events that its parser adds (`launch_diff`) repeat
+them.
 """
 
 import json
@@ -18,7 +19,7 @@ from kvtrace.converters.importers.rows import NONE, RunRows
 
 #: Files of a compilation that are stages, in the compiler's order.
 _STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
-#: What of a compilation's metadata has a column, or repeats another.
+#: Keys of a compilation's metadata that have a column, or repeat another key.
 _COLUMNS: Final = frozenset(
     {"name", "hash", "target", "num_warps", "num_ctas", "num_stages", "shared", "warp_size"}
     | {"env", "src_attrs", "src_constants", "src_cache_key", "times", "cache_hit"}
@@ -39,7 +40,7 @@ class Tritonparse:
     summary = "tritonparse: .ndjson, also .gz and .bin.ndjson; IR and launches with arguments"
 
     def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
-        """Whether the first line is an event."""
+        """Return whether the first line is an event of tritonparse."""
         return head.startswith(b"{") and b'"event_type"' in head[: 1 << 12]
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
@@ -55,10 +56,10 @@ class Tritonparse:
                         raise TypeError("it is not an object")  # noqa: TRY301 - reported below
                     reading.add(event)
                 except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as e:
-                    said = " ".join(str(e).split())[:100]
+                    detail = " ".join(str(e).split())[:100]
                     raise BadSource(
-                        f"{path}, line {number:,} is not an event of tritonparse ({said}); if the "
-                        "program was killed while it wrote it, leave the line out."
+                        f"{path}, line {number:,} is not an event of tritonparse ({detail}); if "
+                        "the program was killed while it wrote the line, remove the line."
                     ) from e
         if not reading.events:
             raise BadSource(f"{path} has no compilation and no launch; import another log.")
@@ -66,7 +67,7 @@ class Tritonparse:
 
 
 class _Reading:
-    """One log while it is read: kernels by hash, calls by what they are."""
+    """The state of reading one log: kernels by hash, and distinct calls."""
 
     def __init__(self, rows: RunRows) -> None:
         self.events = 0
@@ -79,7 +80,7 @@ class _Reading:
         self._device: int | None = None
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Add an event; those of other types are left out."""
+        """Add a compilation or a launch; other events are ignored."""
         kind = event.get("event_type")
         if kind not in ("compilation", "launch"):
             return
@@ -92,12 +93,12 @@ class _Reading:
             self._add_launch(event)
 
     def _kernel(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the row of a kernel that a compilation or a launch tells of."""
+        """Return the row of the kernel of a compilation or launch; a new kernel gets a row."""
         key = text(metadata.get("hash")) or text(metadata.get("name")) or "?"
-        found = self._kernels.get(key)
-        if found is None:
+        row = self._kernels.get(key)
+        if row is None:
             target = mapping(metadata.get("target"))
-            found = self._kernels[key] = {
+            row = self._kernels[key] = {
                 "kernel_id": len(self._kernels),
                 "name": text(metadata.get("name")),
                 "function": text(metadata.get("name")),
@@ -112,7 +113,7 @@ class _Reading:
                 "options": _options(metadata),
                 "stages": None,
             }
-        return found
+        return row
 
     def _add_kernel(self, event: Mapping[str, Any]) -> None:
         payload = mapping(event.get("payload"))
@@ -160,7 +161,7 @@ class _Reading:
             )
         args = arguments(logged, row["signature"])
         grid = [1 if size == NONE else size for size in three(event.get("grid"))]
-        frames = [_frame(each) for each in reversed(entries(event.get("stack")))]
+        frames = [_frame(frame) for frame in reversed(entries(event.get("stack")))]
         key = json.dumps([row["kernel_id"], grid, args])
         call = self._calls.get(key)
         if call is None:
@@ -179,7 +180,7 @@ class _Reading:
             )
         time = self._time(event.get("timestamp"))
         stream = integer(event.get("stream"))
-        device = next((each["device"] for each in args if each.get("device")), None)
+        device = next((arg["device"] for arg in args if arg.get("device")), None)
         self._rows.rows(
             "launches",
             [
@@ -193,27 +194,28 @@ class _Reading:
             ],
         )
 
-    def _time(self, given: Any) -> int | None:
-        """Return when an event was written, in ns; None where only its second is known."""
-        written = text(given)
+    def _time(self, timestamp: Any) -> int | None:
+        """Return the time of an event in ns since 1970, or None if it has only whole seconds."""
+        written = text(timestamp)
         if written is None:
             return None
-        stamp, _, fraction = written.removesuffix("Z").partition(".")
-        exact = fraction.isdecimal()
-        moment = int(datetime.fromisoformat(f"{stamp}+00:00").timestamp()) * 10**9
+        seconds, _, fraction = written.removesuffix("Z").partition(".")
+        has_fraction = fraction.isdecimal()
+        moment = int(datetime.fromisoformat(f"{seconds}+00:00").timestamp()) * 10**9
         self._times.append(moment)
-        self._rough = self._rough or not exact
-        return moment + int(fraction[:9].ljust(9, "0")) if exact else None
+        self._rough = self._rough or not has_fraction
+        return moment + int(fraction[:9].ljust(9, "0")) if has_fraction else None
 
     def finished(self) -> ImportedRun:
-        """Write the kernels, and return what is known of the process."""
+        """Write the kernels, and return the facts of the process."""
         kernels = list(self._kernels.values())
         for row in kernels:
             row.pop("constants", None)
             row.pop("attributes", None)
         self._rows.rows("kernels", kernels)
         options = (mapping(row["options"]) for row in kernels)
-        version = next((each["triton_version"] for each in options if "triton_version" in each), "")
+        versions = (option.get("triton_version", "") for option in options)
+        version = next(filter(None, versions), "")
         return ImportedRun(
             {
                 "mode": "launch",
@@ -227,12 +229,12 @@ class _Reading:
 
 
 def _small(value: Any) -> int | None:
-    found = integer(value)
-    return found if 0 <= found < 2**31 else None
+    number = integer(value)
+    return number if 0 <= number < 2**31 else None
 
 
 def _options(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options that have no column, as texts."""
+    """Return the options without a column in `kernels`, as texts."""
     return {
         str(name): value if isinstance(value, str) else str(value)
         for name, value in metadata.items()
@@ -240,8 +242,8 @@ def _options(metadata: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _frame(given: Any) -> tuple[str | None, int | None, int | None, str | None]:
-    frame = mapping(given)
+def _frame(entry: Any) -> tuple[str | None, int | None, int | None, str | None]:
+    frame = mapping(entry)
     return text(frame.get("filename")), _small(frame.get("line")), None, text(frame.get("name"))
 
 

@@ -1,1 +1,1 @@
-"""A trace's tables for other tools: SQL over them (`query.py`), and CSV files (`csv.py`)."""
+"""Tables of a trace for other tools: SQL queries (`query.py`) and CSV files (`csv.py`)."""

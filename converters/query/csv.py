@@ -1,7 +1,7 @@
 """CSV files of a trace's tables: one table as a file, or every table with rows in a folder.
 
-Lists, structs and maps become JSON text, times keep their nanoseconds, null is an empty field. The
-content of artifacts is left out; `artifacts.csv` has its hashes and sizes.
+Lists, structs and maps become JSON text, times have nanoseconds, and null is an empty field. The
+contents of artifacts are left out; `artifacts.csv` has their hashes and sizes.
 """
 
 import json
@@ -23,7 +23,7 @@ from kvtrace.schema.trace import Selection
 
 
 class CsvConverter:
-    """Writes tables for spreadsheets and whatever reads nothing better."""
+    """Writes tables as CSV, for spreadsheets and tools that do not read Parquet."""
 
     summary = "Tables as CSV: a folder of all, or one with --set table=NAME"
     default_output = "trace-csv"
@@ -31,10 +31,10 @@ class CsvConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the selected runs' tables. The setting `table` names the only one to write.
+        """Write the tables of the selected runs, or only the one that the setting `table` names.
 
         Raises:
-            BadSetting: no such table or setting, or the output cannot be written.
+            BadSetting: the table or a setting does not exist, or the output cannot be written.
 
         """
         reject_unknown_settings("csv", settings, ("table",))
@@ -57,21 +57,21 @@ def _tables(selection: Selection) -> tuple[str, ...]:
 
 
 def write_table(selection: Selection, table: str, file: BinaryIO) -> int:
-    """Write the selected runs' rows of one table with a header; returns how many there are."""
+    """Write the selected runs' rows of one table with a header; return the number of rows."""
     definition = selection.trace.definition(table, selection.runs)
     columns = [c.name for c in definition.columns if not pa.types.is_binary(c.type)]
     rows = flattened(selection.table(table, columns))
     for index, name in enumerate(rows.column_names):
         rows = rows.set_column(index, name, safe_column(rows.column(index)))
     # Some versions of pyarrow write the header once more for an empty first batch.
-    filled = [batch for batch in rows.to_batches() if batch.num_rows]
-    whole = pa.Table.from_batches(filled, rows.schema)
-    csv.write_csv(whole, file, csv.WriteOptions(quoting_style="needed"))
+    batches = [batch for batch in rows.to_batches() if batch.num_rows]
+    table_rows = pa.Table.from_batches(batches, rows.schema)
+    csv.write_csv(table_rows, file, csv.WriteOptions(quoting_style="needed"))
     return int(rows.num_rows)
 
 
 def flattened(rows: pa.Table) -> pa.Table:
-    """Return the rows with every nested column as JSON text."""
+    """Return the table with every nested column as JSON text."""
     for index, field in enumerate(rows.schema):
         if not pa.types.is_nested(field.type):
             continue
@@ -82,7 +82,7 @@ def flattened(rows: pa.Table) -> pa.Table:
 
 
 def _write_folder(selection: Selection, output: Path) -> Conversion:
-    """Write every table that has rows into a new folder, which appears when it is whole."""
+    """Write every table that has rows into a new folder, which appears when it is complete."""
     if output.exists():
         raise BadSetting(f"{output} exists already; name a new folder for the CSV files.")
     if not output.parent.is_dir():

@@ -1,13 +1,14 @@
-"""SQL over a trace: every table as a DuckDB view with a column `run`, and nothing else in reach.
+"""SQL queries over a trace: every table is a DuckDB view with a column `run`.
 
-Of the tables, only those that a query names are opened (`figures/scans.py`); the joined ones are in
-`figures/views.py`. For a plain SELECT DuckDB scans Parquet parts itself; for all else it opens no
-file, to read or to write: what it scans is handed over by pyarrow.
+Only tables that a query names are opened (`figures/scans.py`); `figures/views.py` has the joined
+views. A query cannot reach other files: for a plain SELECT, DuckDB scans the trace's Parquet files
+itself; for all other statements it opens no file, and pyarrow hands the rows over.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 #: Statements that may only read. Views and macros of the session are made here, not by the query.
 _READING: Final = ("SELECT", "EXPLAIN", "MULTI")
-#: Functions allowed in FROM: none of them opens a file; others say what tables there are.
+#: Functions allowed in FROM, since none opens a file. Those of DuckDB (`duckdb_*`) list tables.
 _MAKES_ROWS: Final = re.compile(r"range|generate_series|unnest|repeat|json_(each|tree)")
 _IN_FROM: Final = re.compile(rf"{_MAKES_ROWS.pattern}|duckdb_\w+")
 _SIZE: Final = re.compile(r"\d+(\.\d+)?\s*[kmgt]i?b", re.IGNORECASE)
-#: DuckDB reaches no extension and no variable of Python's. Without a folder for temporary files it
-#: has none to write to either; a query that does not fit into memory is refused.
+#: Settings that keep DuckDB from extensions and from variables of Python. Without a folder for
+#: temporary files, a query that does not fit into memory is refused.
 _CLOSED: Final = (
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
@@ -44,7 +45,7 @@ MACROS: Final = {
 }
 
 
-#: What DuckDB says where a query stumbles over the names and types of these tables, and what helps.
+#: Errors of DuckDB that the names and types of these tables lead to, and a hint for each.
 _HINTS: Final = (
     (
         re.compile(r"'-\(TIMESTAMPTZ_NS, TIMESTAMPTZ_NS\)'"),
@@ -59,7 +60,7 @@ _HINTS: Final = (
 
 
 class BadQuery(KvtraceError):
-    """The SQL is not correct, or does not only read."""
+    """The SQL is invalid, or does more than read."""
 
     slug = "bad-query"
 
@@ -72,17 +73,17 @@ def connect(
     memory: str | None = None,
     temporary: Path | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """Return a connection with a view for every table of the runs, those of `views.py`, and macros.
+    """Return a connection with views of all tables, the views of `views.py`, and macros.
 
-    The file system, extensions and settings are closed to what is asked over it.
+    Queries over the connection cannot reach the file system, extensions and settings.
 
     Args:
         trace: the trace.
-        runs: the runs whose rows there are.
-        text: what will be asked: no table is opened that it does not name. None: all are there.
-        memory: what DuckDB may take at most, as "2GB"; None: most of what the machine has.
-        temporary: a folder for what does not fit into that, with nothing in it: a query may read
-            and write there. None: such a query is refused.
+        runs: the runs whose rows the views have.
+        text: the query; only tables that the query names are opened. None opens all tables.
+        memory: most memory that DuckDB may use, such as "2GB"; None for most of the machine's.
+        temporary: an empty folder for data that exceeds `memory`; queries may read and write in
+            the folder. None refuses such queries.
 
     Raises:
         BadSetting: `memory` is not a size.
@@ -93,7 +94,7 @@ def connect(
     _limit(database, memory, temporary)
     for setting in _CLOSED:
         database.execute(setting)
-    names = None if text is None else _named(database, text, trace)
+    names = None if text is None else _named_tables(database, text, trace)
     tables = (*TABLES, *trace.client_tables) if names is None else tables_of(names)
     scans = Scans(trace, runs, itself=text is not None and _is_plain(database, text))
     scans.close(database, tables)
@@ -115,29 +116,31 @@ def _limit(database: duckdb.DuckDBPyConnection, memory: str | None, folder: Path
     database.execute("SET temp_directory = ?", ["" if folder is None else str(folder)])
 
 
-def _named(database: duckdb.DuckDBPyConnection, text: str, trace: "Trace") -> frozenset[str] | None:
-    """Return the tables and views that a query names; None where it may ask for others, too."""
+def _named_tables(
+    database: duckdb.DuckDBPyConnection, text: str, trace: "Trace"
+) -> frozenset[str] | None:
+    """Return the tables and views that a query names; None if it may use others, too."""
     nodes = list(_nodes(_tree(database, text)))
     if any(map(_lists_tables, nodes)):
         return None
-    # DuckDB's own list is taken of other statements alone: it cannot make one where there is USING.
+    # DuckDB's list of names fails on USING, so it serves only statements without a syntax tree.
     names = {n["table_name"].lower() for n in nodes if n.get("type") == "BASE_TABLE"}
     if not nodes:
         try:
             names = database.get_table_names(text)
         except duckdb.Error:
             return None
-    own = {each["key"].lower() for n in nodes for each in n.get("cte_map", {}).get("map", ())}
+    with_names = {cte["key"].lower() for n in nodes for cte in n.get("cte_map", {}).get("map", ())}
     known = {*TABLES, *VIEWS}
-    if not names - own <= known:
+    if not names - with_names <= known:
         known.update(trace.client_tables)
-    return frozenset(names & known) if (nodes or names) and names - own <= known else None
+    return frozenset(names & known) if (nodes or names) and names - with_names <= known else None
 
 
 def query(
     database: duckdb.DuckDBPyConnection, text: str
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Run one statement that reads, and return column names and rows; errors as `query_arrow`."""
+    """Run one reading statement, and return column names and rows; errors as `query_arrow`."""
     table = query_arrow(database, text)
     columns = [column_values(table.column(index)) for index in range(table.num_columns)]
     return tuple(table.column_names), list(zip(*columns, strict=True))
@@ -146,15 +149,15 @@ def query(
 def query_arrow(
     database: duckdb.DuckDBPyConnection, text: str, most: int | None = None
 ) -> pa.Table:
-    """Run one statement that reads, and return what it gives, points in time as such.
+    """Run one reading statement, and return its result as an Arrow table.
 
     Args:
-        database: what `connect` returned.
+        database: a connection by `connect`.
         text: the statement.
-        most: how many rows are made at most; None: all.
+        most: most rows to return; None for all.
 
     Raises:
-        BadQuery: DuckDB refuses it; the text is its first line.
+        BadQuery: DuckDB refuses the statement; the text is the first line of DuckDB's error.
 
     """
     try:
@@ -174,7 +177,7 @@ def query_arrow(
 
 
 def _first_rows(database: duckdb.DuckDBPyConnection, text: str, most: int) -> pa.Table:
-    """Return the first rows of a result, of which no more than a few thousand are made beyond."""
+    """Return the first `most` rows of a result, computing at most 2,048 rows more."""
     reader = database.sql(text).to_arrow_reader(2048)
     batches: list[pa.RecordBatch] = []
     rows = 0
@@ -189,7 +192,7 @@ def _first_rows(database: duckdb.DuckDBPyConnection, text: str, most: int) -> pa
 
 
 def _kind(statement: duckdb.Statement) -> str:
-    """Return the kind of a statement; Python's DuckDB has no name for some."""
+    """Return the name of a statement's kind; DuckDB's Python API lacks some names."""
     try:
         return statement.type.name
     except ValueError:
@@ -197,36 +200,36 @@ def _kind(statement: duckdb.Statement) -> str:
 
 
 def _is_plain(database: duckdb.DuckDBPyConnection, text: str) -> bool:
-    """Tell whether a text is one SELECT that asks tables, and nothing that may open a file.
+    """Return whether a text is one SELECT over tables, with nothing that may open a file.
 
-    Only for that DuckDB is let near the trace's files: a path that it may read it could write, too,
-    as COPY (PIVOT …) TO does, whose kind of statement says nothing.
+    DuckDB gets access to the trace's files only for such a text: it could write to any path that it
+    may read, as COPY (PIVOT …) TO does, whose kind of statement does not reveal the writing.
     """
     tree = _tree(database, text)
-    return tree is not None and all(map(_asks_tables, _nodes(tree)))
+    return tree is not None and all(map(_opens_no_file, _nodes(tree)))
 
 
 def _tree(database: duckdb.DuckDBPyConnection, text: str) -> Any:
-    """Return the syntax tree of a text that is one SELECT; None of another."""
+    """Return DuckDB's syntax tree of a text that is one SELECT, else None."""
     try:
-        if [_kind(each) for each in database.extract_statements(text)] != ["SELECT"]:
+        if [_kind(statement) for statement in database.extract_statements(text)] != ["SELECT"]:
             return None
-        ((told,),) = database.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+        ((serialized,),) = database.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
     except duckdb.Error:
         return None
-    tree = json.loads(told)
+    tree = json.loads(serialized)
     return None if tree["error"] else tree
 
 
 def _lists_tables(node: Mapping[str, Any]) -> bool:
-    """Tell whether a node of a query's tree says what tables there are."""
+    """Return whether a node of a query's tree lists tables by a function or SHOW."""
     if node.get("type") == "TABLE_FUNCTION":
         return _MAKES_ROWS.fullmatch(str(node["function"].get("function_name", ""))) is None
     return node.get("type") == "SHOW_REF"
 
 
-def _asks_tables(node: Mapping[str, Any]) -> bool:
-    """Tell whether a node of a query's tree reads nothing by the name of a file."""
+def _opens_no_file(node: Mapping[str, Any]) -> bool:
+    """Return whether a node of a query's tree does not read by the name of a file."""
     if node.get("type") == "TABLE_FUNCTION":
         return _IN_FROM.fullmatch(str(node["function"].get("function_name", ""))) is not None
     name = str(node.get("table_name", ""))
@@ -239,22 +242,22 @@ def _reaches_files(database: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:
-    """Return every object of a JSON value."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
+    """Yield every object in a JSON value."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         if isinstance(node, dict):
             yield node
-            waiting.extend(node.values())
+            pending.extend(node.values())
         elif isinstance(node, list):
-            waiting.extend(node)
+            pending.extend(node)
 
 
 def column_values(column: pa.ChunkedArray) -> list[Any]:
-    """Return the column's values; points in time as ISO 8601 text, to the nanosecond.
+    """Return a column's values, with timestamps as ISO 8601 text with nanoseconds.
 
     Raises:
-        BadQuery: a value has no form in Python, as a date of the year 5,000,000.
+        BadQuery: Python cannot represent a value, such as a date in the year 5,000,000.
 
     """
     if not pa.types.is_timestamp(column.type):
@@ -270,12 +273,8 @@ def column_values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _one_sentence(problem: duckdb.Error) -> str:
-    """DuckDB's message without the excerpt of the query behind it."""
+    """Return DuckDB's message without the excerpt of the query, followed by a hint if any."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    kept = []
-    for line in lines:
-        if line.startswith("LINE "):
-            break
-        kept.append(line)
-    text = " ".join(kept)[:500] or type(problem).__name__
-    return text + next((hint for said, hint in _HINTS if said.search(text)), "")
+    message = takewhile(lambda line: not line.startswith("LINE "), lines)
+    text = " ".join(message)[:500] or type(problem).__name__
+    return text + next((hint for pattern, hint in _HINTS if pattern.search(text)), "")

@@ -1,1 +1,1 @@
-"""Scripts made of a trace: `repro.py` launches a call again, `warmup.py` compiles ahead."""
+"""Scripts made from a trace: `repro.py` launches a call again, `warmup.py` compiles ahead."""

@@ -1,4 +1,4 @@
-"""One call of a trace as plain data: everything that a script needs to launch it again."""
+"""Reproduction of one recorded call as plain data, for a script that launches the call again."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Selection, Trace
 
-#: Triton's short names of element types, and torch's; others are called the same.
+#: Torch's names of element types by Triton's short names; other types have the same name.
 TORCH_NAMES: Final = {
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
@@ -23,13 +23,13 @@ TORCH_NAMES: Final = {
     "fp8e5b16": "float8_e5m2fnuz",
 }  # fmt: skip
 _TRITON_TYPE: Final = re.compile(r"u?int\d+|fp(16|32|64)|bf16|fp8e\w+")
-#: Compile options, besides those with columns, that a kernel's author or caller chooses.
+#: Compile options that an author or caller chooses, besides those in columns of `kernels`.
 _CHOSEN_OPTIONS: Final = ("maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which call: exactly one of the three is set. `finding` may be the beginning of an id."""
+    """The choice of a call: exactly one field is set. `finding` may be the start of an id."""
 
     launch: int | None = None
     call: int | None = None
@@ -37,8 +37,8 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What an argument is, if it is a tensor: element type by torch's name, offset in bytes."""
+class TensorArgument:
+    """A tensor argument: its storage, torch's element type, and offset in bytes."""
 
     storage: str
     dtype: str
@@ -48,10 +48,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """A tensor descriptor that was made on the host."""
+class DescriptorArgument:
+    """A tensor descriptor that the host made."""
 
-    base: Place
+    base: TensorArgument
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     block_shape: tuple[int, ...]
@@ -60,14 +60,14 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Any other argument, as the text of a Python expression."""
+    """A scalar or constant argument, as the text of a Python expression."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A storage that arguments lie in; `contents` is the hash of what it began with, if kept."""
+    """A storage of arguments; `contents` is the hash of its recorded initial contents, if any."""
 
     nbytes: int
     dtype: str
@@ -76,9 +76,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What is compiled: `stage` is ttir or ttgir, or source, where `text` is a module's or None.
+    """The code to compile: `stage` is ttir, ttgir or source (a module's text).
 
-    With no text the kernel is imported from `module`.
+    If `text` is None, the kernel is imported from `module`.
     """
 
     stage: str
@@ -87,8 +87,8 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """How long the call took: the median of `count` executions in ns, and where that was."""
+class RecordedTime:
+    """Recorded time of the call: the median of `count` executions in ns, and the device."""
 
     median_ns: float
     where: str
@@ -97,16 +97,16 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Repro:
-    """A call that is to be launched again."""
+    """All data of a call that a script needs to launch the call again."""
 
     kernel: str
     grid: tuple[int, int, int]
     code: Code
     options: Mapping[str, object]
-    arguments: Mapping[str, Place | Described | Literal]
+    arguments: Mapping[str, TensorArgument | DescriptorArgument | Literal]
     storages: Mapping[str, Memory]
     contents: Mapping[str, bytes]
-    recorded: Recorded | None
+    recorded: RecordedTime | None
     run: Run
     call_id: int
     rows: Sequence[Mapping[str, Any]]
@@ -119,32 +119,32 @@ class Repro:
 def read_repro(
     selection: Selection, choice: Choice, source: bool = False, limit_bytes: int = 64 << 20
 ) -> Repro:
-    """Find a call and everything that its launch needs.
+    """Read a call and all data that its launch needs.
 
     Args:
-        selection: the trace and runs to look in.
-        choice: which call.
-        source: whether to take the kernel's recorded Python source and not its IR.
+        selection: the trace and runs that are searched.
+        choice: the call.
+        source: whether to compile the kernel's recorded Python source, rather than its IR.
         limit_bytes: recorded contents of storages larger than this are left out.
 
     Raises:
-        BadSetting: there is no such call, or something of it was not recorded.
+        BadSetting: the call does not exist, or data that the launch needs was not recorded.
 
     """
-    run, call_id, launch, finding = _chosen(selection, choice)
+    run, call_id, launch, finding = _chosen_call(selection, choice)
     trace = selection.trace
     call = _row_of(trace, "calls", run, "call_id", call_id)
     kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
     what = f"call {call_id} of kernel {kernel['name']}"
     code = _source(trace, kernel, what) if source else _ir(trace, kernel, what)
-    held = first_contents(trace, [run]).get((run.run_id, call_id), {})
-    rows = with_values(call["args"], held)
-    parameters = {each["name"]: each["type"] for each in kernel["signature"] or ()}
-    kept = [row for row in rows if source or parameters.get(row["name"]) != "constexpr"]
-    arguments = {row["name"]: _argument(row, rows, what, source) for row in kept}
-    contents, notes = _contents(trace, kept, limit_bytes)
-    used = dict.fromkeys(
-        place.storage for value in arguments.values() if (place := _place_of(value)) is not None
+    contents_of_call = first_contents(trace, [run]).get((run.run_id, call_id), {})
+    rows = with_values(call["args"], contents_of_call)
+    types = {parameter["name"]: parameter["type"] for parameter in kernel["signature"] or ()}
+    passed = [row for row in rows if source or types.get(row["name"]) != "constexpr"]
+    arguments = {row["name"]: _argument(row, rows, what, source) for row in passed}
+    contents, notes = _contents(trace, passed, limit_bytes)
+    storages = dict.fromkeys(
+        tensor.storage for value in arguments.values() if (tensor := _tensor_of(value)) is not None
     )
     x, y, z = (int(call[f"grid_{axis}"] or 1) for axis in "xyz")
     return Repro(
@@ -153,9 +153,9 @@ def read_repro(
         code=code,
         options=options_of(kernel, source),
         arguments=arguments,
-        storages={name: _memory(name, rows, contents) for name in used},
+        storages={name: _memory(name, rows, contents) for name in storages},
         contents=contents,
-        recorded=_recorded(trace, run, call_id),
+        recorded=_recorded_time(trace, run, call_id),
         run=run,
         call_id=call_id,
         rows=rows,
@@ -166,28 +166,28 @@ def read_repro(
     )
 
 
-def _chosen(
+def _chosen_call(
     selection: Selection, choice: Choice
 ) -> tuple[Run, int, Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """The selected run and call, and the launch or finding that they were named by."""
-    given = [value for value in (choice.launch, choice.call, choice.finding) if value is not None]
-    if len(given) != 1:
+    """Return run, call id, and the row of the launch or finding by which the call was chosen."""
+    fields = [value for value in (choice.launch, choice.call, choice.finding) if value is not None]
+    if len(fields) != 1:
         raise BadSetting(
             "say what is to be launched again by one of --launch NUMBER, --call ID, --finding ID."
         )
     table, key, value = _key(choice)
-    found = []
+    matches = []
     for run in selection.runs:
         rows = _rows_where(selection.trace, table, run, key, value)
-        found += [(run, row) for row in rows]
-    if not found:
-        raise BadSetting(f"{_none_such(selection, table, key, value)}.")
-    if len({run.run_id for run, _ in found}) > 1 and table != "findings":
-        ids = ", ".join(sorted({run.run_id for run, _ in found}))
+        matches += [(run, row) for row in rows]
+    if not matches:
+        raise BadSetting(f"{_not_found_text(selection, table, key, value)}.")
+    if len({run.run_id for run, _ in matches}) > 1 and table != "findings":
+        ids = ", ".join(sorted({run.run_id for run, _ in matches}))
         raise BadSetting(
-            f"{len(found)} runs have a {_WORDS[table]} {value}: choose by --run {ids}."
+            f"{len(matches)} runs have a {_WORDS[table]} {value}: choose by --run {ids}."
         )
-    run, row = found[0]
+    run, row = matches[0]
     if row["call_id"] is None:
         raise BadSetting(f"finding {value} is of no call; choose a launch or a call.")
     return (
@@ -210,22 +210,23 @@ def _key(choice: Choice) -> tuple[str, str, int | str]:
     return "findings", "finding_id", choice.finding
 
 
-def _none_such(selection: Selection, table: str, key: str, value: object) -> str:
+def _not_found_text(selection: Selection, table: str, key: str, value: object) -> str:
     ids = selection.table(table, [key]).column(key).to_pylist()
     path = selection.trace.path
     if not ids and table == "findings":
         return f"{path} has no findings; kvtrace sanitize looks for some"
     if not ids:
         return f"{path} has no {table}"
-    known = ", ".join(str(each)[:12] for each in ids[:3]) + (" …" if len(ids) > 3 else "")
-    told = known if table == "findings" else f"{min(ids)} to {max(ids)}"
-    return f"{path} has no {_WORDS[table]} {value}; it has {told}"
+    first = ", ".join(str(identity)[:12] for identity in ids[:3])
+    listed = first + (" …" if len(ids) > 3 else "")
+    existing = listed if table == "findings" else f"{min(ids)} to {max(ids)}"
+    return f"{path} has no {_WORDS[table]} {value}; it has {existing}"
 
 
 def _rows_where(
     trace: Trace, table: str, run: Run, key: str, value: int | str
 ) -> list[dict[str, Any]]:
-    """Rows of one run whose key is a value, or begins with it if it is a text."""
+    """Return the rows of one run whose key equals an integer, or starts with a text."""
     import pyarrow.compute as pc
 
     rows = trace.table(table, (run,))
@@ -238,21 +239,21 @@ def _rows_where(
 
 
 def _row_of(trace: Trace, table: str, run: Run, key: str, value: int | None) -> dict[str, Any]:
-    """The row of one run that is referred to."""
-    found = [] if value is None else _rows_where(trace, table, run, key, value)
-    if len(found) != 1:
+    """Return the only row of one run with a key that another table refers to."""
+    rows = [] if value is None else _rows_where(trace, table, run, key, value)
+    if len(rows) != 1:
         raise BadSetting(
-            f"the table {table} of run {run.run_id} has {len(found)} rows with {key} {value}, "
+            f"the table {table} of run {run.run_id} has {len(rows)} rows with {key} {value}, "
             "which another of its tables refers to; kvtrace trace validate says what else is "
             "missing."
         )
-    return found[0]
+    return rows[0]
 
 
 def _ir(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
-    stages = {each["stage"]: each["artifact"] for each in kernel["stages"] or ()}
+    artifacts = {stage["stage"]: stage["artifact"] for stage in kernel["stages"] or ()}
     for stage in ("ttir", "ttgir"):
-        content = trace.artifact(stages.get(stage))
+        content = trace.artifact(artifacts.get(stage))
         if content is not None:
             return Code(stage, content.decode("utf-8"))
     raise BadSetting(
@@ -262,18 +263,18 @@ def _ir(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
 
 
 def _source(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
-    if not any(each["stage"] == "ttir" for each in kernel["stages"] or ()):
+    if not any(stage["stage"] == "ttir" for stage in kernel["stages"] or ()):
         raise BadSetting(f"{what} is not a Triton kernel; only those can be launched again.")
-    files = {each["path"]: each["artifact"] for each in kernel["files"] or ()}
-    whole = trace.artifact(files.get(kernel["file"]))
-    if whole is not None:
-        text = kernel_module(whole.decode("utf-8", "replace"), kernel["name"], kernel["line"])
+    files = {file["path"]: file["artifact"] for file in kernel["files"] or ()}
+    file = trace.artifact(files.get(kernel["file"]))
+    if file is not None:
+        text = kernel_module(file.decode("utf-8", "replace"), kernel["name"], kernel["line"])
         if text is not None:
             return Code("source", text)
-    own = trace.artifact(kernel["source_artifact"])
-    if own is not None:
+    function = trace.artifact(kernel["source_artifact"])
+    if function is not None:
         head = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
-        return Code("source", head + own.decode("utf-8", "replace"))
+        return Code("source", head + function.decode("utf-8", "replace"))
     if kernel["module"] in (None, "__main__"):
         raise BadSetting(
             f"the source of {what} was not recorded (KVTRACE_SOURCE=0); leave out --source."
@@ -282,9 +283,9 @@ def _source(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
 
 
 def options_of(kernel: Mapping[str, Any], source: bool) -> dict[str, object]:
-    """What the compiler was asked for; a launch from source takes no option of other versions."""
-    named = {name: kernel[name] for name in ("num_warps", "num_stages", "num_ctas")}
-    options: dict[str, object] = {name: int(v) for name, v in named.items() if v is not None}
+    """Return compile options of a kernel; for source, only those that every Triton accepts."""
+    columns = {name: kernel[name] for name in ("num_warps", "num_stages", "num_ctas")}
+    options: dict[str, object] = {name: int(v) for name, v in columns.items() if v is not None}
     texts = dict(kernel["options"] or ())
     for name in _CHOSEN_OPTIONS:
         if name in texts and (not source or name == "maxnreg"):
@@ -294,7 +295,7 @@ def options_of(kernel: Mapping[str, Any], source: bool) -> dict[str, object]:
 
 def _argument(
     row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str, source: bool
-) -> Place | Described | Literal:
+) -> TensorArgument | DescriptorArgument | Literal:
     name, kind = row["name"], row["kind"]
     if kind == "tensor":
         return _tensor(row, rows, what)
@@ -308,7 +309,7 @@ def _argument(
     return Literal(expression(str(row["scalar"]), str(row["dtype"]), f"argument {name} of {what}"))
 
 
-def _tensor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> Place:
+def _tensor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> TensorArgument:
     name = row["name"]
     if row["shape"] is None or row["strides"] is None:
         raise BadSetting(f"argument {name} of {what} is a bare pointer: its extent is not known.")
@@ -321,43 +322,45 @@ def _tensor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str
         )
     group = row["alias_group"]
     storage = name if group is None else rows[group]["name"]
-    return Place(storage, dtype, tuple(row["shape"]), tuple(row["strides"]), offset)
+    return TensorArgument(storage, dtype, tuple(row["shape"]), tuple(row["strides"]), offset)
 
 
-def descriptor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> Described:
-    """Return a recorded tensor descriptor; BadSetting where it was not recorded whole."""
+def descriptor(
+    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str
+) -> DescriptorArgument:
+    """Return a recorded tensor descriptor; BadSetting if a part of it was not recorded."""
     parts = re.findall(r"(\w+)=(\([^)]*\)|'\w*')", str(row["scalar"]))
-    found = {key: _evaluated(text) for key, text in parts}
+    fields = {key: _evaluated(text) for key, text in parts}
     try:
         shape, strides, block = (
-            tuple(map(int, found[key])) for key in ("shape", "strides", "block_shape")
+            tuple(map(int, fields[key])) for key in ("shape", "strides", "block_shape")
         )
     except (KeyError, TypeError) as error:
         raise BadSetting(f"argument {row['name']} of {what} was not recorded whole.") from error
-    padding = str(found.get("padding", "zero"))
-    return Described(_tensor(row, rows, what), shape, strides, block, padding)
+    padding = str(fields.get("padding", "zero"))
+    return DescriptorArgument(_tensor(row, rows, what), shape, strides, block, padding)
 
 
-def _place_of(value: Place | Described | Literal) -> Place | None:
-    if isinstance(value, Described):
+def _tensor_of(value: TensorArgument | DescriptorArgument | Literal) -> TensorArgument | None:
+    if isinstance(value, DescriptorArgument):
         return value.base
-    return value if isinstance(value, Place) else None
+    return value if isinstance(value, TensorArgument) else None
 
 
 def _memory(name: str, rows: Sequence[Mapping[str, Any]], contents: Mapping[str, bytes]) -> Memory:
-    row = next(each for each in rows if each["name"] == name)
+    row = next(row for row in rows if row["name"] == name)
     dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     size = row["storage_bytes"]
     if size is None:
         size = least_storage_bytes(
-            rows, rows.index(row), lambda each: _item_bytes(TORCH_NAMES.get(each, each))
+            rows, rows.index(row), lambda name: _item_bytes(TORCH_NAMES.get(name, name))
         )
-    kept = row["value_artifact"]
-    return Memory(int(size), dtype, kept if kept in contents else None)
+    sha256 = row["value_artifact"]
+    return Memory(int(size), dtype, sha256 if sha256 in contents else None)
 
 
 def _item_bytes(dtype: str) -> int:
-    """Bytes of an element of a type of torch's, from the width in its name."""
+    """Return the bytes of an element of a torch type, from the width in the type's name."""
     if dtype == "bool" or dtype.startswith("float8"):
         return 1
     digits = re.search(r"\d+$", dtype)
@@ -367,39 +370,39 @@ def _item_bytes(dtype: str) -> int:
 def _contents(
     trace: Trace, rows: Iterable[Mapping[str, Any]], limit_bytes: int
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Compressed contents by hash, and a message about those that are left out."""
-    found: dict[str, bytes] = {}
+    """Return compressed contents by hash, and notes on contents that are too large."""
+    contents: dict[str, bytes] = {}
     notes = []
     for row in rows:
-        kept = row["value_artifact"]
-        if kept is None or kept in found:
+        sha256 = row["value_artifact"]
+        if sha256 is None or sha256 in contents:
             continue
         if (row["storage_bytes"] or 0) > limit_bytes:
-            notes.append(f"the recorded contents of {row['name']} are too large to go along")
+            notes.append(f"the recorded contents of {row['name']} are too large for the script")
             continue
-        content = trace.artifact(kept)
+        content = trace.artifact(sha256)
         if content is not None:
-            found[kept] = zlib.compress(content, 6)
-    return found, notes
+            contents[sha256] = zlib.compress(content, 6)
+    return contents, notes
 
 
-def _recorded(trace: Trace, run: Run, call_id: int) -> Recorded | None:
-    """The call's time on the device; None where no timeline was recorded."""
-    ran = [
+def _recorded_time(trace: Trace, run: Run, call_id: int) -> RecordedTime | None:
+    """Return the call's time on the device, or None if no execution was recorded."""
+    durations = [
         row["end"] - row["start"]
         for row in _rows_where(trace, "gpu_kernels", run, "call_id", call_id)
         if row["end"] is not None and row["start"] is not None
     ]
-    if not ran:
-        # What a launch takes on the host, compiling and all, says nothing of the kernel.
+    if not durations:
+        # The host time of a launch includes compiling, and is not the kernel's time.
         return None
-    names = {str(each["name"]) for each in run.devices if each["name"]}
+    names = {str(device["name"]) for device in run.devices if device["name"]}
     where = f"on {', '.join(sorted(names))}" if names else "on the device"
-    return Recorded(statistics.median(ran), where, len(ran))
+    return RecordedTime(statistics.median(durations), where, len(durations))
 
 
 def expression(text: str, dtype: str, what: str) -> str:
-    """A recorded literal as a Python expression."""
+    """Return a recorded literal as a Python expression; BadSetting if there is none."""
     if text in ("nan", "inf", "-inf"):
         return f'float("{text}")'
     try:

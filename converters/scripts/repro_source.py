@@ -1,7 +1,7 @@
-"""The part of a recorded source file that one kernel needs: itself and the names it refers to.
+"""Extraction of one kernel from a recorded source file, with the statements it depends on.
 
-A whole file would launch again all that it launches when it is imported. So a module's statements
-are taken one by one: those that bind a name that the kernel, or what was copied for it, reads.
+Importing the whole file would run the rest of the program. So only statements are copied that bind
+a name which the kernel, or a copied statement, reads.
 """
 
 import ast
@@ -13,15 +13,15 @@ _FUNCTION: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def kernel_module(text: str, name: str, line: int | None) -> str | None:
-    """Source of a module that defines the kernel and little else; None if it is not in `text`.
+    """Return the text of a module with the kernel and its dependencies; None if it is not found.
 
     Decorators around `jit` (autotuners, heuristics) are left out: a recorded call has the values
     that they chose.
 
     Args:
-        text: the file that defines the kernel.
-        name: the kernel function's name.
-        line: the line of its definition; the last function of that name where it is not known.
+        text: the text of the file that defines the kernel.
+        name: the name of the kernel's function.
+        line: the line of the definition; None takes the last function of that name.
 
     """
     try:
@@ -31,12 +31,11 @@ def kernel_module(text: str, name: str, line: int | None) -> str | None:
     kernel = _definition(module, name, line)
     if kernel is None:
         return None
-    jit, lines = _jit(kernel), text.splitlines()
+    jit, lines = _jit_decorator(kernel), text.splitlines()
     kernel.decorator_list = [jit] if jit else []
-    wanted = _names_read([kernel])
-    taken = _needed(module.body, kernel, wanted)
-    pieces = [_text(lines, statement) for statement in taken]
-    if jit is None and "triton" not in {bound for each in taken for bound in _bound(each)}:
+    statements = _dependencies(module.body, kernel, _names_read([kernel]))
+    pieces = [_text(lines, statement) for statement in statements]
+    if jit is None and "triton" not in {name for s in statements for name in _bound(s)}:
         pieces.append("import triton")
     decorator = "triton.jit" if jit is None else ast.get_source_segment(text, jit)
     body = "\n".join(lines[kernel.lineno - 1 : kernel.end_lineno])
@@ -44,15 +43,15 @@ def kernel_module(text: str, name: str, line: int | None) -> str | None:
 
 
 def _definition(module: ast.Module, name: str, line: int | None) -> ast.FunctionDef | None:
-    found = [
+    functions = [
         node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == name
     ]
-    exact = [node for node in found if node.lineno == line]
-    return next(iter(exact or found[-1:]), None)
+    exact = [node for node in functions if node.lineno == line]
+    return next(iter(exact or functions[-1:]), None)
 
 
-def _jit(kernel: ast.FunctionDef) -> ast.expr | None:
-    """The decorator that makes it a kernel, as written; None where that is done elsewhere."""
+def _jit_decorator(kernel: ast.FunctionDef) -> ast.expr | None:
+    """Return the decorator `jit` of a function, or None if it has none."""
     for decorator in kernel.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if getattr(called, "attr", getattr(called, "id", None)) == "jit":
@@ -60,36 +59,36 @@ def _jit(kernel: ast.FunctionDef) -> ast.expr | None:
     return None
 
 
-def _needed(body: Sequence[ast.stmt], kernel: ast.stmt, wanted: set[str]) -> list[ast.stmt]:
-    """The statements that bind wanted names, and those that these need, in the file's order."""
-    taken = {index for index, statement in enumerate(body) if _always(statement)}
-    wanted, looked_at = set(wanted), False
-    while not looked_at:
-        looked_at = True
+def _dependencies(body: Sequence[ast.stmt], kernel: ast.stmt, names: set[str]) -> list[ast.stmt]:
+    """Return the statements that bind the names, directly or indirectly, in the file's order."""
+    copied = {index for index, statement in enumerate(body) if _is_always_copied(statement)}
+    needed, is_complete = set(names), False
+    while not is_complete:
+        is_complete = True
         for index, statement in enumerate(body):
-            if index in taken or statement is kernel or not wanted & set(_bound(statement)):
+            if index in copied or statement is kernel or not needed & set(_bound(statement)):
                 continue
-            taken.add(index)
-            wanted |= _names_read([statement])
-            looked_at = False
-    return [body[index] for index in sorted(taken)]
+            copied.add(index)
+            needed |= _names_read([statement])
+            is_complete = False
+    return [body[index] for index in sorted(copied)]
 
 
-def _always(statement: ast.stmt) -> bool:
-    """Whether a statement binds names that cannot be seen, or changes how the file is read."""
+def _is_always_copied(statement: ast.stmt) -> bool:
+    """Return whether a statement is an import from `__future__` or of `*`."""
     if not isinstance(statement, ast.ImportFrom):
         return False
-    return statement.module == "__future__" or any(each.name == "*" for each in statement.names)
+    return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The module's names that a statement binds."""
+    """Yield the names of the module that a statement binds."""
     if isinstance(statement, (*_FUNCTION, ast.ClassDef)):
         yield statement.name
         return
     for node in ast.walk(statement):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from ((each.asname or each.name.split(".")[0]) for each in node.names)
+            yield from ((alias.asname or alias.name.split(".")[0]) for alias in node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, (*_FUNCTION, ast.ClassDef)):
@@ -97,29 +96,29 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _names_read(nodes: Sequence[ast.AST]) -> set[str]:
-    """Names that are read and looked up in the module: a function's own ones are left out."""
+    """Return the names that nodes read from the module, without local names of functions."""
     names: set[str] = set()
     for node in nodes:
         inner = _names_read(list(ast.iter_child_nodes(node)))
         if isinstance(node, (*_FUNCTION, ast.Lambda)):
-            inner -= _own(node)
+            inner -= _local_names(node)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             inner = {node.id}
         names |= inner
     return names
 
 
-def _own(function: ast.AST) -> set[str]:
-    """A function's parameters, and what it assigns to."""
+def _local_names(function: ast.AST) -> set[str]:
+    """Return a function's parameters and the local names that it assigns."""
     nodes = list(ast.walk(function))
-    shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    global_names = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return (parameters | stored) - shared
+    assigned = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return (parameters | assigned) - global_names
 
 
 def _text(lines: Sequence[str], statement: ast.stmt) -> str:
-    """A statement's lines, decorators and everything else on them included."""
+    """Return the whole lines of a statement, decorators included."""
     decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
-    first = min([statement.lineno, *(each.lineno for each in decorators)])
+    first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
     return "\n".join(lines[first - 1 : statement.end_lineno])

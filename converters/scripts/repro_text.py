@@ -1,4 +1,4 @@
-"""The script that launches a recorded call again, and the converter that writes it."""
+"""Converter that writes a script which launches one recorded call again."""
 
 import base64
 import textwrap
@@ -14,10 +14,10 @@ from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.scripts.repro import (
     Choice,
     Code,
-    Described,
+    DescriptorArgument,
     Literal,
-    Place,
     Repro,
+    TensorArgument,
     read_repro,
 )
 from kvtrace.schema.errors import BadSetting
@@ -29,7 +29,7 @@ _MEGABYTE: Final = 1 << 20
 
 _FROM_IR: Final = '''\
 def prepared(folder):
-    """Compile the recorded IR; gives a function that launches it with arguments."""
+    """Compile the recorded IR, and return a function that launches it with arguments."""
     path = folder / "kernel.#STAGE#"
     path.write_text(IR, encoding="utf-8")
     compiled = triton.compile(str(path), options=OPTIONS)
@@ -37,7 +37,7 @@ def prepared(folder):
 
 _FROM_TEXT: Final = '''\
 def prepared(folder):
-    """Import the recorded source; gives a function that launches the kernel with arguments."""
+    """Import the recorded source, and return a function that launches the kernel."""
     path = folder / "recorded_kernel.py"
     path.write_text(SOURCE, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -48,7 +48,7 @@ def prepared(folder):
 
 _FROM_MODULE: Final = '''\
 def prepared(folder):
-    """Import the kernel; gives a function that launches it with arguments."""
+    """Import the kernel, and return a function that launches it with arguments."""
     kernel = getattr(importlib.import_module(MODULE), KERNEL)
     while not isinstance(kernel, triton.runtime.jit.JITFunction):
         kernel = kernel.fn  # the recorded call has the values that an autotuner chose
@@ -56,7 +56,7 @@ def prepared(folder):
 
 _NESTED: Final = '''\
 def nested(name, given):
-    """A parameter's value: an argument, or a tuple of those that are called `name.0` and so on."""
+    """Return a parameter's value: an argument, or a tuple of arguments `name.0`, `name.1`, …"""
     if name in given:
         return given[name]
     parts = [key[len(name) + 1 :].split(".")[0] for key in given if key.startswith(f"{name}.")]
@@ -67,7 +67,7 @@ def nested(name, given):
 
 
 class ReproConverter:
-    """Writes one standalone script that launches one recorded call again."""
+    """Writes a standalone script that launches one recorded call again."""
 
     summary = "A script that launches one call again: --set launch=N, call=ID or finding=ID"
     default_output = "repro.py"
@@ -77,13 +77,13 @@ class ReproConverter:
     ) -> Conversion:
         """Write the script.
 
-        Settings: `launch`, `call` or `finding` say which call; `source=1` takes the kernel's
-        Python source in place of its IR; `contents` is how many MB of recorded contents of one
-        storage go along at most (64).
+        Settings: `launch`, `call` or `finding` choose the call; `source=1` compiles the kernel's
+        Python source in place of its IR; `contents` is the most MB of recorded contents of one
+        storage that the script contains (64).
 
         Raises:
-            BadSetting: no such call or setting, something of it was not recorded, or the output
-                cannot be written.
+            BadSetting: the call or a setting does not exist, data that the launch needs was not
+                recorded, or the output cannot be written.
 
         """
         reject_unknown_settings(
@@ -101,14 +101,14 @@ class ReproConverter:
         )
         with whole_file(output) as file:
             file.write(script(repro).encode("utf-8"))
-        return Conversion((output,), (_called(repro), *_differences(repro)))
+        return Conversion((output,), (_invocation(repro), *_differences(repro)))
 
 
 CONVERTER: Final = ReproConverter()
 
 
 def script(repro: Repro) -> str:
-    """The script's text."""
+    """Return the text of the script."""
     body = (
         files("kvtrace.converters.scripts").joinpath("repro_script.txt").read_text(encoding="utf-8")
     )
@@ -130,16 +130,16 @@ def _number(settings: Mapping[str, str], name: str) -> int | None:
     try:
         return int(text)
     except ValueError as error:
-        raise BadSetting(f"{name} is a number, and {text!r} is none.") from error
+        raise BadSetting(f"{name} must be a number, not {text!r}.") from error
 
 
-def _called(repro: Repro) -> str:
+def _invocation(repro: Repro) -> str:
     return invocation(repro.kernel, repro.grid, repro.rows) or repro.kernel
 
 
 def _docstring(repro: Repro) -> str:
     lines = [f"Launch {repro.kernel}[{repro.grid}] once more, as it was recorded.", ""]
-    for paragraph in (_called(repro), _origin(repro), *_finding(repro)):
+    for paragraph in (_invocation(repro), _origin(repro), *_finding(repro)):
         lines += [*wrapped(paragraph, _WIDTH), ""]
     lines.append("As recorded:")
     lines += _listed(_same(repro))
@@ -176,7 +176,7 @@ def _origin(repro: Repro) -> str:
         moment = datetime.fromtimestamp(repro.launch["enter"] // 10**9, UTC)
         parts.append(f"on {moment:%Y-%m-%d at %H:%M:%S} UTC")
     versions = [f"{n} {run.versions[n]}" for n in ("triton", "torch") if n in run.versions]
-    devices = sorted({str(each["name"]) for each in run.devices if each["name"]})
+    devices = sorted({str(device["name"]) for device in run.devices if device["name"]})
     text = f"{', '.join(parts)} ({', '.join([*versions, *devices])})."
     file, line = repro.place
     return text if file is None else f"{text} The kernel is defined in {file}, line {line}."
@@ -188,26 +188,26 @@ def _finding(repro: Repro) -> Iterator[str]:
 
 
 def _same(repro: Repro) -> tuple[str, ...]:
-    made = {
+    code = {
         "ttir": "the kernel's Triton IR (TTIR), compiled again",
         "ttgir": "the kernel's GPU IR (TTGIR), compiled again",
     }.get(repro.code.stage, "the kernel's Python source, compiled again")
     options = ", ".join(f"{name}={value}" for name, value in repro.options.items())
     points = [
-        f"{made} with {options or 'no option'}",
+        f"{code} with {options or 'no option'}",
         "grid, scalars and constants",
         "of each tensor: element type, shape, strides; of each storage: its size, where tensors "
         "begin in it, and which share it",
     ]
     if repro.contents:
-        names = ", ".join(name for name, each in repro.storages.items() if each.contents)
+        names = ", ".join(name for name, memory in repro.storages.items() if memory.contents)
         points.append(f"contents of {names}: as they were before the call's first launch")
     return tuple(points)
 
 
 def _differences(repro: Repro) -> tuple[str, ...]:
     points = []
-    missing = [name for name, each in repro.storages.items() if each.contents is None]
+    missing = [name for name, memory in repro.storages.items() if memory.contents is None]
     if missing:
         points.append(
             f"contents of {', '.join(missing)}: they were not recorded, and are random with fixed "
@@ -217,13 +217,15 @@ def _differences(repro: Repro) -> tuple[str, ...]:
     if repro.code.stage == "source" and repro.code.text is None:
         points.append(f"the kernel is imported from {repro.code.module}, as it is now")
     points.append("the addresses of storages: only that they are aligned as new tensors are")
-    odd = [
+    unaligned = [
         str(row["name"])
         for row in repro.rows
         if row["alignment"] is not None and (row["alignment"] - (row["offset_bytes"] or 0)) % 16
     ]
-    if odd:
-        points.append(f"{', '.join(odd)}: the storage did not begin at a multiple of 16 bytes")
+    if unaligned:
+        points.append(
+            f"{', '.join(unaligned)}: the storage did not begin at a multiple of 16 bytes"
+        )
     points.append("what ran before and beside it; timed launches find the device's cache cleared")
     return tuple(points)
 
@@ -244,9 +246,9 @@ def _data(repro: Repro) -> Iterator[str]:
         yield f"    {name!r}: {_written(argument)},"
     yield "}"
     recorded = repro.recorded
-    told = None if recorded is None else (recorded.median_ns / 1e6, recorded.where, recorded.count)
-    yield "#: Median time in milliseconds, where it was taken, of how many launches."
-    yield f"RECORDED = {told!r}"
+    time = None if recorded is None else (recorded.median_ns / 1e6, recorded.where, recorded.count)
+    yield "#: Median time in milliseconds, the device, and the number of executions."
+    yield f"RECORDED = {time!r}"
     yield from _code(repro)
     yield "#: Recorded contents of storages by hash: base64 of zlib."
     yield "CONTENTS = {"
@@ -268,10 +270,10 @@ def _code(repro: Repro) -> Iterator[str]:
     yield f"{'SOURCE' if code.stage == 'source' else 'IR'} = {_long_text(code.text)}"
 
 
-def _written(argument: Place | Described | Literal) -> str:
+def _written(argument: TensorArgument | DescriptorArgument | Literal) -> str:
     if isinstance(argument, Literal):
         return argument.text
-    if isinstance(argument, Place):
+    if isinstance(argument, TensorArgument):
         a = argument
         return f"Tensor({a.storage!r}, {a.dtype!r}, {a.shape!r}, {a.strides!r}, {a.offset})"
     extents = f"{argument.shape!r}, {argument.strides!r}, {argument.block_shape!r}"
@@ -280,11 +282,11 @@ def _written(argument: Place | Described | Literal) -> str:
 
 
 def _long_text(text: str) -> str:
-    """A string literal of several lines, readable where the text allows it."""
-    plain = "\r" not in text and "\0" not in text and text.endswith("\n")
-    if plain and '"""' not in text:
+    """Return a string literal of several lines, a raw one if the text allows it."""
+    is_plain = "\r" not in text and "\0" not in text and text.endswith("\n")
+    if is_plain and '"""' not in text:
         return f'r"""{text}"""'
-    if plain and "'''" not in text:
+    if is_plain and "'''" not in text:
         return f"r'''{text}'''"
     lines = "\n".join(f"    {line!r}" for line in text.splitlines(keepends=True))
     return f"(\n{lines}\n)" if lines else '""'

@@ -1,4 +1,4 @@
-"""The script that compiles kernels ahead of the launches that waited for them, and its writer."""
+"""Converter that writes a script which compiles kernels before they are launched."""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _WIDTH: Final = 100
 
 
 class WarmupConverter:
-    """Writes one script with a call for each compiled variant that a launch waited for."""
+    """Writes a script that compiles each variant for which a launch waited."""
 
     summary = "A script that compiles what launches waited for ahead of them: --set since=MARK"
     default_output = "warmup.py"
@@ -29,28 +29,29 @@ class WarmupConverter:
     ) -> Conversion:
         """Write the script.
 
-        Settings: `since` leaves out what was compiled before a mark or a number of seconds.
+        Settings: `since` leaves out kernels compiled before a mark or a number of seconds.
 
         Raises:
-            BadSetting: no such setting or mark, or the output cannot be written.
+            BadSetting: a setting or the mark does not exist, or the output cannot be written.
 
         """
         reject_unknown_settings("warmup", settings, ("since",))
-        held = held_launches(selection.trace, selection.runs, settings.get("since"))
-        calls, left_out = _calls(selection, held)
+        delayed = held_launches(selection.trace, selection.runs, settings.get("since"))
+        calls, left_out = _calls(selection, delayed)
         with whole_file(output) as file:
             file.write(_script(calls, left_out).encode("utf-8"))
-        waiting = [one for one in held if not one.trial]
-        waited = duration(sum(one.waited_ns for one in waiting))
-        notes = [f"{plural(len(calls), 'call')}, for {plural(len(waiting), 'launch')} of {waited}"]
+        waiting = [launch for launch in delayed if not launch.trial]
+        waited = duration(sum(launch.waited_ns for launch in waiting))
+        launches = plural(len(waiting), "launch")
+        notes = [f"{plural(len(calls), 'call')}, for {launches} that waited {waited}"]
         return Conversion((output,), (*notes, *(f"left out: {text}" for text in left_out)))
 
 
 CONVERTER: Final = WarmupConverter()
 
 
-def _calls(selection: Selection, held: tuple[HeldLaunch, ...]) -> tuple[list[str], list[str]]:
-    """Return the calls as Python text, each once, and what cannot be compiled ahead, and why."""
+def _calls(selection: Selection, delayed: tuple[HeldLaunch, ...]) -> tuple[list[str], list[str]]:
+    """Return the distinct calls as Python text, and reasons why others cannot be compiled ahead."""
     trace = selection.trace
     calls: dict[tuple[str, int], Mapping[str, Any]] = {}
     kernels: dict[tuple[str, int], Mapping[str, Any]] = {}
@@ -58,17 +59,18 @@ def _calls(selection: Selection, held: tuple[HeldLaunch, ...]) -> tuple[list[str
         calls[row["run"], row["call_id"]] = row
     for row in plain_rows(trace.table("kernels", selection.runs)):
         kernels[row["run"], row["kernel_id"]] = row
-    written: dict[str, str] = {}
+    with_comments: dict[str, str] = {}
     left_out: dict[str, None] = {}
-    for one in held:
-        kernel = kernels[one.run, one.variant.kernel_id]
+    for launch in delayed:
+        kernel = kernels[launch.run, launch.variant.kernel_id]
         try:
-            text = "\n".join(_call(kernel, calls[one.run, one.call_id]))
+            text = "\n".join(_call(kernel, calls[launch.run, launch.call_id]))
         except BadSetting as problem:
             left_out[printable(str(problem))] = None
             continue
-        written.setdefault(text, f"    # launch {one.seq} waited {duration(one.waited_ns)}\n{text}")
-    return list(written.values()), list(left_out)
+        comment = f"    # launch {launch.seq} waited {duration(launch.waited_ns)}"
+        with_comments.setdefault(text, f"{comment}\n{text}")
+    return list(with_comments.values()), list(left_out)
 
 
 def _call(kernel: Mapping[str, Any], call: Mapping[str, Any]) -> Iterator[str]:
@@ -92,9 +94,9 @@ def _argument(row: Mapping[str, Any], rows: Any, what: str) -> str:
         dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
         return f"Pointer({dtype!r}, {int(row['alignment'] or 0)})"
     if row["kind"] == "descriptor":
-        found = descriptor(row, rows, what)
-        extents = f"{list(found.shape)!r}, {list(found.strides)!r}, {list(found.block_shape)!r}"
-        return f"descriptor({found.base.dtype!r}, {extents}, {found.padding!r})"
+        host = descriptor(row, rows, what)
+        extents = f"{list(host.shape)!r}, {list(host.strides)!r}, {list(host.block_shape)!r}"
+        return f"descriptor({host.base.dtype!r}, {extents}, {host.padding!r})"
     return expression(str(row["scalar"]), str(row["dtype"]), f"argument {row['name']} of {what}")
 
 
@@ -111,9 +113,9 @@ def _script(calls: list[str], left_out: list[str]) -> str:
 def _docstring(left_out: list[str]) -> str:
     lines = ["Compile and load kernels ahead of the launches that waited for them.", ""]
     text = (
-        "Import it where the program is ready but serves nothing yet, on the device that it will "
-        "use, and call warm_up(). Values and types are those of recorded launches, so what they "
-        "are compiled for is too; running it imports the modules that define the kernels."
+        "Import this file once the program has started, before it serves, on the device that it "
+        "will use, and call warm_up(). Values and types are those of recorded launches, so the "
+        "same variants are compiled. The modules that define the kernels are imported."
     )
     lines += textwrap.wrap(text, _WIDTH)
     for problem in left_out:

@@ -1,4 +1,5 @@
-"""The timeline of a trace as plain data (`timeline.py`, drawn by `drawing.py`), and its formats.
+"""Timelines: built as plain data from a run's tables, written for Perfetto and Chrome.
 
-`perfetto.py` and `chrome.py` write it; `pieces.py`, `protobuf.py` and `nesting.py` are how.
+`drawing.py` builds the data that `timeline.py` defines. `perfetto.py` and `chrome.py` encode it
+with `pieces.py`, `protobuf.py` and `nesting.py`.
 """

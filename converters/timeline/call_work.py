@@ -1,9 +1,9 @@
-"""What one run of each call does, derived from the IR, and what was found in it: for timelines.
+"""Derived figures and findings of each call, as facts for slices of a timeline.
 
-All of it is worked out (`kvtrace replay`, `kvtrace sanitize`), nothing of it measured.
+The figures come from `kvtrace replay` and the findings from `kvtrace sanitize`; none is measured.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,16 +17,17 @@ from kvtrace.converters.timeline.captions import Facts
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: So many findings of a call are named.
+#: Findings of a call that are listed one by one.
 _MOST_FINDINGS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class CallWork:
-    """One run of a call: bytes asked for and distinct, FLOPs, and its place under the roof.
+    """Derived work of one launch of a call: bytes, FLOPs, and the least time on the roofline.
 
-    `bytes` is a lower bound where `unknown` accesses depend on data that was not recorded.
-    `best_ns` is the time at best on the device, by what bounds it; None without known limits.
+    `bytes` counts every access and `unique_bytes` each byte once. `bytes` is a lower bound where
+    `unknown` accesses depend on data that was not recorded. `best_ns` is the least time that the
+    device's limits allow, and `bound` the limit that decides; None where no limits are known.
     """
 
     bytes: int
@@ -38,45 +39,45 @@ class CallWork:
 
     def facts(self) -> Facts:
         """Return the figures as facts of a slice."""
-        told: list[tuple[str, int | str | Facts]] = [("bytes", self.bytes)]
+        facts: list[tuple[str, int | str | Facts]] = [("bytes", self.bytes)]
         if self.unknown:
-            told.append(("accesses not counted in bytes", self.unknown))
+            facts.append(("accesses not counted in bytes", self.unknown))
         if self.unique_bytes is not None:
-            told.append(("distinct bytes", self.unique_bytes))
-        told.append(("FLOPs", self.flops))
+            facts.append(("distinct bytes", self.unique_bytes))
+        facts.append(("FLOPs", self.flops))
         if self.bound is not None and self.best_ns is not None:
-            told += [("bound", self.bound), ("time at best ns", round(self.best_ns))]
-        return tuple(told)
+            facts += [("bound", self.bound), ("time at best ns", round(self.best_ns))]
+        return tuple(facts)
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedCalls:
-    """What is derived of a run's calls, and the device whose limits it was compared with."""
+    """Work and violations of a run's calls by call id, and the device that gave the limits."""
 
     work: Mapping[int, CallWork]
     findings: Mapping[int, Facts]
     device: ChosenDevice | None
 
     def facts(self, call_id: int | None) -> Facts:
-        """Return what is derived of a call: figures under `derived`, and what was found."""
-        done = None if call_id is None else self.work.get(call_id)
-        if done is None:
-            return self.found(call_id)
-        return (("derived", (*done.facts(), *self._compared(done))), *self.found(call_id))
+        """Return the figures of a call under `derived`, then its violations."""
+        work = None if call_id is None else self.work.get(call_id)
+        if work is None:
+            return self.violations(call_id)
+        return (("derived", (*work.facts(), *self._limits(work))), *self.violations(call_id))
 
-    def found(self, call_id: int | None) -> Facts:
+    def violations(self, call_id: int | None) -> Facts:
         """Return the violations of a call by their ids, under `findings`."""
-        found = None if call_id is None else self.findings.get(call_id)
-        return (("findings", found),) if found else ()
+        listed = None if call_id is None else self.findings.get(call_id)
+        return (("findings", listed),) if listed else ()
 
-    def _compared(self, done: CallWork) -> Facts:
-        if self.device is None or done.bound is None:
+    def _limits(self, work: CallWork) -> Facts:
+        if self.device is None or work.bound is None:
             return ()
         return (("limits of", f"{self.device.limits.name} ({self.device.how})"),)
 
 
 def derived_calls(trace: "Trace", run: "Run") -> DerivedCalls:
-    """Read what is derived of the calls of a run; errors as `Trace.table`."""
+    """Read the derived figures and violations of a run's calls; errors as `Trace.table`."""
     names = [str(device["name"]) for device in run.devices or () if device["name"]]
     targets = trace.table("kernels", [run], ["target"])["target"].drop_null()
     device = chosen_device(None, names, [str(t) for t in pc.unique(targets).to_pylist()])
@@ -85,7 +86,7 @@ def derived_calls(trace: "Trace", run: "Run") -> DerivedCalls:
 
 def _work(trace: "Trace", run: "Run", device: ChosenDevice | None) -> dict[int, CallWork]:
     if not any(piece.num_rows for piece in trace.pieces("ops", [run], ["call_id"])):
-        return {}  # with no need of the database
+        return {}  # without opening the database
     from kvtrace.converters.profile.profile_tables import work_of_calls
 
     rows, flops = work_of_calls(trace, [run])
@@ -94,11 +95,12 @@ def _work(trace: "Trace", run: "Run", device: ChosenDevice | None) -> dict[int, 
         dots, others = by_type.setdefault(row["call_id"], ({}, {}))
         (dots if row["dot"] else others)[row["dtype"]] = int(row["flops"])
     return {
-        row["call_id"]: _one(row, *by_type.get(row["call_id"], ({}, {})), device) for row in rows
+        row["call_id"]: _call_work(row, *by_type.get(row["call_id"], ({}, {})), device)
+        for row in rows
     }
 
 
-def _one(
+def _call_work(
     row: Mapping[str, Any],
     dots: Mapping[str, int],
     others: Mapping[str, int],
@@ -106,36 +108,35 @@ def _one(
 ) -> CallWork:
     unique = row["unique_bytes"] if row["accesses"] else 0
     unique = None if unique is None else int(unique)
-    moved = int(row["bytes"] or 0)
-    work = Work(unique, None if row["unknown"] else moved, dots, others)
-    placed = None if device is None else position(work, device.limits)
+    total = int(row["bytes"] or 0)
+    work = Work(unique, None if row["unknown"] else total, dots, others)
+    roofline = None if device is None else position(work, device.limits)
     return CallWork(
-        bytes=moved,
+        bytes=total,
         unique_bytes=unique,
         flops=int(row["flops"]),
         unknown=int(row["unknown"]),
-        best_ns=None if placed is None else placed.best_ns,
-        bound=None if placed is None else placed.bound,
+        best_ns=None if roofline is None else roofline.best_ns,
+        bound=None if roofline is None else roofline.bound,
     )
 
 
 def _violations(trace: "Trace", run: "Run") -> dict[int, Facts]:
-    """Return the violations of each call: their ids by rule, as the report's page has them."""
+    """Return ids and rules of each call's violations, with links into the report's page."""
     columns = ["call_id", "finding_id", "rule", "verdict"]
     rows = trace.table("findings", [run], columns)
     rows = rows.filter(pc.equal(rows["verdict"].cast(pa.string()), "violation"))
-    found: dict[int, list[tuple[str, str]]] = {}
+    by_call: dict[int, list[tuple[str, str]]] = {}
     for row in rows.to_pylist():
-        found.setdefault(row["call_id"], []).append((row["rule"] or "?", row["finding_id"]))
-    return {call: _named(dict.fromkeys(pairs)) for call, pairs in found.items()}
+        by_call.setdefault(row["call_id"], []).append((row["rule"] or "?", row["finding_id"]))
+    return {call: _violation_facts(list(dict.fromkeys(v))) for call, v in by_call.items()}
 
 
-def _named(pairs: Mapping[tuple[str, str], None]) -> Facts:
-    listed = list(pairs)
-    told: list[tuple[str, int | str | Facts]] = [
+def _violation_facts(violations: Sequence[tuple[str, str]]) -> Facts:
+    facts: list[tuple[str, int | str | Facts]] = [
         (identity, f"{rule} (#/findings/{identity} of the report)")
-        for rule, identity in listed[:_MOST_FINDINGS]
+        for rule, identity in violations[:_MOST_FINDINGS]
     ]
-    if len(listed) > _MOST_FINDINGS:
-        told.append(("more", len(listed) - _MOST_FINDINGS))
-    return tuple(told)
+    if len(violations) > _MOST_FINDINGS:
+        facts.append(("more", len(violations) - _MOST_FINDINGS))
+    return tuple(facts)

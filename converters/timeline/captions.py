@@ -1,6 +1,6 @@
-"""Names and details of slices: rows of `kernels` and `calls` as text.
+"""Captions of slices: names and facts, made of rows of `kernels`, `calls` and `gpu_kernels`.
 
-A caption is made once for each unique call, however often it was launched.
+Each unique call has one caption, however often it was launched.
 """
 
 import shlex
@@ -48,13 +48,13 @@ def launch_caption(
 
 
 def kernel_name(kernel: Row, otherwise: str) -> str:
-    """Return the kernel's own name, be it empty; `otherwise` only where none is recorded."""
+    """Return the recorded name of a kernel (it may be empty), or `otherwise` if there is none."""
     name = kernel.get("name")
     return otherwise if name is None else str(name)
 
 
 def grid_text(row: Row) -> str | None:
-    """Return the grid as `(8, 1, 1)`, or None where nothing is known of it."""
+    """Return the grid as `(8, 1, 1)`, with `?` for an unknown extent; None if all are unknown."""
     sizes = [row.get(f"grid_{axis}") for axis in "xyz"]
     if all(size is None for size in sizes):
         return None
@@ -105,7 +105,7 @@ def argument_text(argument: Row, index: int, names: Sequence[str]) -> str:
 
 
 def compile_caption(kernel: Row) -> Caption:
-    """Describe a kernel's compilation, or its fetching from the compiler's cache."""
+    """Describe the compilation of a kernel, or its load from the compiler's cache."""
     verb = "cached" if kernel.get("cache_hit") else "compile"
     facts: list[tuple[str, int | str | Facts]] = [("kernel", kernel["kernel_id"])]
     facts += _texts(("target", kernel.get("target")), ("origin", kernel.get("origin")))
@@ -127,17 +127,18 @@ def load_caption(kernel: Row) -> Caption:
 
 
 def _occupancy_text(kernel: Row) -> str | None:
-    found = occupancy_of(kernel)
-    if found is None:
+    occupancy = occupancy_of(kernel)
+    if occupancy is None:
         return None
-    return f"{found.share:.0%} ({found.warps} of {found.of} warps, limited by {found.limited_by})"
+    warps = f"{occupancy.warps} of {occupancy.of} warps"
+    return f"{occupancy.share:.0%} ({warps}, limited by {occupancy.limited_by})"
 
 
 def execution_caption(row: Row, more: Facts = (), kernel: str | None = None) -> Caption:
     """Describe an execution on a device from a row of `gpu_kernels`.
 
-    `more` is of its call, and `kernel` the name that all outputs have for its kernel: the device
-    may know it by another, as where Inductor renames a kernel of the user's.
+    `more` are facts of the execution's call. `kernel` is the kernel's name in all outputs, which
+    may differ from the device's symbol: Inductor renames kernels of users.
     """
     facts: list[tuple[str, int | str | Facts]] = []
     if row.get("call_id") is not None:
@@ -154,24 +155,24 @@ def execution_caption(row: Row, more: Facts = (), kernel: str | None = None) -> 
 
 
 def replay_caption(graph_id: int, kernels: int) -> Caption:
-    """Describe one replay of a graph, of that many kernels."""
+    """Describe one replay of a graph that runs `kernels` kernels."""
     return Caption(f"graph {graph_id}", (("graph_id", graph_id), ("kernels", kernels)))
 
 
 def step_caption(name: str, number: int, measured: Facts) -> Caption:
-    """Describe one of the ranges of one name that a program marked again and again."""
+    """Describe one step: one of the ranges of one name that the program marked repeatedly."""
     return Caption(f"{name} {number}", (("step", number), ("measured", measured)))
 
 
 def mark_caption(mark: Row) -> Caption:
-    """Describe a user's range or instant; its facts are the user's attributes."""
+    """Describe a range or an instant that the user marked, with the user's attributes as facts."""
     attributes = tuple((key, value or "") for key, value in mark.get("attributes") or ())
     name = mark.get("name")
     return Caption("mark" if name is None else str(name), attributes)
 
 
 def message_caption(message: Row) -> Caption:
-    """Describe something that kvtrace itself had to say."""
+    """Describe a row of `messages`: a note or warning by kvtrace."""
     facts: Facts = tuple(_texts(("level", message.get("level")), ("text", message.get("text"))))
     return Caption(
         str(message.get("code") or "message"), (*facts, ("count", message["count"] or 1))
@@ -179,9 +180,9 @@ def message_caption(message: Row) -> Caption:
 
 
 def process_title(run: Run, pid: int) -> str:
-    """Return a process's name: rank, script, host and commit, as far as known.
+    """Return the title of a run's process: rank, script, host and commit, as far as known.
 
-    Viewers add `pid`; the run's own process id is shown if it differs.
+    Viewers show `pid` themselves; the title has the run's process id where that differs.
     """
     parts = [script_name(run.command)]
     if run.rank is not None:
@@ -195,22 +196,22 @@ def process_title(run: Run, pid: int) -> str:
     return " · ".join(parts)
 
 
-def beside_device(run: Run, pid: int) -> str:
-    """Return what tells a run's devices from those of other runs: its rank, or its process."""
+def device_suffix(run: Run, pid: int) -> str:
+    """Return the rank or process that is put behind the names of a run's devices."""
     return f"process {pid}" if run.rank is None else f"rank {run.rank}"
 
 
 def run_facts(run: Run) -> dict[str, str]:
-    """Return what was recorded of a run as a whole: command, host, mode, devices, versions."""
-    told = {"command": run.command, "host": run.host, "mode": run.mode, "commit": run.git_commit}
+    """Return facts of a run as a whole: command, host, mode, commit, devices and versions."""
+    facts = {"command": run.command, "host": run.host, "mode": run.mode, "commit": run.git_commit}
     for device in run.devices:
-        told[f"device {device['index']}"] = device["name"]
-    told |= {f"version of {name}": version for name, version in run.versions.items()}
-    return {key: value for key, value in told.items() if value}
+        facts[f"device {device['index']}"] = device["name"]
+    facts |= {f"version of {name}": version for name, version in run.versions.items()}
+    return {key: value for key, value in facts.items() if value}
 
 
 def script_name(command: str | None) -> str:
-    """Return what a command line runs: its script or module, without folders and options."""
+    """Return the script or module that a command line runs, without folders and options."""
     words = command_words(command)
     if not words:
         return "python"
@@ -222,7 +223,7 @@ def script_name(command: str | None) -> str:
 
 
 def command_words(command: str | None) -> list[str]:
-    """Split a command line as a shell does, or at spaces where its quotes do not match."""
+    """Split a command line as a shell does, or at spaces if the quotes do not match."""
     try:
         return shlex.split(command or "")
     except ValueError:

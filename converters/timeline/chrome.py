@@ -1,8 +1,8 @@
 """Chrome trace files: the JSON that chrome://tracing, Perfetto and many other viewers read.
 
-Times are µs with three decimals, counted from the earliest event, since as µs since 1970 they would
-not fit a JSON number's 53 bits; `baseTimeNanoseconds` says when that was, as in PyTorch's files.
-The format knows processes and threads only: every other track is a thread with a separate number.
+Times are µs with three decimals since the earliest event: µs since 1970 would not fit the 53 bits
+of a JSON number. `baseTimeNanoseconds` has the time of that event, as in PyTorch's files. The
+format has processes and threads only, so every other track becomes a thread with a free number.
 
 Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -46,10 +46,10 @@ Integers = npt.NDArray[np.int64]
 Buffer = bytes | memoryview
 
 _CHUNK: Final = 1 << 16
-#: Thread numbers that no system gives out (Linux ends at 2^22), for tracks that are not threads.
+#: Thread numbers that no system assigns (Linux ends at 2^22), for tracks that are not threads.
 _FIRST_FREE_TID: Final = 1 << 22
 _LARGEST_TID: Final = (1 << 31) - 1
-#: Flow numbers are the run's position above these bits, the launch below; less than 2^53 in all.
+#: A flow's number: the run's position above these bits, the launch's number below; under 2^53.
 _LAUNCH_BITS: Final = 40
 _FRACTIONS: Final = ByteTable([f".{nanoseconds:03}".encode() for nanoseconds in range(1_000)])
 _TIMES: Final = (
@@ -84,28 +84,28 @@ CONVERTER: Final = ChromeConverter()
 
 
 def earliest(selection: Selection) -> int:
-    """Return the earliest time that the timeline of the selected runs holds, or 0 if none."""
+    """Return the earliest time (ns since 1970) on the selected runs' timelines, or 0 if none."""
     offsets = clock_offsets(selection.trace, selection.runs)
-    found = []
+    firsts = []
     for run in selection.runs:
-        moved = offsets[run.run_id].ns if run.run_id in offsets else 0
+        offset = offsets[run.run_id].ns if run.run_id in offsets else 0
         for table, column in _TIMES:
             first = pc.min(selection.trace.table(table, [run], [column])[column])
             if first.is_valid:
-                found.append(first.value + moved)
-    return min(found, default=0)
+                firsts.append(first.value + offset)
+    return min(firsts, default=0)
 
 
 def encode_timelines(
-    drawn: Iterable[Timeline], base: int, tally: Tally | None = None
+    built: Iterable[Timeline], base: int, tally: Tally | None = None
 ) -> Iterator[Buffer]:
     """Encode timelines as one JSON object, a chunk at a time; times count from `base` (ns)."""
     head = {"displayTimeUnit": "ns", "baseTimeNanoseconds": base}
     yield (_json(head)[:-1] + ',"traceEvents":[\n').encode()
     separator = b""
-    for number, timeline in enumerate(drawn):
+    for number, timeline in enumerate(built):
         for chunk in _encode_timeline(timeline, base, number):
-            # Every event ends with a comma and a new line; only the very last must not.
+            # Every event ends with a comma and a new line, except the last of the file.
             yield separator
             yield chunk[:-2]
             separator = b",\n"
@@ -118,17 +118,17 @@ def _encode_timeline(timeline: Timeline, base: int, number: int) -> Iterator[Buf
     tids = thread_numbers(timeline.tracks)
     yield b"".join(_metadata(track, tids) for track in timeline.tracks)
     for part in timeline.parts:
-        place = f'"pid":{part.track.pid},"tid":{tids.get(part.track, 0)}'
+        thread = f'"pid":{part.track.pid},"tid":{tids.get(part.track, 0)}'
         if isinstance(part, Slices):
-            yield from encode_slices(part, place, base, number)
+            yield from encode_slices(part, thread, base, number)
         elif isinstance(part, Instants):
-            yield encode_instants(part, place, base)
+            yield encode_instants(part, thread, base)
         else:
-            yield encode_counter(part, place, base)
+            yield encode_counter(part, thread, base)
 
 
 def thread_numbers(tracks: Sequence[Track]) -> dict[Track, int]:
-    """Return a thread number for each track of a process: threads keep their own."""
+    """Return a thread number for each track: threads have their tid, all others a free number."""
     numbers: dict[Track, int] = {}
     free = _FIRST_FREE_TID
     for track in tracks:
@@ -144,11 +144,19 @@ def thread_numbers(tracks: Sequence[Track]) -> dict[Track, int]:
     return numbers
 
 
-def encode_slices(slices: Slices, place: str, base: int, run: int) -> Iterator[Buffer]:
-    """Encode slices as complete events, in begin order; flows are `bind_id`s."""
+def encode_slices(slices: Slices, thread: str, base: int, run: int) -> Iterator[Buffer]:
+    """Encode slices as complete events, ordered by begin, with flows as `bind_id`.
+
+    Args:
+        slices: the slices of one track.
+        thread: the track's pid and tid, as members of a JSON object.
+        base: the time that events count from, in ns since 1970.
+        run: the run's position among the timelines, for the numbers of flows.
+
+    """
     comma = "," if slices.launch is not None else ""
     table, entry = _caption_table(slices.captions, slices.caption, slices.category, comma)
-    head = f'{{"ph":"X",{place},"ts":'.encode()
+    head = f'{{"ph":"X",{thread},"ts":'.encode()
     for rows in _chunks(slices):
         event: list[Piece] = [
             Constant(head),
@@ -168,17 +176,17 @@ def encode_slices(slices: Slices, place: str, base: int, run: int) -> Iterator[B
 
 
 def _chunks(slices: Slices) -> Iterator[Integers]:
-    """Rows of the slices by begin, some at a time."""
+    """Yield indices of the slices, ordered by begin, up to 65,536 at a time."""
     for rows in stretches(slices.begin, slices.duration):
         for first in range(0, rows.size, _CHUNK):
             yield rows[first : first + _CHUNK]
 
 
-def encode_instants(instants: Instants, place: str, base: int) -> Buffer:
-    """Encode instants as instant events of their track."""
+def encode_instants(instants: Instants, thread: str, base: int) -> Buffer:
+    """Encode instants as instant events; arguments as `encode_slices`."""
     table, entry = _caption_table(instants.captions, instants.caption, instants.category)
     event: list[Piece] = [
-        Constant(f'{{"ph":"i","s":"t",{place},"ts":'.encode()),
+        Constant(f'{{"ph":"i","s":"t",{thread},"ts":'.encode()),
         *_microseconds(instants.time - base),
         Constant(b',"args":{'),
         Lookup(table, entry[instants.caption]),
@@ -186,12 +194,12 @@ def encode_instants(instants: Instants, place: str, base: int) -> Buffer:
     return concatenate_rows(event, instants.time.size).data
 
 
-def encode_counter(counter: Counter, place: str, base: int) -> Buffer:
-    """Encode a counter's values as counter events; viewers join those of one name and process."""
+def encode_counter(counter: Counter, thread: str, base: int) -> Buffer:
+    """Encode a counter's values as counter events, which viewers join by name and process."""
     parent = counter.track.parent
-    name = _json((_below(parent) if parent else "") + counter.track.name)
+    name = _json((_title_prefix(parent) if parent else "") + counter.track.name)
     event: list[Piece] = [
-        Constant(f'{{"ph":"C",{place},"name":{name},"ts":'.encode()),
+        Constant(f'{{"ph":"C",{thread},"name":{name},"ts":'.encode()),
         *_microseconds(counter.time - base),
         Constant(b',"args":{"value":'),
         Decimal(counter.value),
@@ -201,7 +209,7 @@ def encode_counter(counter: Counter, place: str, base: int) -> Buffer:
 
 
 def _microseconds(nanoseconds: Integers) -> list[Piece]:
-    nanoseconds = nanoseconds.astype(np.int64, copy=False)  # columns are as narrow as they can be
+    nanoseconds = nanoseconds.astype(np.int64, copy=False)  # columns may be of a narrower type
     whole = nanoseconds // 1_000
     return [Decimal(whole), Lookup(_FRACTIONS, nanoseconds - whole * 1_000)]
 
@@ -224,14 +232,17 @@ def _launch(launch: Integers) -> list[Piece]:
 def _caption_table(
     captions: Sequence[Caption], caption: Integers, category: str, comma: str = ""
 ) -> tuple[ByteTable, Integers]:
-    """Encode the captions that are used, each as the end of an event; and each one's entry."""
+    """Encode each used caption as the end of an event.
+
+    Returns the table of encoded captions, and for each caption the index of its entry in the table.
+    """
     used = np.bincount(caption, minlength=len(captions)) > 0
-    entries = [_ending(captions[index], category, comma) for index in np.flatnonzero(used)]
+    entries = [_event_end(captions[index], category, comma) for index in np.flatnonzero(used)]
     return ByteTable(entries), np.cumsum(used, dtype=np.int64) - 1
 
 
-def _ending(caption: Caption, category: str, comma: str) -> bytes:
-    """Encode the facts and all that follows; `comma` is what separates them from those before."""
+def _event_end(caption: Caption, category: str, comma: str) -> bytes:
+    """Encode the facts, category and name; `comma` separates the facts from earlier arguments."""
     facts = _json(_as_object(caption.facts))[1:]
     start = comma + facts if caption.facts else facts
     return f'{start},"cat":"{category}","name":{_json(caption.name)}}},\n'.encode()
@@ -252,7 +263,7 @@ def _metadata(track: Track, tids: Mapping[Track, int]) -> bytes:
         where = {"ph": "M", "pid": track.pid, "tid": tids[track]}
         name, order = "thread_name", "thread_sort_index"
         parent = track.parent
-        title = track.name if parent is None else _below(parent) + track.name
+        title = track.name if parent is None else _title_prefix(parent) + track.name
     sort = track.rank if track.kind == "process" else list(tids).index(track)
     events = (
         {**where, "name": name, "args": {"name": title}},
@@ -261,8 +272,8 @@ def _metadata(track: Track, tids: Mapping[Track, int]) -> bytes:
     return "".join(_json(event) + ",\n" for event in events).encode()
 
 
-def _below(parent: Track) -> str:
-    """Return what a track's title begins with: what it belongs to, where that is not a process."""
+def _title_prefix(parent: Track) -> str:
+    """Return the parent's name as the start of a track's title; empty if it is a process."""
     if parent.kind == "process":
         return ""
     return f"{parent.name} {parent.tid} · " if parent.kind == "thread" else f"{parent.name} · "

@@ -1,10 +1,10 @@
-"""How far apart the clocks of a job's hosts are, from the collectives that its ranks ran together.
+"""Clock offsets between the hosts of a job, derived from collectives that all ranks ran.
 
-Ranks on one host share a clock. Those of several hosts do not, and nothing recorded says how far
-theirs are apart; but a collective that needs every rank's data ends on all of them at about the
-same moment. So the k-th collective of a name on one rank is compared with the k-th on another, and
-the median of their distances is used as the distance of the clocks. This is derived, not
-measured: it is off by what the network needs, and there is no result if the distances disagree.
+Ranks on one host share a clock; hosts do not. A collective that needs data of every rank ends on
+all ranks at about the same moment, so the difference between the ends of the k-th collective of a
+name on two hosts estimates the offset of their clocks. The offset is the median of the differences:
+with 100.2, 100.3 and 100.4 ms, the second host's times are moved by 100.3 ms. The estimate is off
+by the network's latency, and no offset is given if the differences disagree.
 """
 
 import re
@@ -18,20 +18,20 @@ from kvtrace.figures.columns import Integers, integers
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 
-#: Collectives that end nowhere before all ranks have begun, by what NCCL and RCCL call them.
+#: Collectives that end on no rank before all ranks have begun, by NCCL's and RCCL's names.
 _TOGETHER: Final = re.compile(
     r"[nr]ccl.*(all_?reduce|all_?gather|reduce_?scatter|all_?to_?all)", re.IGNORECASE
 )
-#: At least so many collectives, whose distances' middle half lies this close, in ns.
+#: Least number of common collectives, and largest spread of their differences, in ns.
 _FEWEST: Final = 5
 _WIDEST: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """What is to be added to the times of a host to have them on the first host's clock.
+    """Nanoseconds to add to a host's times to put them on the reference host's clock.
 
-    `spread_ns` is the width of the middle half of the single distances.
+    `spread_ns` is the interquartile range of the differences between single collectives.
     """
 
     host: str
@@ -41,7 +41,7 @@ class Offset:
     collectives: int
 
     def sentence(self) -> str:
-        """Say what was moved, by how much, and how sure that is."""
+        """Return a sentence that names the host, the offset and its spread."""
         return (
             f"the times of {self.host} are moved by {self.ns:+,} ns onto the clock of "
             f"{self.reference}: derived from {self.collectives:,} collectives that end together "
@@ -50,37 +50,37 @@ class Offset:
 
 
 def clock_offsets(trace: Trace, runs: Sequence[Run]) -> dict[str, Offset]:
-    """Return the offset of each run that needs one and has one, by its id.
+    """Return clock offsets by run id, for runs on other hosts than the lowest rank's.
 
-    The reference is the host of a job's lowest rank. Hosts without common collectives, or whose
-    distances do not agree, have none: their times stay as they are.
+    Hosts without common collectives, or with differences that disagree, have no offset: their
+    times stay as recorded.
     """
     jobs: dict[str, dict[str, list[Run]]] = {}
     for run in sorted(runs, key=lambda run: (run.rank or 0, run.run_id)):
         if run.host is not None and run.rank is not None and run.group_id is not None:
             jobs.setdefault(run.group_id, {}).setdefault(run.host, []).append(run)
-    found: dict[str, Offset] = {}
+    by_run: dict[str, Offset] = {}
     for hosts in jobs.values():
         offsets = _offsets_of_job(trace, hosts) if len(hosts) > 1 else {}
-        found |= {run.run_id: offsets[host] for host in offsets for run in hosts[host]}
-    return found
+        by_run |= {run.run_id: offsets[host] for host in offsets for run in hosts[host]}
+    return by_run
 
 
 def _offsets_of_job(trace: Trace, hosts: dict[str, list[Run]]) -> dict[str, Offset]:
-    """Return the offset of each host but the first; each comes with its runs, lowest rank first."""
+    """Return the offset of each host except the first; `hosts` has runs by host, by rank."""
     reference, *others = hosts
     ends = _collective_ends(trace, hosts[reference][0])
-    found = {}
+    offsets = {}
     for host in others:
-        distances = [_distances(ends, _collective_ends(trace, run)) for run in hosts[host]]
-        offset = _offset(host, reference, np.concatenate(distances))
+        differences = [_differences(ends, _collective_ends(trace, run)) for run in hosts[host]]
+        offset = _offset(host, reference, np.concatenate(differences))
         if offset is not None:
-            found[host] = offset
-    return found
+            offsets[host] = offset
+    return offsets
 
 
 def _collective_ends(trace: Trace, run: Run) -> dict[str, Integers]:
-    """When each collective of the run ended, in order, by its name."""
+    """Return the sorted ends (ns) of a run's collectives, by name."""
     table = trace.table("gpu_kernels", [run], ["name", "end"])
     name = table["name"].combine_chunks()
     names = name.dictionary.to_pylist()
@@ -93,8 +93,8 @@ def _collective_ends(trace: Trace, run: Run) -> dict[str, Integers]:
     }
 
 
-def _distances(reference: dict[str, Integers], other: dict[str, Integers]) -> Integers:
-    """Distances of collectives that both ran equally often; others could not be distinguished."""
+def _differences(reference: dict[str, Integers], other: dict[str, Integers]) -> Integers:
+    """Return differences between the ends of collectives that both hosts ran equally often."""
     both = [
         reference[name] - other[name]
         for name in reference.keys() & other.keys()
@@ -103,10 +103,10 @@ def _distances(reference: dict[str, Integers], other: dict[str, Integers]) -> In
     return np.concatenate(both) if both else np.empty(0, np.int64)
 
 
-def _offset(host: str, reference: str, distances: Integers) -> Offset | None:
-    if len(distances) < _FEWEST:
+def _offset(host: str, reference: str, differences: Integers) -> Offset | None:
+    if len(differences) < _FEWEST:
         return None
-    low, middle, high = np.percentile(distances, (25, 50, 75)).tolist()
+    low, middle, high = np.percentile(differences, (25, 50, 75)).tolist()
     if high - low > _WIDEST:
         return None
-    return Offset(host, reference, round(middle), round(high - low), len(distances))
+    return Offset(host, reference, round(middle), round(high - low), len(differences))

@@ -1,6 +1,6 @@
-"""Draws the timeline of a run from its tables: launches, compilations, marks, device executions.
+"""Timelines built from the tables of runs: launches, compilations, marks, device executions.
 
-What cannot be drawn, for want of a time, is counted in the timeline's `left_out`.
+Rows without a time cannot be drawn and are counted in the timeline's `left_out`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +16,8 @@ from kvtrace.converters.timeline.call_work import DerivedCalls, derived_calls
 from kvtrace.converters.timeline.captions import (
     Caption,
     Facts,
-    beside_device,
     compile_caption,
+    device_suffix,
     launch_caption,
     load_caption,
     mark_caption,
@@ -46,10 +46,10 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Selection, Trace
 from kvtrace.schema.window import TraceWindow
 
-#: Process ids that no system gives out (Linux ends at 2^22), for runs whose own id is taken.
+#: Process ids that no system assigns (Linux ends at 2^22), for runs that share a process id.
 _FIRST_FREE_PID: Final = 1 << 22
 _LARGEST_PID: Final = (1 << 31) - 1
-#: The rank of a process that launched nothing, as compilers' workers do: below all others.
+#: The rank of a process that launched nothing, such as a compiler's worker: below all others.
 _LAST: Final = 1 << 20
 
 
@@ -60,66 +60,64 @@ def timelines(selection: Selection) -> Iterator[Timeline]:
     offsets = clock_offsets(whole, selection.runs)
     with_devices = [run for run in selection.runs if _has_rows(whole, run, "gpu_kernels")]
     for run in selection.runs:
-        beside = beside_device(run, pids[run.run_id]) if len(with_devices) > 1 else None
-        yield _Builder(selection, run, pids[run.run_id], offsets.get(run.run_id), beside).build()
+        suffix = device_suffix(run, pids[run.run_id]) if len(with_devices) > 1 else None
+        yield _Builder(selection, run, pids[run.run_id], offsets.get(run.run_id), suffix).build()
 
 
 def _whole(trace: Trace) -> Trace:
-    """Return the trace that a window is of, or the trace itself."""
+    """Return the whole trace of a window, or the trace itself if it is not a window."""
     return trace.whole if isinstance(trace, TraceWindow) else trace
 
 
 def _has_rows(trace: Trace, run: Run, table: str) -> bool:
-    """Tell whether a run has rows of a table, of which no more than a piece is read."""
+    """Return whether a run has rows of a table; reads no further than the first piece with rows."""
     key = TABLES[table].keys[:1]
     return any(piece.num_rows for piece in trace.pieces(table, [run], key))
 
 
 def process_ids(runs: Sequence[Run]) -> dict[str, int]:
-    """Return a process id for each run id: its own where no other run has it already.
+    """Return a unique process id for each run id: the recorded one unless an earlier run has it.
 
     Ranks on several hosts may share a process id, and so may runs at different times; viewers would
     draw them as one process.
     """
-    chosen: dict[str, int] = {}
-    taken: set[int] = set()
+    pids: dict[str, int] = {}
     free = _FIRST_FREE_PID
     for run in runs:
         pid = run.pid if run.pid is not None and 0 < run.pid <= _LARGEST_PID else None
-        if pid is None or pid in taken:
+        if pid is None or pid in pids.values():
             pid = free = free + 1
-        taken.add(pid)
-        chosen[run.run_id] = pid
-    return chosen
+        pids[run.run_id] = pid
+    return pids
 
 
 class _Builder:
-    """Turns the tables of one run into its timeline."""
+    """Builds the timeline of one run from its tables."""
 
     def __init__(
-        self, selection: Selection, run: Run, pid: int, offset: Offset | None, beside: str | None
+        self, selection: Selection, run: Run, pid: int, offset: Offset | None, suffix: str | None
     ) -> None:
         self._trace = selection.trace
-        self._beside = beside
+        self._device_suffix = suffix
         self._run = run
         self._offset = offset
         title = process_title(run, pid)
         if offset is not None:
             title += f" · clock moved by {offset.ns / 1e6:+.3f} ms"
-        idle = not any(
+        is_idle = not any(
             _has_rows(_whole(self._trace), run, name) for name in ("launches", "gpu_kernels")
         )
         self._process = Track(
-            (run.run_id, f"{title} · launched nothing" if idle else title),
+            (run.run_id, f"{title} · launched nothing" if is_idle else title),
             "process",
             pid,
-            rank=_LAST if idle else run.rank or 0,
+            rank=_LAST if is_idle else run.rank or 0,
             about=run.command,
         )
         self._timeline = Timeline(self._process, facts=run_facts(run))
 
     def build(self) -> Timeline:
-        """Draw every table that has times."""
+        """Return the timeline with the rows of all tables that have times."""
         executions = self._table("gpu_kernels")
         launches = launch_columns(self._trace, self._run)
         self._launching = set(launches.threads)
@@ -155,7 +153,7 @@ class _Builder:
         return derived_calls(self._trace, self._run)
 
     def _thread(self, tid: int) -> Track:
-        """Return a thread's track: the main one first, then those that launch, then all others."""
+        """Return the track of a thread, ranked main thread, launching threads, other threads."""
         name, rank = "thread", 2
         if tid == self._run.pid:
             name, rank = "main thread", 0
@@ -172,7 +170,7 @@ class _Builder:
         return {kernel[name] or 0 for kernel in kernels for name in ("thread", "load_thread")}
 
     def _draw_steps(self, launches: LaunchColumns) -> StepLaunches | None:
-        """Draw the ranges that the program marked again and again, and count their launches."""
+        """Draw the steps (ranges of one name, marked repeatedly) and return their launches."""
         marked = repeated_mark(_whole(self._trace), self._run)
         if marked is None:
             return None
@@ -199,40 +197,40 @@ class _Builder:
         if not rows.num_rows:
             return
         drawing = DeviceDrawing(
-            self._run, self._process, self._beside, self._derived, self._blocks(),
+            self._run, self._process, self._device_suffix, self._derived, self._block_threads(),
             self._kernel_names(), self._flows,
         )  # fmt: skip
         drawing.draw(rows, steps)
         self._timeline.slices += drawing.slices
         self._timeline.counters += drawing.counters
 
-    def _blocks(self) -> dict[int, int]:
-        """Return the threads of a block of each call whose kernel says it."""
-        found = {}
+    def _block_threads(self) -> dict[int, int]:
+        """Return threads per block by call id, for kernels with known warps."""
+        threads = {}
         for call_id, call in self._calls.items():
             kernel = self._kernels.get(call["kernel_id"], {})
             if kernel.get("num_warps") and kernel.get("warp_size"):
-                found[call_id] = kernel["num_warps"] * kernel["warp_size"]
-        return found
+                threads[call_id] = kernel["num_warps"] * kernel["warp_size"]
+        return threads
 
     def _kernel_names(self) -> dict[int, str]:
-        """Return the name of each call's kernel, where there is one."""
-        named = {
+        """Return kernel names by call id, without calls of unnamed kernels."""
+        names = {
             call_id: self._kernels.get(call["kernel_id"], {}).get("name")
             for call_id, call in self._calls.items()
         }
-        return {call_id: name for call_id, name in named.items() if name}
+        return {call_id: name for call_id, name in names.items() if name}
 
     def _draw_launches(self, launches: LaunchColumns, executions: pa.Table) -> None:
         if launches.untimed:
             self._leave_out("launches without a time", launches.untimed)
-        # What a call does is shown at its executions, or if there are none at its launches.
-        said = self._derived.found if executions.num_rows else self._derived.facts
-        captions = self._launch_captions(launches.examples, said)
+        # Derived figures are facts of executions, or of launches in a run without executions.
+        derived = self._derived.violations if executions.num_rows else self._derived.facts
+        captions = self._launch_captions(launches.examples, derived)
         begins = [rows.begin for rows in launches.threads.values()]
         if begins:
             self._timeline.counters.append(launch_counter(self._process, begins))
-        wanted = np.unique(integers(executions["launch_seq"].drop_null()))
+        executed = np.unique(integers(executions["launch_seq"].drop_null()))
         for tid, rows in launches.threads.items():
             slices = Slices(
                 self._thread(tid or 0),
@@ -242,12 +240,12 @@ class _Builder:
                 rows.example,
                 captions,
                 launch=rows.seq,
-                flow=self._launch_flows(rows.seq, wanted),
+                flow=self._launch_flows(rows.seq, executed),
             )
             self._draw_lanes(slices)
 
     def _launch_captions(
-        self, examples: Sequence[Example], said: Callable[[int], Facts]
+        self, examples: Sequence[Example], derived: Callable[[int], Facts]
     ) -> list[Caption]:
         stacks = {row["stack_id"]: row for row in self._table("stacks").to_pylist()}
         captions = []
@@ -255,18 +253,18 @@ class _Builder:
             call = self._calls.get(call_id, {})
             kernel = self._kernels.get(call.get("kernel_id", -1), {})
             stack = stacks.get(call.get("stack_id"), {})
-            captions.append(launch_caption(call_id, phase, call, kernel, stack, said(call_id)))
+            captions.append(launch_caption(call_id, phase, call, kernel, stack, derived(call_id)))
         return captions
 
-    def _launch_flows(self, seq: Integers, wanted: Integers) -> npt.NDArray[np.uint64] | None:
-        """Return the flow of each launch, 0 for those that are not wanted."""
-        if not wanted.size:
+    def _launch_flows(self, seq: Integers, executed: Integers) -> npt.NDArray[np.uint64] | None:
+        """Return the flow of each launch, 0 for launches without an execution."""
+        if not executed.size:
             return None
-        place = np.minimum(np.searchsorted(wanted, seq), wanted.size - 1)
-        return np.where(wanted[place] == seq, self._flows(seq), np.uint64(0))
+        index = np.minimum(np.searchsorted(executed, seq), executed.size - 1)
+        return np.where(executed[index] == seq, self._flows(seq), np.uint64(0))
 
     def _flows(self, seq: Integers) -> npt.NDArray[np.uint64]:
-        """Return one number per launch, unlike that of any other run's launches."""
+        """Return a number for each launch that is unique over all runs, never 0."""
         numbers = seq.astype(np.uint64) + np.uint64(self._flow_base)
         return np.where(numbers == 0, np.uint64(1) << np.uint64(63), numbers)
 
@@ -285,8 +283,8 @@ class _Builder:
                 )
                 continue
             spans.setdefault(kernel["thread"] or 0, []).extend(compile_spans(kernel))
-        for tid, found in sorted(spans.items()):
-            self._draw_spans(self._thread(tid).child("compile"), "compile", found)
+        for tid, compilations in sorted(spans.items()):
+            self._draw_spans(self._thread(tid).child("compile"), "compile", compilations)
 
     def _draw_marks(self) -> None:
         ranges: dict[int, list[tuple[int, int, Caption]]] = {}
@@ -301,8 +299,8 @@ class _Builder:
                 continue
             duration = max(mark["end"] - mark["begin"], 0)
             ranges.setdefault(tid, []).append((mark["begin"], duration, caption))
-        for tid, found in sorted(ranges.items()):
-            self._draw_spans(self._thread(tid).child("marks"), "mark", found)
+        for tid, marked in sorted(ranges.items()):
+            self._draw_spans(self._thread(tid).child("marks"), "mark", marked)
         for tid, points in sorted(instants.items()):
             self._draw_instants(self._thread(tid).child("marks"), "mark", points)
 
@@ -356,10 +354,10 @@ class _Builder:
 
 
 def compile_spans(kernel: dict[str, Any]) -> list[tuple[int, int, Caption]]:
-    """Return a kernel's compilation and its stages below it as (begin, duration, caption).
+    """Return the compilation of a kernel and its stages as (begin, duration, caption), in ns.
 
-    Only durations of stages are recorded: they are drawn one after another from the begin on.
-    Stages that were not timed are left out.
+    Only durations of stages are recorded, so they are drawn one after another from the begin on.
+    Stages without a duration are left out.
     """
     begin = kernel["compile_begin"]
     stages = [

@@ -1,8 +1,8 @@
-"""Counters on a timeline: launches in each step of time, and rates derived of what a device ran.
+"""Counters on a timeline: launches per interval, and rates of bytes and FLOPs on a device.
 
-A rate is what one run of a call moves or computes, derived from its IR, over the time that the
-device took for it, measured. What runs at the same moment is added up; what nothing is derived of
-(kernels of libraries, copies) counts as nothing, so a rate is a lower bound.
+A rate is the derived work of a launch divided by its measured device time: 8 MB in 4 µs are 2 TB/s
+for these 4 µs. Rates of executions that overlap in time are added. Library kernels and copies have
+no derived work and count as 0, so a rate is a lower bound.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from kvtrace.converters.timeline.timeline import Counter, Integers, Track, Unit
 
 _STEPS: Final = 2_000
 _SHORTEST_STEP_NS: Final = 1_000_000
-#: Launches that are counted at once.
+#: Launches that are counted in one NumPy operation.
 _PIECE: Final = 1 << 20
-#: Of more executions than this on a device, rates are means over steps of time.
+#: With more executions than this on a device, rates are means over intervals.
 _MOST: Final = 1 << 20
 
 Floats = npt.NDArray[np.float64]
 
 
 def counter_step(span_ns: int) -> int:
-    """Return a step of 1, 2 or 5 times a power of ten ms that cuts a span into at most 2,000."""
+    """Return an interval of 1, 2 or 5 times a power of ten ms, at most 2,000 of them in a span."""
     step = _SHORTEST_STEP_NS
     factors = (2, 5, 10)
     decade = step
@@ -39,11 +39,11 @@ def counter_step(span_ns: int) -> int:
 
 
 def launch_counter(process: Track, begins: Sequence[Integers]) -> Counter:
-    """Count the launches that began in each step of time; there is at least one."""
+    """Return a counter of the launches that began in each interval; `begins` has at least one."""
     first = min(int(begin.min()) for begin in begins)
     span = max(int(begin.max()) for begin in begins) - first
     step = counter_step(span)
-    values = np.zeros(span // step + 2, np.int64)  # the last says that there are no more
+    values = np.zeros(span // step + 2, np.int64)  # the last value is 0: the counter's end
     for begin in begins:
         for start in range(0, begin.size, _PIECE):
             steps = (begin[start : start + _PIECE] - first) // step
@@ -56,36 +56,41 @@ def launch_counter(process: Track, begins: Sequence[Integers]) -> Counter:
 def rate_counters(
     device: Track, begin: Integers, duration: Integers, call: Integers, work: Mapping[int, CallWork]
 ) -> list[Counter]:
-    """Return what one device moved and computed over time; `call` is -1 where it is not known.
+    """Return counters of one device: share of the roofline, distinct bytes/s and FLOP/s.
 
-    Distinct bytes and FLOPs a second, and the share of the time at best in the time taken; none
-    where nothing is derived of what ran.
+    Args:
+        device: the device's track.
+        begin: begins of its executions, in ns.
+        duration: their durations, in ns.
+        call: their call ids, -1 where unknown.
+        work: derived work by call id; executions of other calls count as 0.
+
     """
-    known = np.array(sorted(work), np.int64)
-    if not known.size or not begin.size:
+    call_ids = np.array(sorted(work), np.int64)
+    if not call_ids.size or not begin.size:
         return []
-    place = np.minimum(np.searchsorted(known, call), known.size - 1)
-    rows = np.flatnonzero((known[place] == call) & (duration > 0))
+    index = np.minimum(np.searchsorted(call_ids, call), call_ids.size - 1)
+    rows = np.flatnonzero((call_ids[index] == call) & (duration > 0))
     if not rows.size:
         return []
-    begin, duration, place = begin[rows], duration[rows], place[rows]
-    done = [work[identity] for identity in known.tolist()]
-    found = []
-    for rank, (name, unit, amounts) in enumerate(_quantities(done)):
-        amount = amounts[place]
+    begin, duration, index = begin[rows], duration[rows], index[rows]
+    counters = []
+    quantities = _quantities([work[identity] for identity in call_ids.tolist()])
+    for rank, (name, unit, amounts) in enumerate(quantities):
+        amount = amounts[index]
         if not amount.any():
             continue
-        title, times, values = _over_time(begin, duration, amount)
-        track = device.counter(f"{name}{title} (derived)", unit, rank - 3)
-        found.append(Counter(track, times, values))
-    return found
+        suffix, times, values = _over_time(begin, duration, amount)
+        track = device.counter(f"{name}{suffix} (derived)", unit, rank - 3)
+        counters.append(Counter(track, times, values))
+    return counters
 
 
-def _quantities(done: Sequence[CallWork]) -> list[tuple[str, Unit, Floats]]:
-    """Return names, units, and of each call the amount that makes its rate over nanoseconds."""
-    best = np.array([each.best_ns or 0.0 for each in done])
-    distinct = np.array([float(each.unique_bytes or 0) for each in done])
-    flops = np.array([float(each.flops) for each in done])
+def _quantities(calls: Sequence[CallWork]) -> list[tuple[str, Unit, Floats]]:
+    """Return name and unit of each rate, and the amount per call that is divided by its ns."""
+    best = np.array([work.best_ns or 0.0 for work in calls])
+    distinct = np.array([float(work.unique_bytes or 0) for work in calls])
+    flops = np.array([float(work.flops) for work in calls])
     return [
         ("achieved of the roofline", "%", best * 100),
         ("distinct bytes", "B/s", distinct * 1e9),
@@ -96,10 +101,10 @@ def _quantities(done: Sequence[CallWork]) -> list[tuple[str, Unit, Floats]]:
 def _over_time(
     begin: Integers, duration: Integers, amount: Floats
 ) -> tuple[str, Integers, Integers]:
-    """Return what is shown of the value besides its name, when it changes, and to what."""
+    """Return a suffix of the counter's name, times at which the rate changes, and its values."""
     if begin.size > _MOST:
         return _in_steps(begin, duration, amount)
-    rate = np.rint(amount / duration).astype(np.int64)  # whole, so that sums come back to nothing
+    rate = np.rint(amount / duration).astype(np.int64)  # integers, so that sums return to 0
     times = np.concatenate([begin, begin + duration])
     order = np.argsort(times, kind="stable")
     times = times[order]

@@ -1,6 +1,7 @@
-"""Launches of a run as narrow columns, one set for each thread: what a timeline is drawn from.
+"""Launches of a run as narrow columns, one set for each thread, for drawing a timeline.
 
-They are read in pieces, so that a hundred million take 20 bytes each and not five times as much.
+The table is read in pieces and narrowed, so that each of a hundred million launches takes 20 bytes
+rather than 100.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from kvtrace.figures.columns import (
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: A call and a phase, None where it is not recorded.
+#: A call id, and a phase (None where it is not recorded).
 Example = tuple[int, str | None]
 
 _COLUMNS: Final = ("seq", "call_id", "enter", "exit", "thread", "phase")
@@ -31,9 +32,10 @@ _NO_TIME: Final = np.iinfo(np.int64).min
 
 @dataclass(slots=True)
 class LaunchRows:
-    """Launches of one thread; times are ns since 1970. `example` are indices into `examples`.
+    """Launches of one thread; times are ns since 1970.
 
-    A launch whose end is missing, or before its begin, has no duration.
+    `example` has indices into the run's `examples`. The duration is 0 where the end is missing or
+    before the begin.
     """
 
     begin: Integers
@@ -44,9 +46,9 @@ class LaunchRows:
 
 @dataclass(slots=True)
 class LaunchColumns:
-    """The launches of a run that have a time, by thread in order; without one are `untimed`.
+    """The launches of a run with a time, by thread id; `untimed` counts those without.
 
-    `examples` are what their calls and phases are, in the order of the calls.
+    `examples` are the distinct pairs of call and phase, in the order of the calls.
     """
 
     threads: dict[int | None, LaunchRows]
@@ -55,17 +57,17 @@ class LaunchColumns:
 
 
 @dataclass(slots=True)
-class _Gathered:
-    """Columns of one thread as they come: begin, duration, example, seq."""
+class _ThreadPieces:
+    """Pieces of one thread's columns: begin, duration, example, seq."""
 
     columns: tuple[list[Integers], ...] = field(default_factory=lambda: ([], [], [], []))
 
     def add(self, *columns: Integers) -> None:
-        for kept, column in zip(self.columns, columns, strict=True):
-            kept.append(column)
+        for pieces, column in zip(self.columns, columns, strict=True):
+            pieces.append(column)
 
     def joined(self, order: Integers) -> LaunchRows:
-        """Return them as one, and let go of the pieces; `order` has each example's new index."""
+        """Return the pieces as one and release them; `order` has each example's new index."""
         begin, duration, example, seq = (_emptied(column) for column in self.columns)
         return LaunchRows(begin, duration, order[example], seq)
 
@@ -74,7 +76,7 @@ def launch_columns(trace: "Trace", run: "Run") -> LaunchColumns:
     """Read the launches of a run; errors as `Trace.table`."""
     examples: dict[Example, int] = {}
     phases: dict[str | None, int] = {None: -1}
-    threads: dict[int | None, _Gathered] = {}
+    threads: dict[int | None, _ThreadPieces] = {}
     untimed = 0
     for piece in trace.pieces("launches", [run], _COLUMNS):
         for phase in _names(piece["phase"]):
@@ -85,18 +87,18 @@ def launch_columns(trace: "Trace", run: "Run") -> LaunchColumns:
         duration = np.maximum(integers(piece["exit"], _NO_TIME), begin) - begin
         codes, first = combined_codes([piece["call_id"], piece["phase"]])
         alike = piece.select(["call_id", "phase"]).take(first).to_pylist()
-        known = [
+        example = [
             examples.setdefault((row["call_id"], row["phase"]), len(examples)) for row in alike
         ]
-        columns = (begin, duration, np.array(known, np.int64)[codes], integers(piece["seq"]))
-        where, first = combined_codes([piece["thread"]])
+        columns = (begin, duration, np.array(example, np.int64)[codes], integers(piece["seq"]))
+        codes, first = combined_codes([piece["thread"]])
         for number, tid in enumerate(dictionary_values(piece["thread"], first)):
-            rows = np.flatnonzero(where == number)
-            own = (column[rows] for column in columns)
-            threads.setdefault(tid, _Gathered()).add(next(own), *map(narrow, own))
-    ordered = sorted(examples, key=lambda each: (_rank(each[0]), phases[each[1]]))
-    place = {example: index for index, example in enumerate(ordered)}
-    order = narrow(np.array([place[example] for example in examples], np.int64))
+            rows = np.flatnonzero(codes == number)
+            begins, *others = (column[rows] for column in columns)
+            threads.setdefault(tid, _ThreadPieces()).add(begins, *map(narrow, others))
+    ordered = sorted(examples, key=lambda pair: (_rank(pair[0]), phases[pair[1]]))
+    index_of = {pair: index for index, pair in enumerate(ordered)}
+    order = narrow(np.array([index_of[pair] for pair in examples], np.int64))
     return LaunchColumns(
         {tid: threads.pop(tid).joined(order) for tid in sorted(threads, key=_rank)},
         ordered,
@@ -109,12 +111,12 @@ def _names(column: pa.ChunkedArray) -> list[str]:
 
 
 def _emptied(pieces: list[Integers]) -> Integers:
-    """Return one column of pieces that may differ in width, which it lets go of."""
+    """Return the pieces, which may differ in width, as one column, and empty the list."""
     whole = np.concatenate(pieces)
     pieces.clear()
     return whole
 
 
 def _rank(number: int | None) -> tuple[bool, int]:
-    """Order numbers, None first."""
+    """Return a sort key that puts None before all numbers."""
     return (number is not None, number or 0)

@@ -1,9 +1,9 @@
-"""In which order slices begin and end on a track, and how many lanes a track needs.
+"""Nesting order of begins and ends on a track, and lanes for slices that overlap.
 
-Viewers close the slice that was begun last. So slices on one track must nest or follow one another,
-and where several points share one time their order matters: first the ends of what began earlier,
-last begun first; then the begins, longest first; then zero-length slices, each its begin and its
-end. Slices that overlap without nesting go to different lanes.
+A viewer closes the slice that was begun last, so slices on one track must nest or follow one
+another. Points at the same time are ordered: first ends of earlier slices, last begun first; then
+begins, longest first; then zero-length slices, begin and end together. Slices that overlap without
+nesting go to different lanes: of 0..10, 5..15 and 10..20, the second goes to lane 1.
 """
 
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ import numpy.typing as npt
 Times = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
 
-#: Slices that are processed together, about.
+#: Approximate number of slices that are processed together.
 _STRETCH: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Begins and ends of slices in the order in which a viewer must see them."""
+    """Begins and ends of slices in nesting order: times (ns), row numbers, and which are ends."""
 
     times: Times
     rows: Rows
@@ -30,10 +30,10 @@ class Points:
 
 
 def stretches(begin: Times, duration: Times) -> Iterator[Rows]:
-    """Return the rows by begin, the longest first where several begin together, in pieces.
+    """Yield row numbers ordered by begin, the longest first at equal begins, in pieces.
 
-    No slice of one piece reaches into another. So what is worked out by pieces is what would be
-    worked out at once, and takes as little memory for a hundred million slices as for one million.
+    No slice of one piece overlaps a slice of another, so pieces can be processed one at a time with
+    the result of processing all at once, in memory that does not grow with the number of slices.
     """
     order = None if _is_sorted(begin, duration) else np.lexsort((-duration.astype(np.int64), begin))
     start, reach = 0, np.iinfo(np.int64).min
@@ -65,7 +65,7 @@ def _is_sorted(begin: Times, duration: Times) -> bool:
 
 
 def points_by_stretch(begin: Times, duration: Times) -> Iterator[Points]:
-    """Return begins and ends in nesting order, in pieces; the slices must be of one lane."""
+    """Yield begins and ends in nesting order, in pieces; the slices must be of one lane."""
     for rows in stretches(begin, duration):
         first = begin[rows]
         points = _points_in_order(first, first + duration[rows])
@@ -73,22 +73,19 @@ def points_by_stretch(begin: Times, duration: Times) -> Iterator[Points]:
 
 
 def lanes(begin: Times, duration: Times) -> npt.NDArray[np.int64] | None:
-    """Return a lane for each slice, 0 wherever possible, so that slices of one lane nest.
-
-    None where all can be on one lane.
-    """
+    """Return the lane of each slice, the lowest on which it nests; None if all are on lane 0."""
     lane = None
     for rows in stretches(begin, duration):
         first = begin[rows]
-        own = _lanes_in_order(first, first + duration[rows])
-        if own is not None:
+        numbers = _lanes_in_order(first, first + duration[rows])
+        if numbers is not None:
             lane = np.zeros(begin.size, np.int64) if lane is None else lane
-            lane[rows] = own
+            lane[rows] = numbers
     return lane
 
 
 def _points_in_order(begin: Times, end: Times) -> Points:
-    """Return begins and ends in nesting order; the slices are by begin, as in `stretches`."""
+    """Return begins and ends in nesting order; slices are ordered as by `stretches`."""
     rows = np.repeat(np.arange(begin.size), 2)
     ends = np.zeros(rows.size, np.bool_)
     ends[1::2] = True
@@ -111,7 +108,7 @@ def _lanes_in_order(begin: Times, end: Times) -> npt.NDArray[np.int64] | None:
 
 
 def _clusters(begin: Times, end: Times) -> Rows:
-    """Return a number to each group of slices that touch no other; they are in begin order."""
+    """Return a number for each slice, equal for slices connected by overlaps; in begin order."""
     if not begin.size:
         return np.zeros(0, np.int64)
     new = begin[1:] >= np.maximum.accumulate(end)[:-1]
@@ -121,21 +118,21 @@ def _clusters(begin: Times, end: Times) -> Rows:
 def _order_inside_clusters(
     rows: Rows, ends: npt.NDArray[np.bool_], cluster: Rows, begin: Times, end: Times
 ) -> None:
-    """Bring the points of clusters with several slices into nesting order, in place."""
-    places = np.flatnonzero(np.bincount(cluster)[cluster] > 2)
-    row, is_end = rows[places], ends[places]
+    """Sort the points of clusters with several slices into nesting order, in place."""
+    points = np.flatnonzero(np.bincount(cluster)[cluster] > 2)
+    row, is_end = rows[points], ends[points]
     time = np.where(is_end, end[row], begin[row])
     empty = begin[row] == end[row]
     kind = np.where(empty, 2, np.where(is_end, 0, 1))
     other = np.where(is_end, begin[row], end[row])
-    rank = np.arange(row.size)  # in begin order; an end has its own begin's rank plus one
+    rank = np.arange(row.size)  # in begin order; an end has the rank of its begin plus one
     nesting = np.where(kind == 0, -rank, rank)
-    order = np.lexsort((nesting, -other, kind, time, cluster[places]))
-    rows[places], ends[places] = row[order], is_end[order]
+    order = np.lexsort((nesting, -other, kind, time, cluster[points]))
+    rows[points], ends[points] = row[order], is_end[order]
 
 
 def _nests(begin: Times, end: Times) -> bool:
-    """Tell whether closing what was begun last closes the right slice every time."""
+    """Return whether each end closes the slice that was begun last, so that all slices nest."""
     points = _points_in_order(begin, end)
     steps = np.where(points.ends, -1, 1)
     depth = np.cumsum(steps) + points.ends
@@ -144,18 +141,18 @@ def _nests(begin: Times, end: Times) -> bool:
 
 
 def _first_fit(begins: list[int], ends: list[int]) -> list[int]:
-    """Put each slice, in begin order, into the first lane where it follows or nests."""
+    """Return for each slice, in begin order, the first lane on which it follows or nests."""
     open_ends: list[list[int]] = []
-    chosen = []
+    lane_of = []
     for begin, end in zip(begins, ends, strict=True):
         for lane, stack in enumerate(open_ends):
             while stack and stack[-1] <= begin:
                 stack.pop()
             if not stack or stack[-1] >= end:
                 stack.append(end)
-                chosen.append(lane)
+                lane_of.append(lane)
                 break
         else:
             open_ends.append([end])
-            chosen.append(len(open_ends) - 1)
-    return chosen
+            lane_of.append(len(open_ends) - 1)
+    return lane_of

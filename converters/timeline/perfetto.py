@@ -1,10 +1,9 @@
 """Perfetto trace files, encoded with NumPy straight from the timeline's columns.
 
-Each track has a separate packet sequence. Its first packet clears the state and sets what all its
-events share: the clock (deltas from one packet to the next), the track, and the interned strings.
-Then follow begins and ends in nesting order. An event's bytes, apart from its time, its launch and
-its flow, are ready-made once per caption, so an event costs a handful of NumPy operations shared
-with 65,535 others.
+Each track has a separate packet sequence. The first packet clears the state and sets what all
+events of the sequence share: the clock (deltas from one packet to the next), the track, and the
+interned strings. Begins and ends follow in nesting order. The bytes of an event, except time,
+launch and flow, are encoded once per caption, so 65,536 events share a handful of NumPy operations.
 
 Field numbers: https://github.com/google/perfetto/tree/main/protos/perfetto/trace (TracePacket,
 TrackEvent, TrackDescriptor, InternedData, ClockSnapshot). Without a sequence id, or without the
@@ -139,8 +138,9 @@ class PerfettoConverter:
     ) -> Conversion:
         """Write the timeline of the selected runs.
 
-        Settings: `check` (1), to compare what Perfetto's own engine reads in the file with the
-        tables; `trace_processor`, the path of that engine, else the one of the package `perfetto`.
+        Settings: `check` (0 or 1) compares the slices that Perfetto's engine reads in the file with
+        the tables; `trace_processor` is the path of an engine, by default the one that the package
+        fetches.
         """
         reject_unknown_settings("perfetto", settings, ("check", "trace_processor"))
         if settings.get("check", "0") not in ("0", "1"):
@@ -155,17 +155,17 @@ class PerfettoConverter:
             return Conversion((output,), tally.sentences())
         from kvtrace.converters.timeline.perfetto_check import check_file
 
-        found = check_file(output, selection, settings.get("trace_processor"))
-        return Conversion((output,), (*tally.sentences(), *found.compared), found.differences)
+        check = check_file(output, selection, settings.get("trace_processor"))
+        return Conversion((output,), (*tally.sentences(), *check.compared), check.differences)
 
 
 CONVERTER: Final = PerfettoConverter()
 
 
-def encode_timelines(drawn: Iterable[Timeline], tally: Tally | None = None) -> Iterator[Buffer]:
-    """Encode timelines as a whole trace, a chunk of packets at a time; count them in `tally`."""
+def encode_timelines(built: Iterable[Timeline], tally: Tally | None = None) -> Iterator[Buffer]:
+    """Encode timelines as a whole trace, a chunk of packets at a time; count slices in `tally`."""
     sequence = 0
-    for timeline in drawn:
+    for timeline in built:
         sequence += 1
         if sequence == 1:
             yield _wall_clock_packet(timeline.first or 0)
@@ -205,7 +205,7 @@ def encode_slices(slices: Slices, sequence: int) -> Iterator[Buffer]:
 
 
 def _chunks(slices: Slices) -> Iterator[tuple[Points, int]]:
-    """Cut begins and ends, in nesting order, into chunks, each with the time of the one before."""
+    """Yield chunks of begins and ends in nesting order, each with the time of the point before."""
     before = int(slices.begin.min())
     for points in points_by_stretch(slices.begin, slices.duration):
         for first in range(0, points.times.size, _CHUNK):
@@ -217,7 +217,7 @@ def _chunks(slices: Slices) -> Iterator[tuple[Points, int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """What the packets of one track's slices are made from."""
+    """Inputs for encoding one track's slices: slices, encoded captions, and interned numbers."""
 
     slices: Slices
     table: ByteTable
@@ -227,7 +227,7 @@ class _Sources:
 
 
 def _slice_packets(sources: _Sources, points: Points, before: int) -> Buffer:
-    """Encode some begins and ends that follow, in nesting order, what was at a time before."""
+    """Encode a chunk of begins and ends in nesting order; `before` is the last point's time."""
     slices, sequence = sources.slices, sources.sequence
     ends = points.ends
     deltas = np.diff(points.times, prepend=before)
@@ -272,8 +272,8 @@ def encode_counter(counter: Counter, sequence: int) -> Iterator[Buffer]:
 def track_packet(track: Track, sequence: int) -> bytes:
     """Encode the packet that describes a track.
 
-    Tracks below one that is not a process or thread are ordered by their ranks. Below a process
-    the UI sorts by names, whatever the ranks; so devices are at the top, by themselves.
+    The UI orders tracks by rank, except below a process, where it sorts by name. So devices are
+    tracks without a parent.
     """
     content = integer_field(_UUID, track.identity)
     if track.kind not in ("process", "thread"):
@@ -310,14 +310,14 @@ def _counter_unit(unit: Unit) -> bytes:
 
 
 def _order_packet() -> bytes:
-    """Encode that processes and threads are ordered by their ranks (engines from 0.57 on)."""
+    """Encode the setting that orders processes and threads by rank (engines from 0.57 on)."""
     content = integer_field(_UUID, 0)
     content += integer_field(_PROCESS_ORDERING, 1) + integer_field(_THREAD_ORDERING, 1)
     return _packet(integer_field(_SEQUENCE, 1) + bytes_field(_TRACK_DESCRIPTOR, content))
 
 
 def _attributes_packet(timeline: Timeline, sequence: int) -> bytes:
-    """Encode what is known of a run as a whole, by the run's id and a name."""
+    """Encode the facts of a run as trace attributes named by run id and fact."""
     run = timeline.process.path[0]
     attributes = b"".join(
         bytes_field(
@@ -335,13 +335,13 @@ def _packet(content: bytes) -> bytes:
 
 
 def _packets(times: Integers, sequence: int, event: Sequence[Piece]) -> Buffer:
-    """Encode one packet per row; the times are in order, and the first is the sequence's start."""
+    """Encode one packet per row; times are sorted, and the first is the sequence's start."""
     deltas = np.diff(times, prepend=times[0])
     return concatenate_rows(_packet_pieces(deltas, sequence, event), times.size).data
 
 
 def _packet_pieces(deltas: Integers, sequence: int, event: Sequence[Piece]) -> list[Piece]:
-    """Return what one packet per row is made of: time since the one before, sequence, event."""
+    """Return the pieces of one packet per row: time since the packet before, sequence, event."""
     tag = integer_field(_SEQUENCE, sequence) + varint(_TRACK_EVENT << 3 | 2)
     packet: list[Piece] = [
         Constant(varint(_TIMESTAMP << 3)),
@@ -353,7 +353,7 @@ def _packet_pieces(deltas: Integers, sequence: int, event: Sequence[Piece]) -> l
 
 
 def _launches(launch: Integers, key: int) -> Piece:
-    """Return the annotation that says which launch a slice is of, where one is known."""
+    """Return the annotation with a slice's launch number, for slices with a known launch."""
     known = np.flatnonzero(launch >= 0)
     key_field = integer_field(_KEY, key) + varint(_INTEGER << 3)
     numbers: list[Piece] = [Constant(key_field), Varint(launch[known])]
@@ -362,13 +362,13 @@ def _launches(launch: Integers, key: int) -> Piece:
 
 
 def _flows(flow: npt.NDArray[np.uint64]) -> Piece:
-    """Return the flow that a slice is part of, where there is one."""
+    """Return the number of a slice's flow, for slices that are part of one."""
     known = np.flatnonzero(flow)
     return Some(known, [Constant(varint(_FLOW << 3 | 1)), Fixed64(flow[known])], flow.size)
 
 
 class _Numbers:
-    """Numbers strings from 1 on, each string once."""
+    """Distinct strings, numbered from 1 in the order of their first use."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -384,12 +384,12 @@ class _Numbers:
 
 
 def _without_nul(text: str) -> str:
-    """Write NUL as its symbol: the engine's SQL would end the string there."""
+    """Return the text with NUL as its symbol: the engine's SQL would end the string there."""
     return text.replace("\0", "␀")
 
 
 class _Strings:
-    """The strings that the events of one sequence refer to by number."""
+    """Interned strings of one sequence, which events refer to by number."""
 
     def __init__(self) -> None:
         self.names = _Numbers()
@@ -411,7 +411,10 @@ class _Strings:
 def _event_table(
     captions: Sequence[Caption], caption: Integers, kind: int, strings: _Strings
 ) -> tuple[ByteTable, Integers]:
-    """Encode the captions that are used, and return them with each caption's entry."""
+    """Encode each used caption as the bytes of an event.
+
+    Returns the table of encoded captions, and for each caption the index of its entry in the table.
+    """
     used = np.bincount(caption, minlength=len(captions)) > 0
     entries = [_event(captions[index], kind, strings) for index in np.flatnonzero(used)]
     return ByteTable(entries), np.cumsum(used, dtype=np.int64) - 1
@@ -441,7 +444,7 @@ def _annotations(facts: Facts, strings: _Strings) -> Iterator[bytes]:
 def _first_packet(
     sequence: int, track: Track, start: int, strings: _Strings, category: str | None
 ) -> bytes:
-    """Encode the packet that clears a sequence's state and sets what its events share."""
+    """Encode the packet that clears a sequence's state and sets clock, track and strings."""
     defaults = bytes_field(_TRACK_EVENT, integer_field(_TRACK, track.identity))
     defaults += integer_field(_CLOCK_ID, _DELTAS)
     return _packet(
@@ -454,7 +457,7 @@ def _first_packet(
 
 
 def _wall_clock_packet(start: int) -> bytes:
-    """Encode that the trace's clock is the realtime clock, so that viewers can show dates."""
+    """Encode the snapshot that ties the trace's clock to the realtime clock, for dates."""
     content = _clock(_BOOTTIME, start) + _clock(_REALTIME, start)
     return _packet(bytes_field(_CLOCK_SNAPSHOT, content) + integer_field(_SEQUENCE, 1))
 

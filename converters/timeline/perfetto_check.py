@@ -1,9 +1,8 @@
-"""Checks a written Perfetto file: what Perfetto's own engine reads in it, against the tables.
+"""Check of a written Perfetto file: the slices that Perfetto's engine reads, against the tables.
 
 The engine is the trace processor of the package `perfetto` (extra `kvtrace[perfetto]`), which
-fetches it when it is first used. Slices are compared by category and name: how many there are, and
-how long they take together. What the tables say is summed here from their rows, by nothing that
-drew the file.
+fetches it at first use. Number and total duration of slices are compared for each category and
+name. The tables are summed here, without the code that drew the file.
 """
 
 from collections import Counter
@@ -25,19 +24,19 @@ from kvtrace.text import duration, plural
 if TYPE_CHECKING:
     from perfetto.trace_processor import TraceProcessor
 
-#: Answers a query with its rows.
+#: A function that runs a SQL query and returns its rows.
 Ask = Callable[[str], list[tuple[Any, ...]]]
 #: A category and a name.
 Key = tuple[str, str]
 
-#: Differences that are reported one by one.
+#: Differences of a category that are reported one by one.
 _MOST: Final = 5
-#: The engine starts within that, or not at all.
+#: Seconds that the engine has to start.
 _PATIENCE_S: Final = 30
 _LOADED: Final = (
     "SELECT category, name, count(*) AS number, sum(dur) AS taken FROM slice GROUP BY 1, 2"
 )
-_REFUSED: Final = """
+_ERRORS: Final = """
     SELECT name, sum(value) AS number FROM stats
     WHERE severity IN ('error', 'data_loss') AND value > 0 GROUP BY name
 """
@@ -51,33 +50,33 @@ class EngineMissing(KvtraceError):
 
 @dataclass(slots=True)
 class Sums:
-    """How many slices there are of each category and name, and their nanoseconds together."""
+    """Number and total duration (ns) of the slices of each category and name."""
 
     counts: Counter[Key]
-    taken: Counter[Key]
+    total_ns: Counter[Key]
 
-    def add(self, category: str, name: str, count: int = 1, taken: int = 0) -> None:
-        """Count slices; the engine's SQL ends a text at NUL, so the file has NUL's symbol."""
+    def add(self, category: str, name: str, count: int = 1, total_ns: int = 0) -> None:
+        """Add slices to the sums; names have NUL's symbol for NUL, as in the file."""
         key = category, name.replace("\0", "␀")
         self.counts[key] += count
-        self.taken[key] += taken
+        self.total_ns[key] += total_ns
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """Sentences on what was compared, and on what differs."""
+class CheckResult:
+    """Sentences about the compared categories, and about the differences."""
 
     compared: tuple[str, ...]
     differences: tuple[str, ...]
 
 
-def check_file(file: Path, selection: Selection, engine: str | None = None) -> Checked:
+def check_file(file: Path, selection: Selection, engine: str | None = None) -> CheckResult:
     """Compare a written file with the selected runs.
 
     Args:
         file: the Perfetto file.
-        selection: the runs that it was made of.
-        engine: path of a trace processor; None: the one that the package fetches.
+        selection: the runs that the file was made of.
+        engine: path of a trace processor; None: the package's own.
 
     Raises:
         EngineMissing: the package is not installed, or its engine does not start.
@@ -85,11 +84,11 @@ def check_file(file: Path, selection: Selection, engine: str | None = None) -> C
 
     """
     with _engine(file, engine) as ask:
-        found, refused = loaded(ask), ask(_REFUSED)
-    wanted = of_tables(selection.trace, selection.runs)
-    differences = [*different(found, wanted)]
-    differences += [f"the engine refused something: {name} ({number})" for name, number in refused]
-    return Checked(tuple(_compared(wanted)), tuple(differences))
+        in_file, errors = sums_of_file(ask), ask(_ERRORS)
+    in_tables = sums_of_tables(selection.trace, selection.runs)
+    differences = [*differing(in_file, in_tables)]
+    differences += [f"the engine reports an error: {name} ({number})" for name, number in errors]
+    return CheckResult(tuple(_compared(in_tables)), tuple(differences))
 
 
 @contextmanager
@@ -103,7 +102,7 @@ def _engine(file: Path, engine: str | None) -> Iterator[Ask]:
     config = TraceProcessorConfig(bin_path=engine, load_timeout=_PATIENCE_S)
     try:
         processor = TraceProcessor(str(file), config=config)
-    except Exception as problem:  # what it fetches and starts is the package's business
+    except Exception as problem:  # the package raises errors of many kinds
         reason = str(problem).strip().splitlines() or [type(problem).__name__]
         raise EngineMissing(
             f"Perfetto's trace processor does not start ({reason[0]}); the package fetches it when "
@@ -119,8 +118,8 @@ def _rows(processor: "TraceProcessor", sql: str) -> list[tuple[Any, ...]]:
     return [tuple(row.__dict__.values()) for row in processor.query(sql)]
 
 
-def loaded(ask: Ask) -> Sums:
-    """Return what the engine has read; steps are made of marks, and are left out."""
+def sums_of_file(ask: Ask) -> Sums:
+    """Return the sums of the slices that the engine has read, without steps (made of marks)."""
     sums = Sums(Counter(), Counter())
     for category, name, count, taken in ask(_LOADED):
         if category != "step":
@@ -128,8 +127,8 @@ def loaded(ask: Ask) -> Sums:
     return sums
 
 
-def of_tables(trace: Trace, runs: Sequence[Run]) -> Sums:
-    """Return what the tables hold of all that has a time; errors as `Trace.table`."""
+def sums_of_tables(trace: Trace, runs: Sequence[Run]) -> Sums:
+    """Return the sums of all rows of the tables that have a time; errors as `Trace.table`."""
     sums = Sums(Counter(), Counter())
     for run in runs:
         _add_launches(sums, trace, run)
@@ -137,15 +136,15 @@ def of_tables(trace: Trace, runs: Sequence[Run]) -> Sums:
         _add_compilations(sums, trace, run)
         for mark in plain_rows(trace.table("marks", [run], ["name", "begin", "end"])):
             if mark["begin"] is not None:
-                taken = max((mark["end"] or 0) - mark["begin"], 0)
-                sums.add("mark", "mark" if mark["name"] is None else mark["name"], 1, taken)
+                ns = max((mark["end"] or 0) - mark["begin"], 0)
+                sums.add("mark", "mark" if mark["name"] is None else mark["name"], 1, ns)
         for message in plain_rows(trace.table("messages", [run], ["code"])):
             sums.add("message", message["code"] or "message")
     return sums
 
 
 def _kernel_names(trace: Trace, run: Run) -> dict[int, str | None]:
-    """Return the name of each call's kernel."""
+    """Return kernel names by call id."""
     names = {
         row["kernel_id"]: row["name"]
         for row in plain_rows(trace.table("kernels", [run], ["kernel_id", "name"]))
@@ -159,30 +158,30 @@ def _add_launches(sums: Sums, trace: Trace, run: Run) -> None:
     names = _kernel_names(trace, run)
     for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit"]):
         rows = piece.filter(pc.is_valid(piece["enter"]))
-        for call, count, taken in _by(rows, "call_id", "enter", "exit"):
+        for call, count, ns in _grouped(rows, "call_id", "enter", "exit"):
             name = names.get(call)
-            sums.add("launch", f"call {call}" if name is None else name, count, taken)
+            sums.add("launch", f"call {call}" if name is None else name, count, ns)
 
 
 def _add_executions(sums: Sums, trace: Trace, run: Run) -> None:
     names = _kernel_names(trace, run)
     for piece in trace.pieces("gpu_kernels", [run], ["name", "call_id", "start", "end"]):
         rows = piece.filter(pc.is_valid(piece["start"]))
-        of_calls = [names.get(call) or None for call in rows["call_id"].to_pylist()]
+        kernels = [names.get(call) or None for call in rows["call_id"].to_pylist()]
         symbols = rows["name"].cast(pa.string()).to_pylist()
-        shown = {
+        titles = {
             symbol: titled("kernel of unknown name" if symbol is None else symbol)
             for symbol in set(symbols)
         }
-        drawn = [of or shown[symbol] for of, symbol in zip(of_calls, symbols, strict=True)]
-        rows = rows.set_column(0, "name", pa.array(drawn, pa.string()))
-        for name, count, taken in _by(rows, "name", "start", "end"):
-            sums.add("gpu", name, count, taken)
+        shown = [name or titles[symbol] for name, symbol in zip(kernels, symbols, strict=True)]
+        rows = rows.set_column(0, "name", pa.array(shown, pa.string()))
+        for name, count, ns in _grouped(rows, "name", "start", "end"):
+            sums.add("gpu", name, count, ns)
     replays = trace.table(
         "gpu_kernels", [run], ["device", "graph_id", "correlation_id", "start", "end"]
     )
-    known = pc.and_(pc.is_valid(replays["graph_id"]), pc.is_valid(replays["correlation_id"]))
-    replays = replays.filter(pc.and_(known, pc.is_valid(replays["start"])))
+    is_replay = pc.and_(pc.is_valid(replays["graph_id"]), pc.is_valid(replays["correlation_id"]))
+    replays = replays.filter(pc.and_(is_replay, pc.is_valid(replays["start"])))
     times = {name: replays[name].cast(pa.int64()) for name in ("start", "end")}
     times["end"] = pc.max_element_wise(times["start"], times["end"])
     keys = ("device", "graph_id", "correlation_id")
@@ -192,8 +191,11 @@ def _add_executions(sums: Sums, trace: Trace, run: Run) -> None:
         sums.add("graph", f"graph {row['graph_id']}", 1, row["end_max"] - row["start_min"])
 
 
-def _by(rows: pa.Table, key: str, begin: str, end: str) -> Iterator[tuple[Any, int, int]]:
-    """Count rows by a column, and sum their durations: 0 where the end is missing or earlier."""
+def _grouped(rows: pa.Table, key: str, begin: str, end: str) -> Iterator[tuple[Any, int, int]]:
+    """Yield each value of a column with its number of rows and their total duration in ns.
+
+    A row has the duration 0 where the end is missing or earlier than the begin.
+    """
     begins = rows[begin].cast(pa.int64())
     ends = pc.max_element_wise(begins, rows[end].cast(pa.int64()))
     table = pa.table({"key": rows[key], "ns": pc.subtract(ends, begins)})
@@ -204,8 +206,8 @@ def _by(rows: pa.Table, key: str, begin: str, end: str) -> Iterator[tuple[Any, i
 
 def _add_compilations(sums: Sums, trace: Trace, run: Run) -> None:
     for kernel in plain_rows(trace.table("kernels", [run])):
-        named = kernel["name"]
-        name = f"kernel {kernel['kernel_id']}" if named is None else named
+        name = kernel["name"]
+        name = f"kernel {kernel['kernel_id']}" if name is None else name
         if kernel["load_begin"] is not None:
             sums.add("compile", f"load {name}", 1, max(kernel["load_ns"] or 0, 0))
         if kernel["compile_begin"] is None:
@@ -218,32 +220,33 @@ def _add_compilations(sums: Sums, trace: Trace, run: Run) -> None:
             sums.add("compile", stage["stage"] or "stage", 1, max(stage["duration_ns"], 0))
 
 
-def different(found: Sums, wanted: Sums) -> Iterator[str]:
-    """Say what differs: the first few names of each kind, and how many more there are."""
-    keys = sorted({*found.counts, *wanted.counts})
-    said: Counter[str] = Counter()
+def differing(in_file: Sums, in_tables: Sums) -> Iterator[str]:
+    """Yield sentences on names that differ: the first five of each category, and how many more."""
+    keys = sorted({*in_file.counts, *in_tables.counts})
+    differences: Counter[str] = Counter()
     for key in keys:
-        ours = found.counts[key], found.taken[key]
-        theirs = wanted.counts[key], wanted.taken[key]
+        ours = in_file.counts[key], in_file.total_ns[key]
+        theirs = in_tables.counts[key], in_tables.total_ns[key]
         if ours == theirs:
             continue
         category, name = key
-        said[category] += 1
-        if said[category] <= _MOST:
+        differences[category] += 1
+        if differences[category] <= _MOST:
             yield (
                 f"{category} {name!r}: {ours[0]:,} slices of {ours[1]:,} ns in the file, "
                 f"{theirs[0]:,} of {theirs[1]:,} ns in the tables"
             )
-    for category, count in said.items():
+    for category, count in differences.items():
         if count > _MOST:
             yield f"{category}: {count - _MOST:,} more names differ"
 
 
-def _compared(wanted: Sums) -> Iterator[str]:
-    for category in dict.fromkeys(category for category, _ in wanted.counts):
-        own = [key for key in wanted.counts if key[0] == category]
-        count, taken = (sum(each[key] for key in own) for each in (wanted.counts, wanted.taken))
+def _compared(in_tables: Sums) -> Iterator[str]:
+    for category in dict.fromkeys(category for category, _ in in_tables.counts):
+        keys = [key for key in in_tables.counts if key[0] == category]
+        count = sum(in_tables.counts[key] for key in keys)
+        total_ns = sum(in_tables.total_ns[key] for key in keys)
         yield (
             f"checked in Perfetto's trace processor: {category}, {plural(count, 'slice')} of "
-            f"{plural(len(own), 'name')}, {duration(taken)} in all"
+            f"{plural(len(keys), 'name')}, {duration(total_ns)} in all"
         )

@@ -1,9 +1,9 @@
-"""Rows of bytes or text of one shape, built by column.
+"""Byte strings of many rows with one structure, built by column with NumPy.
 
 A batch of rows is a list of pieces, each of which contributes some bytes to every row: constants,
-numbers, and entries of a table of ready-made bytes. `concatenate_rows` works out all lengths by
-column and scatters the pieces into one buffer, so the cost is a few NumPy operations per piece and
-none per row.
+numbers, and entries of a table of encoded bytes. With the pieces `"n":` and Decimal([7, 42]), the
+rows are `"n":7` and `"n":42`. `concatenate_rows` computes all lengths by column and scatters the
+pieces into one buffer, so the cost is a few NumPy operations per piece and none per row.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ class Piece(Protocol):
     """Bytes that one part of a message contributes to every row of a batch."""
 
     def lengths(self) -> Lengths | int:
-        """Return the bytes it takes in each row, or one number for all rows."""
+        """Return the number of bytes in each row, or one number for all rows."""
 
     def place(self, buffer: Bytes, positions: Index) -> None:
-        """Write its bytes of each row at that row's position."""
+        """Write the bytes of each row at that row's position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Constant:
     content: bytes
 
     def lengths(self) -> int:
-        """Return the length, for all rows alike."""
+        """Return the length, which is the same for all rows."""
         return len(self.content)
 
     def place(self, buffer: Bytes, positions: Index) -> None:
@@ -61,11 +61,11 @@ class Decimal:
             self._lengths += self._values >= power
 
     def lengths(self) -> Lengths:
-        """Return 1 to 19 for each row."""
+        """Return the number of digits of each row, 1 to 19."""
         return self._lengths
 
     def place(self, buffer: Bytes, positions: Index) -> None:
-        """Write the digits, the last first."""
+        """Write the digits from the last to the first."""
         rest, targets = self._values, positions + self._lengths - 1
         while rest.size:
             higher = rest // 10
@@ -79,7 +79,7 @@ class Decimal:
 
 
 class ByteTable:
-    """Ready-made byte strings that the rows of a batch refer to by index."""
+    """Encoded byte strings that the rows of a batch refer to by index."""
 
     def __init__(self, entries: Sequence[bytes]) -> None:
         self.lengths: Lengths = np.array([len(entry) for entry in entries], np.int64)
@@ -117,7 +117,7 @@ class Lookup:
     def _copy_words(self, buffer: Bytes, positions: Index, rows: Index) -> None:
         source, target = windows(self._table.content), windows(buffer)
         starts, targets, lengths = self._starts[rows], positions[rows], self._lengths[rows]
-        # The last word ends where the entry ends, so that nothing behind it is touched.
+        # The last word ends where the entry ends, so that no byte behind the entry is written.
         last = lengths - WORD.itemsize
         target[targets + last] = source[starts + last]
         for offset in range(0, int(last.max()), WORD.itemsize):
@@ -137,16 +137,16 @@ class Some:
         self._lengths[rows] = total_lengths(pieces, rows.size)
 
     def lengths(self) -> Lengths:
-        """Return the pieces' lengths together in the rows that have them, else 0."""
+        """Return the total length of the pieces in rows that have them, else 0."""
         return self._lengths
 
     def place(self, buffer: Bytes, positions: Index) -> None:
-        """Write the pieces one behind the other in the rows that have them."""
+        """Write the pieces one after another into the rows that have them."""
         _place_all(self._pieces, buffer, positions[self._rows])
 
 
 def total_lengths(pieces: Sequence[Piece], count: int) -> Lengths:
-    """Return the bytes that the pieces take together in each of `count` rows."""
+    """Return the total length in bytes of the pieces in each of `count` rows."""
     total = np.zeros(count, np.int64)
     for piece in pieces:
         total += piece.lengths()
@@ -154,7 +154,7 @@ def total_lengths(pieces: Sequence[Piece], count: int) -> Lengths:
 
 
 def concatenate_rows(pieces: Sequence[Piece], count: int) -> Bytes:
-    """Return the bytes of `count` rows, one behind the other."""
+    """Return the bytes of `count` rows, one row after another."""
     lengths = total_lengths(pieces, count)
     ends = np.cumsum(lengths)
     buffer = np.empty(int(ends[-1]) if count else 0, np.uint8)
@@ -169,6 +169,6 @@ def _place_all(pieces: Sequence[Piece], buffer: Bytes, positions: Index) -> None
 
 
 def windows(buffer: Bytes, word: "np.dtype[np.void]" = WORD) -> npt.NDArray[np.void]:
-    """View every run of bytes as long as a word as one unaligned word; word i begins at byte i."""
+    """Return a view of the buffer as overlapping words: word i begins at byte i, unaligned."""
     count = max(buffer.size - word.itemsize + 1, 0)
     return np.ndarray((count,), word, buffer, strides=(1,))

@@ -30,7 +30,7 @@ _THRESHOLDS: Final = tuple(1 << (7 * n) for n in range(1, 10))
 
 
 def varint(value: int) -> bytes:
-    """Encode one integer; a negative one takes ten bytes, as int64 does."""
+    """Encode one integer; negative ones take ten bytes, as of type int64."""
     value &= _MASK_64
     encoded = bytearray()
     while value > 0x7F:
@@ -52,7 +52,7 @@ def bytes_field(number: int, value: bytes | str) -> bytes:
 
 
 def varint_lengths(values: Words) -> Lengths:
-    """Return how many bytes (1 to 10) each value takes as a varint."""
+    """Return the number of bytes (1 to 10) of each value as a varint."""
     lengths = np.ones(values.shape, np.int64)
     if not values.size:
         return lengths
@@ -72,7 +72,7 @@ class Varint:
         self._lengths = varint_lengths(self._values)
 
     def lengths(self) -> Lengths:
-        """Return 1 to 10 for each row."""
+        """Return the number of bytes of each row, 1 to 10."""
         return self._lengths
 
     def place(self, buffer: Bytes, positions: Index) -> None:
@@ -100,7 +100,7 @@ class Fixed64:
     values: Words
 
     def lengths(self) -> int:
-        """Return 8, for all rows alike."""
+        """Return 8, the length in every row."""
         return 8
 
     def place(self, buffer: Bytes, positions: Index) -> None:
@@ -109,5 +109,5 @@ class Fixed64:
 
 
 def length_prefixed(tag: bytes, pieces: Sequence[Piece], count: int) -> list[Piece]:
-    """Make the pieces the content of a field of type message: tag, length, content."""
+    """Return the pieces of a field of type message: tag, length, and `pieces` as content."""
     return [Constant(tag), Varint(total_lengths(pieces, count)), *pieces]

@@ -1,9 +1,9 @@
-"""The timeline of a trace as plain data, for every format that draws one.
+"""Timelines as plain data, which `drawing.py` builds and every timeline format encodes.
 
-One `Timeline` per run: a process with tracks, and on them slices, instants, and counters. Slices
-are columns (NumPy arrays); what they have in common with others, name and facts, is in captions
-that rows refer to by index. Slices of one track nest: those that would overlap are on lanes, which
-are tracks of the same name and parent. Times are ns since 1970, UTC. `drawing.py` makes it.
+There is one `Timeline` per run: a process with tracks, and on them slices, instants and counters.
+Slices are columns (NumPy arrays) that refer to captions (name and facts) by index, since many
+slices share a caption. Slices of one track nest; slices that would overlap are on lanes, which are
+tracks with the same name and parent. Times are ns since 1970, UTC.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 Integers = npt.NDArray[np.int64]
 Kind = Literal["process", "thread", "lane", "counter"]
-#: What a counter counts: things, or per second, or hundredths.
+#: Units of counters.
 Unit = Literal["count", "B/s", "FLOP/s", "%"]
 
-#: Key of the fact that says which row of `launches` a slice is.
+#: Key of the fact that has the `seq` of a slice's row in `launches`.
 LAUNCH: Final = "launch"
 _NOUNS: Final = {
     "launch": "launches",
@@ -45,8 +45,8 @@ class Track:
     """A line of the timeline.
 
     `path` is unique: the run, the process, then a name and a number for each level below. Tracks
-    with one parent are ordered by `rank`, the lowest on top; a device has none, and is above all
-    processes. `about` is shown besides its name: a process's command, a device's model.
+    with one parent are ordered by `rank`, the lowest on top; devices have no parent, and are above
+    all processes. `about` is shown beside the name: a process's command, a device's model.
     """
 
     path: tuple[str, ...]
@@ -60,27 +60,27 @@ class Track:
 
     @property
     def name(self) -> str:
-        """What is beside it, where viewers add the pid or tid; lanes share their name."""
+        """Name shown beside the track; viewers add the pid or tid. Lanes of a track share it."""
         return self.path[1] if self.kind == "process" else self.path[-2]
 
     @property
     def identity(self) -> int:
-        """64-bit hash of its path, never 0: the same in every conversion, unlike in other runs."""
+        """64-bit hash of the path, never 0: equal in every conversion, distinct for other runs."""
         digest = blake2b("\0".join(self.path).encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little") or 1
 
     def child(self, name: str, kind: Kind = "lane", lane: int = 0, rank: int = 0) -> "Track":
-        """Return a track below this one; `lane` tells apart those of one name."""
+        """Return a track below this track; `lane` distinguishes tracks of one name."""
         return Track((*self.path, name, str(lane)), kind, self.pid, self, rank=rank)
 
     def counter(self, name: str, unit: Unit, rank: int) -> "Track":
-        """Return a counter's track below this one."""
+        """Return a track for a counter, below this track."""
         return replace(self.child(name, "counter", rank=rank), unit=unit)
 
     def lane(self, number: int) -> "Track":
-        """Return the track of a lane: the track itself, or one beside it with the same name.
+        """Return the track of a lane: this track for lane 0, else one beside it with its name.
 
-        A thread has one track, so its further lanes are below it.
+        A thread has a single track, so further lanes of a thread are below its track.
         """
         if number == 0:
             return self
@@ -91,11 +91,12 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Slices of one track, in no particular order. All arrays have one entry per slice.
+    """Slices of one track, in any order. All arrays have one entry per slice.
 
-    All but `begin` and `flow` may be of any integer type that holds their values.
-    `caption` are indices into `captions`; `launch` is the launch's `seq`, -1 for none; `flow` is a
-    number that slices of one flow share, 0 for none; with several columns, several of each slice.
+    All arrays except `begin` and `flow` may be of any integer type that holds their values.
+    `caption` has indices into `captions`, and `launch` the `seq` of launches, -1 for none. `flow`
+    has a number that slices of one flow share, 0 for none; an array of several columns has several
+    flows of each slice.
     """
 
     track: Track
@@ -109,24 +110,24 @@ class Slices:
 
     @property
     def end(self) -> Integers:
-        """When each slice ends."""
+        """End of each slice, in ns since 1970."""
         return self.begin + self.duration
 
     def rows(self, chosen: npt.NDArray[np.bool_], track: Track) -> "Slices":
-        """Return some of the slices, on another track."""
-        places = np.flatnonzero(chosen)
+        """Return the slices where `chosen` is true, on another track."""
+        indices = np.flatnonzero(chosen)
         return replace(
             self,
             track=track,
-            begin=self.begin[places],
-            duration=self.duration[places],
-            caption=self.caption[places],
-            launch=None if self.launch is None else self.launch[places],
-            flow=None if self.flow is None else self.flow[places],
+            begin=self.begin[indices],
+            duration=self.duration[indices],
+            caption=self.caption[indices],
+            launch=None if self.launch is None else self.launch[indices],
+            flow=None if self.flow is None else self.flow[indices],
         )
 
     def on_lanes(self) -> "list[Slices]":
-        """Return the slices on their track, and those that would overlap on further lanes."""
+        """Return the slices divided into lanes, so that slices of each lane nest."""
         lane = lanes(self.begin, self.duration)
         if lane is None:
             return [self]
@@ -136,7 +137,7 @@ class Slices:
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """Points in time on one track, ordered by time; `caption` are indices into `captions`."""
+    """Points in time on one track, sorted; `caption` has indices into `captions`."""
 
     track: Track
     category: str
@@ -156,9 +157,10 @@ class Counter:
 
 @dataclass(slots=True)
 class Timeline:
-    """One run's timeline. `left_out` counts rows that could not be drawn, by reason.
+    """Timeline of one run.
 
-    `facts` are of the run as a whole, by name; `notes` are sentences on how it was drawn.
+    `left_out` counts rows that could not be drawn, by reason. `facts` describe the run as a whole.
+    `notes` are sentences on how the timeline was drawn.
     """
 
     process: Track
@@ -170,7 +172,7 @@ class Timeline:
     notes: tuple[str, ...] = ()
 
     def moved(self, ns: int, why: str) -> "Timeline":
-        """Return it with all times later by `ns`, and a note that says why."""
+        """Return the timeline with all times moved by `ns`, and the note `why`."""
         return replace(
             self,
             slices=[replace(part, begin=part.begin + ns) for part in self.slices],
@@ -181,30 +183,30 @@ class Timeline:
 
     @property
     def parts(self) -> list["Slices | Instants | Counter"]:
-        """Everything that is on a track."""
+        """All slices, instants and counters."""
         return [*self.slices, *self.instants, *self.counters]
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """The process, and every track that holds something; parents before children."""
-        found: dict[Track, None] = {self.process: None}
+        """The process and every track with a slice, an instant or a counter; parents first."""
+        tracks: dict[Track, None] = {self.process: None}
         for part in self.parts:
             chain = [part.track]
             while chain[-1].parent is not None:
                 chain.append(chain[-1].parent)
-            found.update(dict.fromkeys(reversed(chain)))
-        return tuple(found)
+            tracks.update(dict.fromkeys(reversed(chain)))
+        return tuple(tracks)
 
     @property
     def first(self) -> int | None:
-        """The earliest time in it, or None if it is empty."""
+        """Earliest time on the timeline in ns since 1970, or None if the timeline is empty."""
         arrays = [p.begin if isinstance(p, Slices) else p.time for p in self.parts]
         return min((int(array.min()) for array in arrays if array.size), default=None)
 
 
 @dataclass(slots=True)
 class Drawn:
-    """What a part draws of a run, and what it leaves out: how many, by reason."""
+    """Slices and counters that a part adds to a run's timeline, and rows left out by reason."""
 
     slices: list[Slices] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
@@ -213,9 +215,9 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class TimelinePart:
-    """What an add-on or another package draws: the group `kvtrace.timeline_parts`.
+    """A part of timelines by an add-on or another package (group `kvtrace.timeline_parts`).
 
-    Its slices have a separate `category`, and `noun` says what they are (plural).
+    Slices of the part have its `category`; `noun` is the plural that names them in messages.
     """
 
     category: str
@@ -224,13 +226,13 @@ class TimelinePart:
 
 
 def timeline_parts() -> tuple[TimelinePart, ...]:
-    """Return every part."""
+    """Return the parts of all add-ons and packages."""
     return tuple(part for _, part in registry.loaded("timeline_parts"))
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a conversion has drawn so far, and what it had to leave out."""
+    """Counts of slices and instants drawn by a conversion, and of rows left out by reason."""
 
     drawn: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
@@ -249,7 +251,7 @@ class Tally:
             self.left_out[reason] = self.left_out.get(reason, 0) + count
 
     def sentences(self) -> tuple[str, ...]:
-        """Say what was drawn, and what was not."""
+        """Return sentences on the slices drawn, the rows left out, and the notes."""
         nouns = _NOUNS | {part.category: part.noun for part in timeline_parts()}
         counts = [f"{count:,} {nouns[name]}" for name, count in self.drawn.items() if count]
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"

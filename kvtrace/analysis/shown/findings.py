@@ -52,7 +52,7 @@ def _printer(findings: Findings) -> Printer:
 
 def _finding(printer: Printer, group: Sequence[Finding]) -> str:
     finding = group[0]
-    location, label, kind = printer.named(group)
+    location, label, kind = printer.heading_parts(group)
     heading = (
         f'<p><span class="{markup.words(kind)}">{markup.words(label)}</span> '
         f"<code>{markup.words(location)}</code> <small>derived</small></p>"
@@ -68,5 +68,5 @@ def _finding(printer: Printer, group: Sequence[Finding]) -> str:
         heading
         + markup.paragraph(message_of(finding))
         + excerpt
-        + markup.facts(printer.told(group))
+        + markup.facts(printer.labelled_facts(group))
     )

@@ -217,7 +217,7 @@ def test_without_contents_they_are_random_and_said_to_be(
 ) -> None:
     text = (folder / "random.py").read_text()
     assert "contents of index, table, out: they were not recorded, and are random" in text
-    assert "the recorded contents of table are too large to go along" in text
+    assert "the recorded contents of table are too large for the script" in text
     states = storages(printed["random"])
     assert states["table"][1] == "unchanged"
     assert states["out"][1] == "written"

@@ -50,7 +50,7 @@ def test_violations_are_named_once_and_others_are_not(tmp_path):
 
     derived = with_findings(tmp_path, rows)
 
-    assert derived.facts(3) == derived.found(3) == (
+    assert derived.facts(3) == derived.violations(3) == (
         (
             "findings",
             (
@@ -65,7 +65,7 @@ def test_violations_are_named_once_and_others_are_not(tmp_path):
 def test_of_very_many_violations_the_first_are_named_and_the_others_counted(tmp_path):
     derived = with_findings(tmp_path, [finding(f"v{number}") for number in range(30)])
 
-    ((_, named),) = derived.found(3)
+    ((_, named),) = derived.violations(3)
 
     assert [name for name, _ in named] == [*(f"v{n}" for n in range(8)), "more"]
     assert named[-1] == ("more", 22)
