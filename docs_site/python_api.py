@@ -8,7 +8,7 @@ from typing import Any, Final, get_args, get_type_hints
 import kvtrace
 import kvtrace.clients
 from kvtrace import registry
-from kvtrace.analysis.results import Rows, CommandResult
+from kvtrace.analysis.results import CommandResult, Rows
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.capture import api
 from kvtrace.schema.errors import KvtraceError, MissingPackage
