@@ -15,9 +15,9 @@ from typing import Any, Final
 from kvtrace.converters.findings.model import Finding, Findings, Operator, RuleText
 from kvtrace.converters.profile.call_paths import fused_operators
 
-#: Lints of traces from before passes recorded which rules are lints. A lint changes no result, and is
-#: expected in generated code: Inductor writes one kernel for several cases, and masks off the cases
-#: that do not apply to a call.
+#: Lints of traces from before passes recorded which rules are lints. A lint changes no result, and
+#: is expected in generated code: Inductor writes one kernel for several cases, and masks off the
+#: cases that do not apply to a call.
 _LINTS_BEFORE: Final = frozenset({"mask-always-false", "mask-always-true"})
 
 #: Inductor's names of arguments, sizes and values, numbered in each kernel.
