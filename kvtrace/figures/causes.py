@@ -83,7 +83,7 @@ class Launches:
         return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
     def in_order(self) -> Self:
-        """Return them as their streams and graphs run them: by the time of their return.
+        """Return the launches as their streams and graphs run them: by the time of their return.
 
         A launch may try others out before it launches, so their order is not that of `enter`.
         """
@@ -128,7 +128,7 @@ class RequestRows:
 
 
 def share_request(request: Integers) -> Flags:
-    """Which executions were asked for together with others, as those of a replayed graph are."""
+    """Return which executions share their request with others, as those of a replayed graph do."""
     _, number, count = np.unique(request, return_inverse=True, return_counts=True)
     shared: Flags = count[number] > 1
     return shared

@@ -192,14 +192,14 @@ def pieces(rows: Integers) -> list[Progression]:
     levels = nested_progression(rows)
     if levels is not None:
         return [Progression(int(rows[0, 0]), int(rows[0, 1]), tuple(levels), len(rows))]
-    found = []
+    parts = []
     while len(rows):
         count = leading_progression(rows)
         step = rows[1] - rows[0] if count > 1 else rows[0]
         steps = ((count, int(step[0]), int(step[1])),) if count > 1 else ()
-        found.append(Progression(int(rows[0, 0]), int(rows[0, 1]), steps, count))
+        parts.append(Progression(int(rows[0, 0]), int(rows[0, 1]), steps, count))
         rows = rows[count:]
-    return found
+    return parts
 
 
 def lanes_of_box(

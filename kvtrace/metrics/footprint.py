@@ -2,8 +2,9 @@
 
 Accesses without other conditions than a box of lanes are counted from their formulas, whatever the
 size of the grid (formula_counts.py); the others, and formulas among them, on arrays of programs and
-lanes (array_counts.py). In the launches of a Llama's training on an H200 half of the memory ops
-were of either kind. Sectors, sets of bytes and rows of `accesses` are those of the same modules.
+lanes (array_counts.py). Both are needed: of the Llama that was recorded on an H200, half of the
+memory ops are of either kind. They share the model of sectors (sectors.py), sets of bytes and the
+description of accesses (access_records.py).
 """
 
 from typing import Any, Protocol

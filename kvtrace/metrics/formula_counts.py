@@ -128,10 +128,10 @@ def _size(elements: list[Steps], element_bytes: int) -> int | None:
 
 def _repetition(first: int, steps: list[tuple[int, int]], element_bytes: int) -> Repetition:
     start = np.array([first], np.int64)
-    found = Repetition(Ranges(start, start + element_bytes))
+    repetition = Repetition(Ranges(start, start + element_bytes))
     for step, count in sorted(steps):
-        found = found.repeated(count, step, _MOST_RANGES)
-    return found
+        repetition = repetition.repeated(count, step, _MOST_RANGES)
+    return repetition
 
 
 class _Box(NamedTuple):

@@ -1,6 +1,6 @@
 """Errors of elements that are made of those at their place in operands.
 
-Where all roundings count, a function of floats has a rule of its own (`FloatRule`): it passes on
+Where all roundings count, a function of floats has a separate rule (`FloatRule`): it passes on
 what is random, too. All else follows the rules of `radius_rules.py`, one distance at a time.
 """
 
