@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.capture import hot
+from kvtrace.capture import hot, hot_choice
+from kvtrace.schema.spool import FIELDS
 from tests.capture.recorders import KINDS, Adapter, Kernel, _hot, calls, calls_of, recorder_of
 from tests.support.thorough import usually
 
@@ -22,6 +23,16 @@ torch = pytest.importorskip("torch")
 
 def test_the_native_recorder_is_tested_where_it_can_be_built():
     assert _hot is not None or sys.platform == "win32", "build it: setup.py build_ext --inplace"
+
+
+@pytest.mark.skipif(_hot is None, reason="the extension is not built")
+def test_an_extension_that_was_built_for_other_fields_of_launches_is_not_used(monkeypatch):
+    monkeypatch.setattr(hot_choice, "FIELDS", {**FIELDS, "priority": "q"})
+
+    recorder, reason = hot_choice.make_recorder(lambda value: None, print, 10)
+
+    assert recorder.name == "python"
+    assert "is to be built again" in reason
 
 
 # -- identity --------------------------------------------------------------------------------------
