@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Selection
-    from kvtrace.verdicts.generic.compared_calls import HeldAgainst
-    from kvtrace.verdicts.ranges.contracts import Contract
-    from kvtrace.verdicts.ranges.growth import Relations
-    from kvtrace.verdicts.ranges.launch_numbers import Numbers
+    from kvtrace.verdicts.sizes.compared_calls import HeldAgainst
+    from kvtrace.verdicts.sizes.contracts import Contract
+    from kvtrace.verdicts.sizes.growth import Relations
+    from kvtrace.verdicts.sizes.launch_numbers import Numbers
     from kvtrace.verdicts.verdict import Verdict
 
 _GRAVEST = ("violation", "unknown", "proven")
@@ -69,7 +69,7 @@ class _Variant:
 
     def relations(self) -> Relations:
         """Return the relations between the numbers of the kernel's calls."""
-        from kvtrace.verdicts.ranges.growth import Relations
+        from kvtrace.verdicts.sizes.growth import Relations
 
         assert self.first is not None
         return Relations(self.first, self.more)
@@ -102,7 +102,7 @@ def contracts_of(file: Path | None) -> list[Contract]:
         BadContract: A line is not a contract.
 
     """
-    from kvtrace.verdicts.ranges.contracts import contract_of
+    from kvtrace.verdicts.sizes.contracts import contract_of
 
     if file is None:
         return []
@@ -133,7 +133,7 @@ def kernel_conditions(
 
     """
     from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
-    from kvtrace.verdicts.ranges.contracts import violation
+    from kvtrace.verdicts.sizes.contracts import violation
 
     variants: dict[KernelConditions, _Variant] = {}
     failures: list[str] = []
@@ -184,7 +184,7 @@ def _commented_contracts(
     selection: Selection, run: Run
 ) -> tuple[dict[int, list[Contract]], list[str]]:
     """Return the contracts in comments of kernels, by kernel, and errors of invalid contracts."""
-    from kvtrace.verdicts.ranges.contracts import BadContract, contract_of, contracts_in
+    from kvtrace.verdicts.sizes.contracts import BadContract, contract_of, contracts_in
 
     contracts: dict[int, list[Contract]] = {}
     errors: dict[str, None] = {}
@@ -213,7 +213,7 @@ def _envelope(
     seconds: float,
     bad: Sequence[tuple[Numbers, str]],
 ) -> tuple[EnvelopeRow, ...]:
-    from kvtrace.verdicts.ranges.envelope import envelope
+    from kvtrace.verdicts.sizes.envelope import envelope
 
     return tuple(
         EnvelopeRow(
@@ -228,7 +228,7 @@ def _envelope(
 
 def _at_sizes(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
     """Return a kernel's verdicts at sizes, by its default rules; None if no name fits."""
-    from kvtrace.verdicts.ranges.at_size import at_size
+    from kvtrace.verdicts.sizes.at_size import at_size
 
     chosen = {name: value for name, value in sizes.items() if relations.quantity(name)}
     if not chosen:
@@ -248,8 +248,8 @@ def _at_sizes(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
 def _conditions_of(call: Call) -> KernelConditions:
     from kvtrace.ir import source_stack
     from kvtrace.symbolic.walk import summarise
-    from kvtrace.verdicts.generic.condition import conditions_of
-    from kvtrace.verdicts.generic.wording import assumption_text, inside_text, width_text
+    from kvtrace.verdicts.sizes.condition import conditions_of
+    from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
 
     summary = summarise(call.module)
     names = [value.name.lstrip("%") for value in call.module.main.arguments]
@@ -289,8 +289,8 @@ def _conditions_of(call: Call) -> KernelConditions:
 
 
 def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, object]]) -> None:
-    from kvtrace.verdicts.generic.compared_calls import held_against, judged
-    from kvtrace.verdicts.ranges.launch_numbers import numbers_of
+    from kvtrace.verdicts.sizes.compared_calls import held_against, judged
+    from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 
     comparisons = held_against(call)
     variant.calls += 1

@@ -4,9 +4,8 @@
 `all_launches.py` does so for each contents that a call's tensors had. `binding.py` puts
 a call's numbers into its kernel's symbolic summary; `verdict.py` is what comes out, and its row of
 `findings`. Rules share `replaying.py` (runs witnesses and grids), `concrete.py` (decides by that),
-`contents/` (loaded integers), `feeding.py`, `arithmetic.py` and `widths.py` (arithmetic that may
-wrap around). `generic/` are conditions for all shapes, `ranges/` say up to which sizes a kernel is
-proven, `pipeline/` judges the order in a kernel's TTGIR.
+`contents/` (loaded integers), `feeding.py` and `widths.py` (arithmetic that may wrap around).
+`sizes/` says for which sizes a kernel is proven, `pipeline/` judges the order in its TTGIR.
 May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`, `kvtrace.symbolic`,
 `kvtrace.recorded_calls` and `kvtrace.metrics`.
 """

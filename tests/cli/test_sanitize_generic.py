@@ -25,7 +25,7 @@ def enough_time():
     """Sizes are looked for for a time; what is found then hangs on the machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kvtrace.analysis.conditions._SECONDS", 12.0)
-        patch.setattr("kvtrace.verdicts.ranges.envelope.SECONDS_A_ROW", 4.0)
+        patch.setattr("kvtrace.verdicts.sizes.envelope.SECONDS_A_ROW", 4.0)
         yield
 
 

@@ -17,14 +17,14 @@ import kvtrace
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.generic.compared_calls import held_against
-from kvtrace.verdicts.generic.condition import conditions_of
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.ranges.envelope import envelope
-from kvtrace.verdicts.ranges.growth import Relations
-from kvtrace.verdicts.ranges.launch_numbers import numbers_of
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.table import RULES
+from kvtrace.verdicts.sizes.compared_calls import held_against
+from kvtrace.verdicts.sizes.condition import conditions_of
+from kvtrace.verdicts.sizes.envelope import envelope
+from kvtrace.verdicts.sizes.growth import Relations
+from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from tests.support.thorough import usually
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"

@@ -54,7 +54,7 @@ from kvtrace.addons.judge.state import depends_on_state
 from kvtrace.addons.judge.tensors import array
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
-from kvtrace.verdicts.ranges.envelope import GRID_LIMITS
+from kvtrace.verdicts.sizes.envelope import GRID_LIMITS
 
 Log = Sequence[Mapping[str, Any]]
 #: Sort key of problems, the plainest first: the kind of case, and the share of wrong elements.

@@ -166,14 +166,14 @@ class Ranges:
     def _quotient(self, atom: Atom) -> Linear:
         assert isinstance(atom, Quotient)
         left, right = (self.form(term) for term in atom.arguments)
-        return self.divided(left, right, floor=atom.floor)
+        return self._divided(left, right, floor=atom.floor)
 
     def _remainder(self, atom: Atom) -> Linear:
         assert isinstance(atom, Remainder)
         left, right = (self.form(term) for term in atom.arguments)
-        return self.left_over(left, right, floor=atom.floor)
+        return self._left_over(left, right, floor=atom.floor)
 
-    def divided(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
+    def _divided(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
         """Divide, rounding toward zero or down; by 0 gives 0."""
         if not right.is_constant:
             return self._opaque_quotient(left, right, floor=floor)
@@ -182,13 +182,13 @@ class Ranges:
             return constant(0)
         if by < 0:
             if floor:
-                return self.divided(-left, constant(-by), floor=True)
-            return -self.divided(left, constant(-by), floor=False)
+                return self._divided(-left, constant(-by), floor=True)
+            return -self._divided(left, constant(-by), floor=False)
         if left.is_constant:
             return constant(divide(left.constant, by, floor=floor))
         low, high = interval(left, self.intervals)
         if not floor and high <= 0:
-            return -self.divided(-left, right, floor=True)
+            return -self._divided(-left, right, floor=True)
         even, odd = _multiples(left, by)
         if odd == constant(0):
             return even
@@ -196,7 +196,7 @@ class Ranges:
             return even + self._whole(odd, by)
         return self._rounded(left, by)
 
-    def left_over(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
+    def _left_over(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
         """Return what division leaves; by 0 the dividend itself."""
         if not right.is_constant:
             return self._opaque_remainder(left, right, floor=floor)
@@ -205,14 +205,14 @@ class Ranges:
             return left
         if by < 0:
             if floor:
-                return -self.left_over(-left, constant(-by), floor=True)
+                return -self._left_over(-left, constant(-by), floor=True)
             by = -by
         low, high = interval(left, self.intervals)
         if not floor and -by < low and high < by:
             return left
         if not floor and low < 0:
             if high <= 0:
-                return -self.left_over(-left, constant(by), floor=True)
+                return -self._left_over(-left, constant(by), floor=True)
             return self._signed_rest(left, by)
         odd = _multiples(left, by)[1]
         least, most = interval(odd, self.intervals)
@@ -348,7 +348,7 @@ class Ranges:
         low, high = interval(inner, self.intervals)
         if first <= low and high <= last:
             return inner
-        rest = self.left_over(inner.shifted(-first), constant(1 << bits), floor=True)
+        rest = self._left_over(inner.shifted(-first), constant(1 << bits), floor=True)
         return rest.shifted(first)
 
     def _bitwise(self, atom: Atom) -> Linear:
@@ -360,12 +360,12 @@ class Ranges:
             inside = 0 <= by < bits
             if operator == "shl":
                 return left.scaled(1 << by) if inside else constant(0)
-            return self.divided(left, constant(1 << (by if inside else bits - 1)), floor=True)
+            return self._divided(left, constant(1 << (by if inside else bits - 1)), floor=True)
         if operator == "and":
             for one, other in ((left, right), (right, left)):
                 mask = other.constant
                 if other.is_constant and mask >= 0 and mask & (mask + 1) == 0:
-                    return self.left_over(one, constant(mask + 1), floor=True)
+                    return self._left_over(one, constant(mask + 1), floor=True)
         ends = interval(left, self.intervals), interval(right, self.intervals)
         self.intervals[atom] = _bits_interval(operator, *ends, bits)
         if operator not in ("shl", "shr") and all(low >= 0 for low, _ in ends):

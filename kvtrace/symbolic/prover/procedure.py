@@ -187,7 +187,14 @@ def _solved(claim: Condition, rest: Condition, given: Given, seconds: float) -> 
 
 
 def is_counterexample(point: Point, claim: Condition, given: Sequence[Condition]) -> bool:
-    """Tell, with exact arithmetic, whether all of `given` hold at a point and `claim` does not."""
+    """Tell, with exact arithmetic, whether all of `given` hold at a point and `claim` does not.
+
+    Args:
+        point: numbers of symbols, and truths of opaque conditions; if some are missing, it is none.
+        claim: what is to be refuted.
+        given: conditions that are to hold at the point.
+
+    """
     try:
         return all(one.value(point) for one in given) and not claim.value(point)
     except KeyError:

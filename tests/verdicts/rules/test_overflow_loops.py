@@ -3,9 +3,9 @@
 import pytest
 
 from kvtrace.symbolic.walk import summarise
-from kvtrace.verdicts.generic.condition import conditions_of
-from kvtrace.verdicts.generic.wording import width_text
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.sizes.condition import conditions_of
+from kvtrace.verdicts.sizes.wording import width_text
 from tests.verdicts import looping_kernels as kernels
 from tests.verdicts.calls import call, tensor
 

@@ -36,9 +36,9 @@ from kvtrace.symbolic.summary import Access, Arithmetic, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.feeding import feeding
-from kvtrace.verdicts.generic.certificate import Certifier, is_reached
-from kvtrace.verdicts.generic.reach import reach
-from kvtrace.verdicts.generic.upper_bounds import (
+from kvtrace.verdicts.sizes.certificate import Certifier, is_reached
+from kvtrace.verdicts.sizes.reach import reach
+from kvtrace.verdicts.sizes.upper_bounds import (
     Bound,
     Elimination,
     in_order,

@@ -15,7 +15,7 @@ from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
 from kvtrace.symbolic.functions import Quotient, quotient
 from kvtrace.symbolic.prover import Given, Proven, Ranges, prove
 from kvtrace.symbolic.terms import ONE, Atom, Symbol, Term, as_term, programs
-from kvtrace.verdicts.generic.upper_bounds import (
+from kvtrace.verdicts.sizes.upper_bounds import (
     Bound,
     in_order,
     is_of_parameters,

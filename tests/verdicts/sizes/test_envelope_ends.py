@@ -8,13 +8,13 @@ from kvtrace.analysis.conditions import sizes_of
 from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
 from kvtrace.evaluate import parsed
 from kvtrace.schema.errors import BadSetting
-from kvtrace.verdicts.ranges.at_size import at_size
-from kvtrace.verdicts.ranges.growth import Relations
-from kvtrace.verdicts.ranges.sized_claims import rules_of_sizes
+from kvtrace.verdicts.sizes.at_size import at_size
+from kvtrace.verdicts.sizes.growth import Relations
+from kvtrace.verdicts.sizes.sized_claims import rules_of_sizes
 from tests.support.compile_ttir import compile_generic
 from tests.verdicts import looping_kernels as kernels
 from tests.verdicts.calls import call, tensor
-from tests.verdicts.ranges.envelope_rows import rows
+from tests.verdicts.sizes.envelope_rows import rows
 
 MOST = 2**31 - 1
 

@@ -8,8 +8,8 @@ import pytest
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.ranges.envelope import envelope
-from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
+from kvtrace.verdicts.sizes.envelope import envelope
+from kvtrace.verdicts.sizes.growth import Ambiguous, Relations
 from tests.support.thorough import usually
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.counted_kernels import Kernel, drawn_kernel

@@ -21,8 +21,8 @@ from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Question, two_programs
 from kvtrace.verdicts.conflicts.outcomes import Free
 from kvtrace.verdicts.conflicts.race import ProgramPairs
-from kvtrace.verdicts.generic.upper_bounds import varies
-from kvtrace.verdicts.ranges.sized import BUDGET, SizedCall
+from kvtrace.verdicts.sizes.sized import BUDGET, SizedCall
+from kvtrace.verdicts.sizes.upper_bounds import varies
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

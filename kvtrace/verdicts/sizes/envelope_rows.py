@@ -23,8 +23,8 @@ from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.ranges.sized import BUDGET, Sized, SizedCall, Spent
-from kvtrace.verdicts.ranges.sized_claims import Claim, claims_of
+from kvtrace.verdicts.sizes.sized import BUDGET, Sized, SizedCall, Spent
+from kvtrace.verdicts.sizes.sized_claims import Claim, claims_of
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use
 

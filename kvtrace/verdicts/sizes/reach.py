@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from kvtrace.symbolic.conditions import AtLeast, Condition, at_least
 from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.terms import Symbol, Term
-from kvtrace.verdicts.generic.certificate import Certifier
-from kvtrace.verdicts.generic.upper_bounds import Elimination, varies
+from kvtrace.verdicts.sizes.certificate import Certifier
+from kvtrace.verdicts.sizes.upper_bounds import Elimination, varies
 
 
 def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[Condition]:

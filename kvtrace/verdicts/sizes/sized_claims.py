@@ -24,10 +24,10 @@ from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.feeding import feeding
-from kvtrace.verdicts.generic.condition import AccessCondition, conditions_of, extent
-from kvtrace.verdicts.ranges.sized import SizedCall
-from kvtrace.verdicts.ranges.sized_races import pair_is_free, racing_pairs
 from kvtrace.verdicts.rules.table import RULES, Rule
+from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
+from kvtrace.verdicts.sizes.sized import SizedCall
+from kvtrace.verdicts.sizes.sized_races import pair_is_free, racing_pairs
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 import triton
 import triton.language as tl
 
-from kvtrace.verdicts.ranges.at_size import at_size
-from kvtrace.verdicts.ranges.growth import Relations
-from kvtrace.verdicts.ranges.launch_numbers import numbers_of
+from kvtrace.verdicts.sizes.at_size import at_size
+from kvtrace.verdicts.sizes.growth import Relations
+from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from tests.verdicts.calls import call, tensor
-from tests.verdicts.ranges.envelope_rows import rows
+from tests.verdicts.sizes.envelope_rows import rows
 
 
 @triton.jit

@@ -16,7 +16,7 @@ from kvtrace.symbolic.conditions import And, AtLeast, Condition, Or
 from kvtrace.symbolic.expressions import condition_expression, expression
 from kvtrace.symbolic.summary import Summary
 from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term
-from kvtrace.verdicts.generic.condition import AccessCondition, extent
+from kvtrace.verdicts.sizes.condition import AccessCondition, extent
 
 _GRID: Final = re.compile(r"num_programs\((\d)\)")
 _EXTENT: Final = re.compile(r"(\w+)\.extent\[0\]")

@@ -3,10 +3,10 @@
 import triton
 import triton.language as tl
 
-from kvtrace.verdicts.ranges.at_size import at_size
-from kvtrace.verdicts.ranges.growth import Relations
+from kvtrace.verdicts.sizes.at_size import at_size
+from kvtrace.verdicts.sizes.growth import Relations
 from tests.verdicts.calls import call, tensor
-from tests.verdicts.ranges.envelope_rows import rows
+from tests.verdicts.sizes.envelope_rows import rows
 
 
 @triton.jit

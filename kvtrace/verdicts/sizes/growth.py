@@ -28,8 +28,8 @@ from kvtrace.symbolic.expressions import expression
 from kvtrace.symbolic.functions import Quotient, quotient
 from kvtrace.symbolic.terms import ONE, Substitution, Symbol, Term, as_term
 from kvtrace.symbolic.walk import summarise
-from kvtrace.verdicts.generic.condition import conditions_of
-from kvtrace.verdicts.ranges.growth_ties import (
+from kvtrace.verdicts.sizes.condition import conditions_of
+from kvtrace.verdicts.sizes.growth_ties import (
     block_extents,
     compared_in,
     constant_moduli,
@@ -41,7 +41,7 @@ from kvtrace.verdicts.ranges.growth_ties import (
     size_by_grid,
     ties_of,
 )
-from kvtrace.verdicts.ranges.launch_numbers import Number, Numbers, call_with, numbers_of
+from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, call_with, numbers_of
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

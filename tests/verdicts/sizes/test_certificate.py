@@ -7,8 +7,8 @@ import pytest
 from kvtrace.symbolic.conditions import at_least, less
 from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.terms import Symbol, Term, lane, program, programs
-from kvtrace.verdicts.generic.certificate import Certifier, is_reached
-from kvtrace.verdicts.generic.upper_bounds import Elimination, exact_quotient
+from kvtrace.verdicts.sizes.certificate import Certifier, is_reached
+from kvtrace.verdicts.sizes.upper_bounds import Elimination, exact_quotient
 
 
 def size(index):

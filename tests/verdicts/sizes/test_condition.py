@@ -14,9 +14,9 @@ from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.terms import scalar
 from kvtrace.symbolic.walk import summarise
-from kvtrace.verdicts.generic.compared_calls import held_against, judged
-from kvtrace.verdicts.generic.condition import conditions_of
-from kvtrace.verdicts.generic.wording import assumption_text, inside_text, width_text
+from kvtrace.verdicts.sizes.compared_calls import held_against, judged
+from kvtrace.verdicts.sizes.condition import conditions_of
+from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
 from tests.kernels import basic
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.defects.overflow import far_rows
@@ -436,7 +436,7 @@ def test_a_call_outside_of_its_view_alone_is_told_as_that():
 
 
 def test_a_call_inside_is_not_decided_anew(monkeypatch):
-    monkeypatch.setattr("kvtrace.verdicts.generic.compared_calls.judge", None)
+    monkeypatch.setattr("kvtrace.verdicts.sizes.compared_calls.judge", None)
     one = added(10**9, n=10**9, programs=10**6)
 
     held = held_against(one)

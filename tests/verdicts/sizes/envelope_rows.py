@@ -1,8 +1,8 @@
 """Rows of an envelope by quantity and kind."""
 
-from kvtrace.verdicts.ranges.envelope import envelope
-from kvtrace.verdicts.ranges.growth import Relations
-from kvtrace.verdicts.ranges.launch_numbers import numbers_of
+from kvtrace.verdicts.sizes.envelope import envelope
+from kvtrace.verdicts.sizes.growth import Relations
+from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 
 
 def rows(first, *more):

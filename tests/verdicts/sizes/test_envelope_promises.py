@@ -6,14 +6,14 @@ import time
 import pytest
 
 from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
-from kvtrace.verdicts.ranges.envelope import envelope
-from kvtrace.verdicts.ranges.growth import Relations
-from kvtrace.verdicts.ranges.launch_numbers import numbers_of
+from kvtrace.verdicts.sizes.envelope import envelope
+from kvtrace.verdicts.sizes.growth import Relations
+from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from tests.kernels.defects.corpus import CORPUS
 from tests.verdicts import generic_kernels
 from tests.verdicts import promise_kernels as kernels
 from tests.verdicts.calls import call, ids, tensor
-from tests.verdicts.ranges.envelope_rows import rows
+from tests.verdicts.sizes.envelope_rows import rows
 
 
 def flat(kernel, n, room=0, programs=None, block=1024):

@@ -19,9 +19,9 @@ from kvtrace.symbolic.terms import Symbol, Term, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.generic.condition import conditions_of
-from kvtrace.verdicts.ranges.contracts import Contract, ends_of, named_in, supposed, symbols_of
-from kvtrace.verdicts.ranges.envelope_rows import (
+from kvtrace.verdicts.sizes.condition import conditions_of
+from kvtrace.verdicts.sizes.contracts import Contract, ends_of, named_in, supposed, symbols_of
+from kvtrace.verdicts.sizes.envelope_rows import (
     SECONDS_A_ROW,
     Kernel,
     Kind,
@@ -33,15 +33,15 @@ from kvtrace.verdicts.ranges.envelope_rows import (
     contents_of,
     searched,
 )
-from kvtrace.verdicts.ranges.envelope_values import (
+from kvtrace.verdicts.sizes.envelope_values import (
     ValuesOfTensor,
     filled_to,
     index_tensors,
     ranges_by_tensor,
 )
-from kvtrace.verdicts.ranges.growth import Ambiguous, Quantity, Relations
-from kvtrace.verdicts.ranges.launch_numbers import Number, call_with
-from kvtrace.verdicts.ranges.sized import (
+from kvtrace.verdicts.sizes.growth import Ambiguous, Quantity, Relations
+from kvtrace.verdicts.sizes.launch_numbers import Number, call_with
+from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
     BUDGET,
     MOST,
@@ -54,7 +54,7 @@ from kvtrace.verdicts.ranges.sized import (
     Spent,
     key_of,
 )
-from kvtrace.verdicts.ranges.sized_claims import Claim
+from kvtrace.verdicts.sizes.sized_claims import Claim
 
 GRID_LIMITS: Final = ((1 << 31) - 1, 65_535, 65_535)
 

@@ -10,10 +10,10 @@ from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.ranges.envelope import limit_of
-from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
-from kvtrace.verdicts.ranges.launch_numbers import Number
-from kvtrace.verdicts.ranges.sized_claims import is_defined, rules_of_sizes, shifts_of
+from kvtrace.verdicts.sizes.envelope import limit_of
+from kvtrace.verdicts.sizes.growth import Ambiguous, Relations
+from kvtrace.verdicts.sizes.launch_numbers import Number
+from kvtrace.verdicts.sizes.sized_claims import is_defined, rules_of_sizes, shifts_of
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kvtrace.verdicts.ranges.envelope import envelope
-from kvtrace.verdicts.ranges.growth import Relations
+from kvtrace.verdicts.sizes.envelope import envelope
+from kvtrace.verdicts.sizes.growth import Relations
 from tests.kernels.defects.corpus import CORPUS
 from tests.support.thorough import THOROUGH
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall, Budget
-from kvtrace.verdicts.generic.condition import AccessCondition, conditions_of, extent
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:

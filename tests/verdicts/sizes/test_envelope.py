@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.ranges.at_size import at_size
-from kvtrace.verdicts.ranges.contracts import BadContract, contract_of, violation
-from kvtrace.verdicts.ranges.envelope import envelope
-from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
 from kvtrace.verdicts.rules import overflow
+from kvtrace.verdicts.sizes.at_size import at_size
+from kvtrace.verdicts.sizes.contracts import BadContract, contract_of, violation
+from kvtrace.verdicts.sizes.envelope import envelope
+from kvtrace.verdicts.sizes.growth import Ambiguous, Relations
 from tests.verdicts import envelope_kernels as kernels
 from tests.verdicts import generic_kernels
 from tests.verdicts.calls import call, ids, tensor
-from tests.verdicts.ranges.envelope_rows import rows
+from tests.verdicts.sizes.envelope_rows import rows
 
 WRAP = 2**31
 

@@ -12,7 +12,7 @@ from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.ranges.envelope_rows import (
+from kvtrace.verdicts.sizes.envelope_rows import (
     Kernel,
     Kind,
     Row,
@@ -24,9 +24,9 @@ from kvtrace.verdicts.ranges.envelope_rows import (
     loaded_symbols,
     wraps_of,
 )
-from kvtrace.verdicts.ranges.growth import Relations
-from kvtrace.verdicts.ranges.sized import MOST, Clock, Contents, Sized, Spent
-from kvtrace.verdicts.ranges.sized_claims import Claim
+from kvtrace.verdicts.sizes.growth import Relations
+from kvtrace.verdicts.sizes.sized import MOST, Clock, Contents, Sized, Spent
+from kvtrace.verdicts.sizes.sized_claims import Claim
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

@@ -25,9 +25,9 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Term, as_term
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.ranges.envelope_values import index_symbols, index_tensors
-from kvtrace.verdicts.ranges.growth import Relations, Terms
-from kvtrace.verdicts.ranges.launch_numbers import Number, Numbers
+from kvtrace.verdicts.sizes.envelope_values import index_symbols, index_tensors
+from kvtrace.verdicts.sizes.growth import Relations, Terms
+from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

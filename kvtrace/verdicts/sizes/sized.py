@@ -29,9 +29,9 @@ from kvtrace.symbolic.summary import Loop, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, as_term, program
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall, Budget
-from kvtrace.verdicts.ranges.growth import Terms
-from kvtrace.verdicts.ranges.launch_numbers import Number, call_with
 from kvtrace.verdicts.rules.table import default_rules
+from kvtrace.verdicts.sizes.growth import Terms
+from kvtrace.verdicts.sizes.launch_numbers import Number, call_with
 
 if TYPE_CHECKING:
     from kvtrace.evaluate import Argument
