@@ -4,7 +4,7 @@
         [--case GLOB] [--every 1] [--files FOLDER] [--rounds 3] [--limit 60] [--each]
         [--json FILE]
 
-Method: each case of a set (one in `--every`) runs once in a process of its own, held to one thread,
+Method: each case of a set (one in `--every`) runs once in a separate process, held to one thread,
 under `kvtrace.capture` with no GPU. Each launch that has a plan, the first of its kind in the case,
 is evaluated in rounds: with all passes and with each pass off, in turns, on the same contents of
 memory, which are put back each time. `first` is the processor time of an evaluation that plans and

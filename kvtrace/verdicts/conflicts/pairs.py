@@ -35,8 +35,8 @@ class Pairs(ABC):
     """Base of the pairs of accesses of one call that clash by a rule, with the outcome of each.
 
     `least_programs`: a smaller grid has no two actors. `always_judged`: kinds of ops that have a
-    verdict even where no pair has them. `one_is_enough`: pairs are left out if each op of theirs
-    that writes is in one that races.
+    verdict even where no pair has them. `one_is_enough`: a pair is left out if each of its ops that
+    writes is in another pair that races.
     """
 
     rule: ClassVar[str]
