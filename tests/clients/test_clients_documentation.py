@@ -73,7 +73,7 @@ def test_an_installed_client_of_another_package_runs_by_name(plugins, recorded, 
 
 
 @pytest.mark.process
-def test_it_is_listed_among_those_that_there_are(plugins, recorded, tmp_path):
+def test_an_installed_client_is_listed_by_its_name(plugins, recorded, tmp_path):
     done = kvtrace("replay", recorded, "--client", "painter", plugins=plugins, cwd=tmp_path)
 
     assert done.returncode == 2

@@ -26,7 +26,7 @@ class Programs(Client):
         self.heard.setdefault(self.call.call_id, set()).update(programs)
 
 
-def test_a_sample_is_what_its_client_alone_hears_of(over):
+def test_only_the_sampling_client_is_limited_to_its_sample(over):
     sampling, whole = Programs("sampling", [3, 1]), Programs("whole")
 
     outcome, _ = over(sampling, whole)
@@ -36,7 +36,7 @@ def test_a_sample_is_what_its_client_alone_hears_of(over):
     assert outcome.notes == ("sampling is based on a sample: 4 of 10 programs of 2 calls",)
 
 
-def test_the_files_say_that_they_rest_on_a_sample(over):
+def test_a_sampling_clients_files_are_marked_as_a_sample(over):
     from kvtrace.clients.profiler import Profiler
 
     class Sampled(Profiler):
@@ -53,7 +53,7 @@ def test_the_files_say_that_they_rest_on_a_sample(over):
     assert executions == {2}
 
 
-def test_a_client_that_asks_for_no_programs_has_no_sample(over):
+def test_a_client_that_selects_no_programs_has_no_sample(over):
     """It wants no evaluation: there is nothing that its rows would be a part of."""
     from kvtrace.clients.profiler import Profiler
 
@@ -70,7 +70,7 @@ def test_a_client_that_asks_for_no_programs_has_no_sample(over):
     assert trace.table("ops").num_rows == 0
 
 
-def test_the_sanitizers_files_do_not_say_that_they_rest_on_a_sample(over):
+def test_the_sanitizers_files_are_not_marked_as_a_sample(over):
     from kvtrace.clients.sanitizer import Sanitizer
 
     outcome, trace = over(Sanitizer())
@@ -80,18 +80,18 @@ def test_the_sanitizers_files_do_not_say_that_they_rest_on_a_sample(over):
     assert "sampled" not in facts
 
 
-def test_a_sample_of_everything_is_none(over):
+def test_a_selection_of_all_programs_is_no_sample(over):
     outcome, _ = over(Programs("whole", [*range(4)]))
     assert "of 6 programs of 1 call" in outcome.notes[0]
 
 
 @pytest.mark.parametrize("chosen", [[4], [-1], ["x"], [[0, 1], [2]]])
-def test_programs_that_there_are_not_are_the_clients_failure(over, chosen):
+def test_selecting_programs_outside_of_the_grid_fails_the_client(over, chosen):
     outcome, _ = over(Programs("lost", chosen))
     assert "the client lost failed" in str(outcome.errors[0])
 
 
-def test_what_is_known_of_tensors_is_the_same_for_every_sample(over):
+def test_every_sample_begins_with_the_recorded_tensors(over):
     """Evaluations write to tensors; each of several must begin with what was recorded."""
 
     class Loaded(Programs):
@@ -118,7 +118,7 @@ class Faulty(Client):
         raise ZeroDivisionError("on purpose")
 
 
-def test_a_client_that_raises_is_told_and_the_others_go_on(over):
+def test_a_client_that_raises_is_reported_and_others_continue(over):
     whole = Programs("whole")
 
     outcome, trace = over(Faulty(), whole)
@@ -137,7 +137,7 @@ def test_a_client_that_raises_is_told_and_the_others_go_on(over):
         (None, "failed on TypeError"),
     ],
 )
-def test_rows_that_were_not_declared_are_refused(over, given, text):
+def test_undeclared_rows_fail_the_client(over, given, text):
     class Undeclared(Client):
         name = "undeclared"
 
@@ -182,7 +182,7 @@ def test_observers_are_shared_by_the_clients_of_an_evaluation(over):
     assert min(first.counts) > 0
 
 
-def test_a_call_that_cannot_be_evaluated_is_told_with_its_reason():
+def test_clients_are_told_why_a_call_cannot_be_evaluated():
     class Told(Client):
         def __init__(self):
             self.lines = []
@@ -256,7 +256,7 @@ def test_a_client_that_is_not_thread_safe_is_called_one_at_a_time():
         assert client.most == most
 
 
-def test_clients_are_chosen_by_name(recorded, capsys):
+def test_clients_are_selected_by_name(recorded, capsys):
     from kvtrace.schema.trace import open_trace
 
     assert main(["replay", str(recorded), "--client", "profiler", "--client", "sanitizer"]) == 0
@@ -265,7 +265,7 @@ def test_clients_are_chosen_by_name(recorded, capsys):
     assert "2 of 2 unique calls" in capsys.readouterr().out
 
 
-def test_a_name_that_there_is_not_is_one_sentence_with_those_there_are(recorded, capsys):
+def test_an_unknown_client_is_one_sentence_with_all_names(recorded, capsys):
     assert main(["replay", str(recorded), "--client", "painter"]) == 2
     told = capsys.readouterr().err
     assert told.startswith("kvtrace: there is no client 'painter'")

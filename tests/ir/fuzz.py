@@ -1,4 +1,4 @@
-"""IR texts that no compiler printed, through everything that reads one: parsed, judged, evaluated.
+"""IR texts that no compiler printed, given to all readers: parsed, judged and evaluated.
 
 By hand, longer than in the tests: `python -m tests.ir.fuzz --count 5000 --seed 7`. It prints each
 case that took too long, took too much memory or ended in another error than a sentence, and writes

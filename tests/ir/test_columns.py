@@ -1,4 +1,4 @@
-"""Columns that Triton counted from 0 or from 1: which version a kernel's locations have."""
+"""Columns of locations, which Triton counts from 0 or from 1, by its version."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_columns_count_from_one_since_3_8(version, shift):
     assert column_shift(version) == shift
 
 
-def test_a_kernel_s_own_version_counts_before_its_run_s():
+def test_a_kernels_own_version_precedes_the_runs():
     """A trace may unite runs, and complete kernels by another Triton than recorded them."""
     run = {"triton": "3.9.0"}
     assert triton_of({"options": [("triton_version", "3.6.0")]}, run) == "3.6.0"

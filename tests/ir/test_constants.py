@@ -1,4 +1,4 @@
-"""Constants as numbers."""
+"""Numbers of constants."""
 
 import pytest
 

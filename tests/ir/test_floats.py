@@ -29,7 +29,7 @@ PEERS = {
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_every_pattern_decodes_as_elsewhere_and_comes_back(name: str) -> None:
+def test_every_pattern_decodes_as_in_ml_dtypes_and_round_trips(name: str) -> None:
     width = FORMATS[name].width
     patterns = np.arange(1 << width, dtype=np.uint16 if width == 16 else np.uint8)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""How values pass through loops, branches, blocks and calls."""
+"""Flow of values through loops, branches, blocks and calls."""
 
 from kvtrace.ir import parse
 from kvtrace.ir.flow import (
@@ -88,7 +88,7 @@ def ops_of(module, name):
     return [op for op in module.ops if op.name == name]
 
 
-def test_what_a_counted_loop_carries_is_initial_or_yielded():
+def test_values_carried_by_a_counted_loop_are_initial_or_yielded():
     module = parse(FOR)
     flow, at = flow_of(module), values_of(module)
     (loop,) = ops_of(module, "scf.for")
@@ -106,7 +106,7 @@ def test_what_a_counted_loop_carries_is_initial_or_yielded():
     assert [op.name for op in around(ops_of(module, "arith.addi")[0])] == ["scf.for", "tt.func"]
 
 
-def test_what_a_while_loop_passes_on():
+def test_values_passed_by_a_while_loop():
     module = parse(WHILE)
     flow, at = flow_of(module), values_of(module)
     (loop,) = ops_of(module, "scf.while")
@@ -145,7 +145,7 @@ def test_forward_and_backward_go_through_copies():
     assert names(backward([at["%z"]], flow.made_of)) == ["%z", "%r", "%twice", "%p", "%n"]
 
 
-def test_what_is_worked_out_is_remembered_with_the_module():
+def test_cached_results_live_as_long_as_the_module():
     asked = []
 
     @once_per_module

@@ -75,7 +75,7 @@ def test_every_type_is_known(corpus: Any) -> None:
             assert any(isinstance(kind, TensorDescriptorType) for kind in kinds)
 
 
-def test_places_are_true_in_every_version(corpus: Any) -> None:
+def test_locations_are_correct_in_every_version(corpus: Any) -> None:
     lines = CORPUS_FILE.read_text().splitlines()
     for name, texts in corpus.items():
         module = parse(texts["generic"])
@@ -117,7 +117,7 @@ def test_constants_are_exact(corpus: Any) -> None:
     assert {"0.10000000149011612", "1.401298464324817e-45", "nan", "-inf"} <= found
 
 
-def test_reading_costs_microseconds_an_op(corpus: Any) -> None:
+def test_parsing_takes_microseconds_per_op(corpus: Any) -> None:
     texts = [found["generic"] for found in corpus.values()]
     best = float("inf")
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""IR that no compiler printed: bounded time and memory, and a sentence where there is no result."""
+"""IR that no compiler printed: bounded time and memory, and a sentence if there is no result."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def located(lines):
         '"n"(#g{0})', "fused[#g{0}, #g{0}]", 'callsite("n"(#g{0}) at fused[#g0, #g{0}])',
     ],
 )  # fmt: skip
-def test_locations_that_double_are_cut(made, reverse):
+def test_doubling_locations_are_shortened(made, reverse):
     lines = [FIRST, *(f"#g{i} = loc({made.format(i - 1)})" for i in range(1, 1000))]
     op = located(lines[::-1] if reverse else lines) if not reverse else None
     if op is None:
@@ -58,7 +58,7 @@ def test_locations_that_double_are_cut(made, reverse):
     hash(op.location)
 
 
-def test_a_stack_that_is_cut_keeps_both_its_ends():
+def test_a_shortened_stack_keeps_its_first_and_last_frame():
     places = [f'#g{i} = loc("k.py":{i + 1}:1)' for i in range(300)]
     chain = ["#c1 = loc(callsite(#g0 at #g1))"]
     chain += [f"#c{i} = loc(callsite(#c{i - 1} at #g{i}))" for i in range(2, 300)]
@@ -84,7 +84,7 @@ def test_an_unknown_location_that_doubles_has_no_frames():
         ('#a = loc("k.py":4294967296:1)', "not a line number"),
     ],
 )
-def test_aliases_that_nobody_prints_are_refused(text, problem):
+def test_aliases_that_no_compiler_prints_are_an_error(text, problem):
     with pytest.raises(IRSyntaxError, match=problem):
         parse(text + '\n"t.op"() : () -> ()')
 
@@ -132,7 +132,7 @@ def test_long_lists_of_elements_are_read_once():
     "text", ["[[1, 2], [3]]", "[[1, 2], 3]", "[[], 1]", "[[1], [[2]]]", "[1, 2", "[1,]", "[1] 2",
              "[[1, 2]] [", "[[[]], []]", "1 2"],
 )  # fmt: skip
-def test_lists_of_elements_that_form_no_box_are_refused(text):
+def test_ragged_lists_of_elements_are_an_error(text):
     with pytest.raises(IRSyntaxError):
         parse(f'"t.op"() <{{a = dense<{text}> : tensor<2xi32>}}> : () -> ()')
 
@@ -183,7 +183,7 @@ UNEVEN = LOOP.replace(
          (1, 1, 1), "tt.make_range' of 2147483647 elements"),
     ],
 )  # fmt: skip
-def test_what_would_take_for_ever_is_not_replayed_and_said(body, grid, sentence, known):
+def test_a_call_that_would_not_end_is_reported_instead_of_replayed(body, grid, sentence, known):
     data = np.zeros(64, np.uint8) if known else None
     pointer = TensorArgument("p", Storage(64, data), 0, "i32", (16,), (1,))
     call = Call(0, "k", grid, parse(KERNEL.format(body=body)), (pointer,), ())
@@ -192,7 +192,7 @@ def test_what_would_take_for_ever_is_not_replayed_and_said(body, grid, sentence,
     assert [member.error for member in together.members] == [None, None, None]
 
 
-def test_ir_that_is_not_as_its_dialect_says_is_told_of_its_call():
+def test_ir_that_violates_its_dialect_is_reported_for_its_call():
     body = '%c = "arith.cmpi"(%p, %p) : (!tt.ptr<i32>, !tt.ptr<i32>) -> i1'
     pointer = TensorArgument("p", Storage(64), 0, "i32", (16,), (1,))
     call = Call(0, "k", (1, 1, 1), parse(KERNEL.format(body=body)), (pointer,), ())

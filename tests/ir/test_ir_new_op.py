@@ -102,23 +102,23 @@ def added_to(source, text):
 
 
 @pytest.mark.process
-def test_it_is_evaluated(told):
+def test_the_new_op_is_evaluated(told):
     assert told["stored"] == list(range(16))
 
 
 @pytest.mark.process
-def test_addresses_of_it_are_proven_inside_and_found_outside(told):
+def test_addresses_from_the_new_op_are_proven_or_found_out_of_bounds(told):
     assert {"out-of-bounds", "overflow", "race"} <= {rule for rule, _ in told["inside"]}
     assert {verdict for _, verdict in told["inside"]} == {"proven"}
     assert ["out-of-bounds", "violation"] in told["outside"]
 
 
 @pytest.mark.process
-def test_it_is_not_said_to_stay_in_its_width_where_it_wraps(told):
+def test_the_new_op_is_not_proven_to_stay_in_range_if_it_wraps(told):
     assert [verdict for rule, verdict in told["wrapping"] if rule == "overflow"] == ["unknown"]
 
 
-def test_the_page_names_the_places():
+def test_contributing_names_the_files_to_change():
     (row,) = [
         line
         for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines()

@@ -65,7 +65,7 @@ def given(name, count):
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_operands_of_memory_ops_are_where_triton_has_them(name):
+def test_positions_of_memory_operands_equal_tritons(name):
     data, mask, places = POSITIONS[name]
     count = 1 + len(data) + (mask is not None) + len(places)
     op = given(name, count)
@@ -78,7 +78,7 @@ def test_operands_of_memory_ops_are_where_triton_has_them(name):
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_operands_of_copies_are_where_triton_has_them(name):
+def test_positions_of_operands_of_copies_equal_tritons(name):
     op = given(name, 1 + max(COPIES[name].values()))
 
     assert address_of(op) == 0
@@ -86,12 +86,12 @@ def test_operands_of_copies_are_where_triton_has_them(name):
     assert positions_of(op) == (() if "mask" in COPIES[name] else (1, 2))
 
 
-def test_every_memory_op_is_there():
+def test_every_memory_op_has_a_row():
     assert {*POSITIONS, *COPIES} == MEMORY
     assert {name for name in POSITIONS if KINDS[name].has("value")} == WRITING
 
 
-def test_what_is_missing_is_none_and_what_never_is_is_an_error():
+def test_a_missing_operand_is_none_and_an_unknown_name_an_error():
     op = given("tt.store", 2)
     assert op.optional("mask") is None
     with pytest.raises(KeyError, match=r"this tt\.store has no operand 'mask'"):
@@ -100,19 +100,19 @@ def test_what_is_missing_is_none_and_what_never_is_is_an_error():
         op.optional("other")
 
 
-def test_lists_without_sizes_are_of_one_length():
+def test_operand_lists_without_sizes_have_equal_lengths():
     op = given("tt.make_tensor_descriptor", 5)
     assert (op.operand("pointer"), op.group("size"), op.group("stride")) == (0, (1, 2), (3, 4))
     assert given("scf.for", 5).group("initial") == (3, 4)
 
 
-def test_every_op_that_has_a_meaning_has_a_row():
+def test_every_evaluated_op_has_a_row():
     load_dialects(KINDS)
     meanings.meaning_of("tt.load")
     assert {*ELEMENTWISE, *LOWERINGS, *meanings._meanings} <= set(KINDS)
 
 
-def test_what_ops_compute_is_said_of_ops_that_have_a_row():
+def test_every_op_with_an_operator_has_a_row():
     assert {*ops._OPERATOR_OF, *ops._GROWING} <= set(KINDS)
     signs = ("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
     assert all(len(row.operands) == 2 for row in KINDS.values() if row.operator in signs)

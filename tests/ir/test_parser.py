@@ -1,4 +1,4 @@
-"""The parser on small texts: scoping, blocks, attributes, what it refuses."""
+"""The parser on small texts: scoping, blocks, attributes and errors."""
 
 import contextlib
 import time
@@ -252,7 +252,7 @@ def test_types(text: str, expected: Type | None) -> None:
 
 
 @given(st.text().filter(lambda text: "\x00" not in text))
-def test_any_string_comes_back(text: str) -> None:
+def test_any_string_round_trips(text: str) -> None:
     escaped = "".join(
         chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}"
         for byte in text.encode("utf-8", "surrogatepass")
@@ -305,7 +305,7 @@ def test_a_module_without_a_function_has_no_main() -> None:
 
 @settings(max_examples=200)
 @given(st.data())
-def test_cut_or_spoiled_text_is_an_error_or_a_module(data: st.DataObject) -> None:
+def test_truncated_or_corrupted_text_is_an_error_or_a_module(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(LOOP)))
     length = data.draw(st.integers(0, 8))
     inserted = data.draw(st.sampled_from(["", "<", ")", '"', "%", "#", "\\", "^x", "0x", "-"]))
@@ -317,6 +317,6 @@ def test_cut_or_spoiled_text_is_an_error_or_a_module(data: st.DataObject) -> Non
 
 
 @given(st.text(alphabet='"%^#!<>{}()[]:=,\n abt01.x-', max_size=200))
-def test_no_text_does_anything_but_fail(text: str) -> None:
+def test_arbitrary_text_is_only_a_syntax_error(text: str) -> None:
     with contextlib.suppress(IRSyntaxError):
         parse(text)

@@ -1,4 +1,4 @@
-"""The IR's text with other files and names: it says the same, and of nothing that went."""
+"""Redaction of IR text: equal ops, and no name that was removed."""
 
 import re
 from pathlib import Path
@@ -61,7 +61,7 @@ def without_anything(kind: str, text: str) -> str:
     return fresh
 
 
-def test_it_says_the_same_and_names_nothing():
+def test_redacted_generic_ir_has_equal_ops_and_no_names():
     for text in texts("ttir_generic"):
         fresh = without_anything("ttir_generic", text)
         assert said(fresh) == said(text)
@@ -83,7 +83,7 @@ def test_pretty_text_keeps_its_words_and_no_name(stage):
         assert not {"layer_norm_forward", "%inside", "%columns"} & set(re.findall(r"%?\w+", fresh))
 
 
-def test_what_the_compiler_says_stays():
+def test_the_compilers_own_strings_are_kept():
     fresh = without_anything("ttir_generic", TEXT)
 
     assert said(fresh) == said(TEXT)
@@ -94,7 +94,7 @@ def test_what_the_compiler_says_stays():
     assert [each for each in gone if each in fresh] == []
 
 
-def test_files_alone_can_go():
+def test_files_can_be_redacted_alone():
     fresh = redacted_ir("ttir_generic", TEXT, Pseudonyms("file", suffixes=True), str)
 
     assert '#loc = loc("file1.py":3:1)' in fresh
@@ -103,13 +103,13 @@ def test_files_alone_can_go():
     assert "/home/me" not in fresh
 
 
-def test_nothing_is_changed_for_nothing():
+def test_redaction_without_changes_returns_the_same_text():
     for text in texts("ttir_generic"):
         assert redacted_ir("ttir_generic", text, str, str) == text
 
 
 @pytest.mark.parametrize("text", ["hello there", 'a "string without an end', TEXT[:-200]])
-def test_what_is_no_ir_is_not_passed_on(text):
+def test_text_that_is_not_ir_is_not_returned(text):
     assert redacted_ir("ttir_generic", text, str, str) is None
 
 
@@ -119,7 +119,7 @@ PIECES = ('"canary"', "%canary", "@canary", '@"canary"', "// canary\n", "loc(", 
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=15).map("".join))
-def test_no_name_stays_wherever_it_stands(text):
+def test_no_name_is_kept_at_any_position(text):
     fresh = redacted_ir("ttir", text, lambda _: "f", lambda _: "n")
 
     assert fresh is not None
