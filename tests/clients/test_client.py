@@ -1,4 +1,4 @@
-"""What a client is told, in which order, and what becomes of what it gives."""
+"""The order of a client's method calls, and the effects of its hooks, overrides and rows."""
 
 import re
 
@@ -17,7 +17,7 @@ SEEN = client_table("seen", "an op", (Column("call_id", pa.int64(), "the call", 
 
 
 class Diary(Client):
-    """Writes down what it is told."""
+    """Records the calls of its methods with their arguments."""
 
     name = "diary"
 
@@ -39,7 +39,7 @@ class Diary(Client):
         self.lines.append(("programs", extents))
 
     def access(self, access):
-        """Batches may be of any size, and in any order: what matters is their sum."""
+        """Add up lanes: batches may have any size and any order."""
         self.active[access.kind] = self.active.get(access.kind, 0) + access.active
 
     def loop(self, op, trips):
@@ -183,7 +183,7 @@ def test_pointers_are_byte_offsets_from_the_data_pointer(over):
 
 
 class Squares(Client):
-    """Computes x squared in place of exp(x), and keeps what is stored."""
+    """Computes x squared in place of exp(x), and keeps the stored values."""
 
     def __init__(self):
         self.stored = None
@@ -232,7 +232,7 @@ def test_an_override_can_compute_the_op_itself(over):
 
 
 class Dropped(Client):
-    """Leaves every store out; the sanitizer's own view of what is stored goes with it."""
+    """Skips every store."""
 
     @on("store", when="override")
     def drop(self, event):

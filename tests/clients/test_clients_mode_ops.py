@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 @pytest.fixture(scope="module")
 @needs("process")
 def run(tmp_path_factory):
-    """Run one function of program.py in a process of its own; give its trace and its output."""
+    """Run a function of program.py in a process of its own; return its trace and its output."""
     cache = tmp_path_factory.mktemp("cache")
 
     def start(what):
@@ -145,7 +145,7 @@ def test_clients_of_equal_name_on_two_kernels_share_tables(tmp_path):
 
 
 class Stores(Client):
-    """Keeps what is stored; halves what exp gives, if asked to."""
+    """Keeps the stored values."""
 
     def __init__(self):
         self.stored = []

@@ -1,4 +1,4 @@
-"""Several clients in one pass: samples, faults, threads, and what is shared."""
+"""Several clients in one pass: samples, failures, threads and shared observers."""
 
 import threading
 
@@ -11,7 +11,7 @@ from kvtrace.evaluate import Observer
 
 
 class Programs(Client):
-    """Keeps which programs it hears of; `chosen` are those that it asks for."""
+    """Asks for the programs `chosen`; records whose accesses it receives."""
 
     def __init__(self, name, chosen=None):
         self.name = name
@@ -54,7 +54,7 @@ def test_a_sampling_clients_files_are_marked_as_a_sample(over):
 
 
 def test_a_client_that_selects_no_programs_has_no_sample(over):
-    """It wants no evaluation: there is nothing that its rows would be a part of."""
+    """The client wants no evaluation, so its empty tables are not a sample of anything."""
     from kvtrace.clients.profiler import Profiler
 
     class Idle(Profiler):
@@ -92,7 +92,7 @@ def test_selecting_programs_outside_of_the_grid_fails_the_client(over, chosen):
 
 
 def test_every_sample_begins_with_the_recorded_tensors(over):
-    """Evaluations write to tensors; each of several must begin with what was recorded."""
+    """An evaluation writes to tensors; the next one must begin with the recorded contents."""
 
     class Loaded(Programs):
         def __init__(self, name, chosen=None):
@@ -131,18 +131,18 @@ def test_a_client_that_raises_is_reported_and_others_continue(over):
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("rows", "text"),
     [
         ({"client_seen": []}, "rows of client_seen, which it does not declare"),
         (None, "failed on TypeError"),
     ],
 )
-def test_undeclared_rows_fail_the_client(over, given, text):
+def test_undeclared_rows_fail_the_client(over, rows, text):
     class Undeclared(Client):
         name = "undeclared"
 
         def finalize(self):
-            return given
+            return rows
 
     outcome, _ = over(Undeclared())
 
@@ -150,10 +150,10 @@ def test_undeclared_rows_fail_the_client(over, given, text):
 
 
 class Total(Observer):
-    made = 0
+    instances = 0
 
     def __init__(self):
-        type(self).made += 1
+        type(self).instances += 1
         self.accesses = 0
 
     def access(self, access):
@@ -172,18 +172,18 @@ class Sharing(Client):
 
 
 def test_observers_are_shared_by_the_clients_of_an_evaluation(over):
-    Total.made = 0
+    Total.instances = 0
     first, second = Sharing("first"), Sharing("second")
 
     over(first, second)
 
-    assert Total.made == 2  # one for each call
+    assert Total.instances == 2  # one for each call
     assert first.counts == second.counts
     assert min(first.counts) > 0
 
 
 def test_clients_are_told_why_a_call_cannot_be_evaluated():
-    class Told(Client):
+    class Log(Client):
         def __init__(self):
             self.lines = []
 
@@ -209,14 +209,14 @@ def test_clients_are_told_why_a_call_cannot_be_evaluated():
     module = parse(text.replace('"math.exp"', '"test.unheard_of"'))
     values = {"source": torch.ones(16), "result": torch.ones(16), "size": 16, "factor": 1.0}
     call = Call(0, "scale", (1, 1, 1), module, tuple(bind(kernels.scale, values)), ())
-    told = Told()
-    together = ClientPass([told])
+    log = Log()
+    client_pass = ClientPass([log])
 
-    reason = together.run(call)
-    together.unready(UnreadyCall(1, "other", "it was recorded without its IR"))
+    reason = client_pass.run(call)
+    client_pass.unready(UnreadyCall(1, "other", "it was recorded without its IR"))
 
     assert "test.unheard_of" in reason
-    assert told.lines == [
+    assert log.lines == [
         "access",
         ("scale", reason),
         "post_run",
@@ -267,7 +267,7 @@ def test_clients_are_selected_by_name(recorded, capsys):
 
 def test_an_unknown_client_is_one_sentence_with_all_names(recorded, capsys):
     assert main(["replay", str(recorded), "--client", "painter"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("kvtrace: there is no client 'painter'")
-    assert "; clients are tracer, profiler," in told
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("kvtrace: there is no client 'painter'")
+    assert "; clients are tracer, profiler," in message
+    assert message.count("\n") == 1

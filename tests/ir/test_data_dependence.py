@@ -1,4 +1,4 @@
-"""Dependence on data through loops, branches, calls and early returns, and nowhere else."""
+"""Dependence of ops on loaded data through loops, branches, calls and early returns."""
 
 from pathlib import Path
 
@@ -101,11 +101,11 @@ def test_leading_integers_select_addresses_or_are_compared():
     module = parse(compile_generic(numbered, types, {"BLOCK": 16}))
     source = Path(__file__).read_text().splitlines()
 
-    found = {
+    markers = {
         op.index: source[source_stack(op)[0].line - 1].rpartition("# ")[2]
         for op in module.ops
         if op.name == "tt.load"
     }
 
-    assert len(found) == 7
-    assert leading_integers(module) == {index for index, text in found.items() if text == "leads"}
+    assert len(markers) == 7
+    assert leading_integers(module) == {index for index, text in markers.items() if text == "leads"}

@@ -73,15 +73,15 @@ def names(values):
 
 
 def values_of(module):
-    """All values by name; results of several as in the text."""
-    found = {}
+    """All values by name; an op's several results are named as in the text."""
+    values = {}
     for op in module.ops:
         for value in op.results:
-            found[value.name] = value
+            values[value.name] = value
         for region in op.regions:
             for block in region.blocks:
-                found.update({value.name: value for value in block.arguments})
-    return found
+                values.update({value.name: value for value in block.arguments})
+    return values
 
 
 def ops_of(module, name):
@@ -130,7 +130,7 @@ def test_calls_and_jumps_pass_values_on():
         ["%n"],
         ["%r"],
     ]
-    assert [names(given) for _, given in jumps(jump)] == [["%r"], ["%n", "%r"]]
+    assert [names(operands) for _, operands in jumps(jump)] == [["%r"], ["%n", "%r"]]
     assert names(deciding(jump)) == ["%c"]
     assert flow.callers(function) == ops_of(module, "tt.call")
     assert [op.name for op in returns(function)] == ["tt.return"]
@@ -146,16 +146,16 @@ def test_forward_and_backward_go_through_copies():
 
 
 def test_cached_results_live_as_long_as_the_module():
-    asked = []
+    modules = []
 
     @once_per_module
     def size(module):
-        asked.append(module)
+        modules.append(module)
         return len(module.ops)
 
     first, second = parse(FOR), parse(FOR)
     assert size(first) == size(first) == size(second) == len(first.ops)
-    assert asked == [first, second]
+    assert modules == [first, second]
     assert first != second
 
 

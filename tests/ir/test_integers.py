@@ -8,7 +8,7 @@ from kvtrace.ir.integers import laps, wrapped, wraps_around
 
 
 def by_hand(first, end, step, bits, most=300):
-    """The counters as compiled code has them: compared signed, added modulo 2^bits."""
+    """The counters of a compiled loop: compared as signed, added modulo 2^bits."""
     counter = first
     for _ in range(most):
         if not counter < end:

@@ -26,9 +26,9 @@ SWAP = (
 )
 
 
-def found(op, type_, number=0):
+def reasons(op, type_, number=0):
     text = op.format(type=type_, number=number)
-    return [each.why for each in unordered(parse(KERNEL.format(type=type_, op=text)))]
+    return [effect.why for effect in unordered(parse(KERNEL.format(type=type_, op=text)))]
 
 
 @pytest.mark.parametrize(
@@ -43,20 +43,20 @@ def found(op, type_, number=0):
     ],
 )
 def test_order_dependent_updates_are_named_with_their_reason(type_, number, says):
-    why = found(UPDATE, type_, number)
+    why = reasons(UPDATE, type_, number)
     assert len(why) == (says is not None)
-    assert all(says in each for each in why)
+    assert all(says in reason for reason in why)
 
 
 def test_an_update_is_order_dependent_if_its_result_is_used():
-    (why,) = found(UPDATE + STORE, "i32", 4)
+    (why,) = reasons(UPDATE + STORE, "i32", 4)
     assert "which the kernel uses" in why
 
 
 def test_compare_and_swap_is_order_dependent():
-    (why,) = found(SWAP, "i32")
+    (why,) = reasons(SWAP, "i32")
     assert "compares and swaps" in why
 
 
 def test_loads_and_stores_are_not_order_dependent():
-    assert found('"tt.store"(%out, %value) : (!tt.ptr<{type}>, {type}) -> ()', "f32") == []
+    assert reasons('"tt.store"(%out, %value) : (!tt.ptr<{type}>, {type}) -> ()', "f32") == []
