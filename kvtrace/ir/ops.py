@@ -217,7 +217,7 @@ def _rows(
 
 _rows("tt_memory", Kind.MEMORY, {"pointer mask? other?": "tt.load"}, effect="load")
 _rows("tt_memory", Kind.MEMORY, {"pointer value mask?": "tt.store"}, effect="store")
-# From Triton 3.9 on. They read or write, with no other access between the bytes of an element.
+# Since Triton 3.9: no other access comes between the bytes of one of their elements.
 _rows("tt_atomic", Kind.MEMORY, {
     "pointer mask?": "tt.atomic_load",
     "pointer expected timeout?": "tt.atomic_poll",
@@ -252,7 +252,7 @@ _rows("tt_shape", Kind.ADDRESS, {"descriptor": "tt.descriptor_to_tensor"})
 _rows("tt_memory", Kind.ADDRESS, {"pointer offset": "tt.addptr"})
 _rows("tt_addresses", Kind.ADDRESS, {"source": "tt.int_to_ptr tt.ptr_to_int"})
 
-# -- where a program is, constants, remarks -------------------------------------------------------
+# -- program ids, constants, messages and barriers ------------------------------------------------
 
 _rows("tt_program", Kind.GIVEN, {
     "": "tt.get_program_id tt.get_num_programs tt.make_range ub.poison llvm.mlir.undef"
@@ -270,7 +270,7 @@ _rows("tt_program", Kind.REMARK, {
     "barrier predicate": "ttng.barrier_expect",
 })  # fmt: skip
 
-# -- elements moved -------------------------------------------------------------------------------
+# -- rearranged elements --------------------------------------------------------------------------
 
 _rows("tt_shape", Kind.SPREAD, {
     "source": "tt.splat tt.unsplat tt.broadcast ttg.convert_layout",
@@ -281,7 +281,7 @@ _rows("tt_shape", Kind.REARRANGED, {
 }, reading="modular")  # fmt: skip
 _rows("tt_shape", Kind.PICKED, {"source index": "tt.gather"})
 
-# -- integers and floats, element by element ------------------------------------------------------
+# -- elementwise arithmetic -----------------------------------------------------------------------
 
 _rows("arith", Kind.ELEMENTWISE, {
     "left right": "arith.addi arith.subi arith.muli arith.andi arith.ori arith.xori",
@@ -337,7 +337,7 @@ _rows("tt_elementwise", Kind.ELEMENTWISE, {"left right": "tt.mulhiui"}, reading=
 _rows("libdevice", Kind.ELEMENTWISE, {"source*": "tt.extern_elementwise"})
 _rows("tt_inline", Kind.ELEMENTWISE, {"source*": "tt.elementwise_inline_asm tt.map_elementwise"})
 
-# -- several elements at once ---------------------------------------------------------------------
+# -- reductions, scans and products ---------------------------------------------------------------
 
 _rows("tt_reduce", Kind.REDUCTION, {"source*": "tt.reduce"})
 _rows("tt_reduce", Kind.SCAN, {"source*": "tt.scan"})
@@ -347,7 +347,7 @@ _rows("tt_dot", Kind.PRODUCT, {
     "left right added left_scale? right_scale?": "tt.dot_scaled",
 })  # fmt: skip
 
-# -- what TTGIR has besides -----------------------------------------------------------------------
+# -- ops of TTGIR only ----------------------------------------------------------------------------
 
 _rows("ttng", Kind.PRODUCT, {"left right added adds?": "ttng.warp_group_dot"})
 _rows("ttg", Kind.SHARED, {
@@ -379,7 +379,7 @@ _rows("ttng", Kind.MEMORY, {
 }, effect="store")  # fmt: skip
 _rows("ttng", Kind.MEMORY, {"descriptor index* value": "ttng.async_tma_reduce"}, effect="atomic")
 
-# -- control --------------------------------------------------------------------------------------
+# -- control flow ---------------------------------------------------------------------------------
 
 _rows("scf", Kind.BRANCH, {
     "condition": "scf.if",

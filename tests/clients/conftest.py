@@ -1,4 +1,4 @@
-"""One recorded run whose tensors have known contents, and a way to run clients over it."""
+"""A recorded run with known tensor contents, and a fixture that runs clients over it."""
 
 import shutil
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Run as a script: launches in mode ops. Arguments: the trace, what to do."""
+"""A script that launches kernels in mode ops. Arguments: the trace, and a function below."""
 
 import os
 import sys
@@ -50,7 +50,7 @@ def threads(out):
 
 
 def faulty(out):
-    """A built-in client that fails must leave the program, and the other clients, alone."""
+    """Run `plain` with a sanitizer that fails; the program and other clients must go on."""
     from kvtrace.verdicts.judge import Judgement
 
     def fail(self, failure=None):
@@ -66,7 +66,7 @@ def unwatched(out):
 
 
 def nothing(out):
-    """As with a GPU: a launch is recorded and none runs in the evaluator."""
+    """Record a launch that does not run in the evaluator, as on a GPU."""
     from kvtrace.capture.records import KernelRecord
 
     with kvtrace.capture(out, mode="ops") as session:

@@ -1,4 +1,4 @@
-"""What a client is told, in which order, and what becomes of what it gives."""
+"""The order of a client's method calls, and the effects of its hooks, overrides and rows."""
 
 import re
 
@@ -17,7 +17,7 @@ SEEN = client_table("seen", "an op", (Column("call_id", pa.int64(), "the call", 
 
 
 class Diary(Client):
-    """Writes down what it is told."""
+    """Records the calls of its methods with their arguments."""
 
     name = "diary"
 
@@ -39,7 +39,7 @@ class Diary(Client):
         self.lines.append(("programs", extents))
 
     def access(self, access):
-        """Batches may be of any size, and in any order: what matters is their sum."""
+        """Add up lanes: batches may have any size and any order."""
         self.active[access.kind] = self.active.get(access.kind, 0) + access.active
 
     def loop(self, op, trips):
@@ -51,7 +51,7 @@ class Diary(Client):
         self.lines.append(("post_run", call.call_id))
 
 
-def test_the_order_is_the_documented_one(over):
+def test_methods_are_called_in_the_documented_order(over):
     diary = Diary()
 
     over(diary)
@@ -98,7 +98,7 @@ class Ops(Client):
         return {"client_seen": self.rows}
 
 
-def test_rows_and_the_stacks_they_refer_to_are_written(over):
+def test_rows_are_written_with_their_stacks(over):
     client = Ops()
 
     outcome, trace = over(client)
@@ -112,7 +112,7 @@ def test_rows_and_the_stacks_they_refer_to_are_written(over):
     assert validate(trace.path) == []
 
 
-def test_finalize_of_the_built_in_clients_gives_the_same_twice(over):
+def test_finalize_of_built_in_clients_is_repeatable(over):
     clients = [as_client(name) for name in ("tracer", "profiler", "sanitizer")]
 
     over(*clients)
@@ -183,7 +183,7 @@ def test_pointers_are_byte_offsets_from_the_data_pointer(over):
 
 
 class Squares(Client):
-    """Computes x squared in place of exp(x), and keeps what is stored."""
+    """Computes x squared in place of exp(x), and keeps the stored values."""
 
     def __init__(self):
         self.stored = None
@@ -198,7 +198,7 @@ class Squares(Client):
             self.stored = event.operands[1].copy()
 
 
-def test_an_override_gives_what_later_ops_see(over):
+def test_later_ops_see_the_results_of_an_override(over):
     client = Squares()
 
     over(client)
@@ -222,7 +222,7 @@ class Perturbed(Client):
             self.stored = event.operands[1].copy()
 
 
-def test_an_override_may_have_the_op_computed_as_it_is(over):
+def test_an_override_can_compute_the_op_itself(over):
     client = Perturbed()
 
     over(client)
@@ -232,14 +232,14 @@ def test_an_override_may_have_the_op_computed_as_it_is(over):
 
 
 class Dropped(Client):
-    """Leaves every store out; the sanitizer's own view of what is stored goes with it."""
+    """Skips every store."""
 
     @on("store", when="override")
     def drop(self, event):
         return None
 
 
-def test_an_override_of_a_store_that_does_not_compute_it_drops_it(over):
+def test_an_override_that_does_not_compute_its_store_drops_the_store(over):
     diary = Diary()
 
     outcome, _ = over(Dropped(), diary)
@@ -254,7 +254,7 @@ class Nothing(Client):
         return None
 
 
-def test_an_override_that_gives_nothing_changes_nothing(over):
+def test_an_override_that_returns_none_changes_nothing(over):
     plain, kept = Values(), Values()
 
     over(plain)
@@ -271,7 +271,7 @@ def test_an_override_that_gives_nothing_changes_nothing(over):
         ((1.0, 2.0), "returned 2 results; the op has 1"),
     ],
 )
-def test_an_override_that_does_not_fit_is_the_clients_failure(over, result, text):
+def test_an_override_with_a_wrong_result_fails_the_client(over, result, text):
     class Wrong(Client):
         name = "wrong"
 
@@ -296,7 +296,7 @@ def test_pointers_and_regions_cannot_be_overridden(over, op):
     assert f"{op} cannot be overridden" in str(outcome.errors[0])
 
 
-def test_an_override_gives_a_meaning_to_an_op_that_has_none():
+def test_an_override_can_define_an_unknown_op():
     import torch
 
     import kvtrace.evaluate as evaluation
@@ -333,7 +333,7 @@ def test_an_override_gives_a_meaning_to_an_op_that_has_none():
         ({"ops": ("load",), "when": "during"}, "not 'during'"),
     ],
 )
-def test_hooks_that_cannot_be_are_refused_where_they_are_written(arguments, text):
+def test_invalid_hooks_are_an_error_at_their_definition(arguments, text):
     with pytest.raises(BadSetting, match=text):
         on(*arguments["ops"], when=arguments.get("when", "after"))
 

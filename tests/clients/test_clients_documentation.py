@@ -1,4 +1,4 @@
-"""What docs/clients.md shows is run as it stands there; its plugin is installed and run by name."""
+"""Runs the examples of docs/clients.md, and installs its plugin to run it by name."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def test_an_installed_client_of_another_package_runs_by_name(plugins, recorded, 
     assert (done.returncode, done.stderr) == (0, "")
     trace = open_trace(recorded)
     kinds = {r["op_index"]: r["kind"] for r in trace.table("ops").to_pylist()}
-    assert kinds == {}  # the profiler was not asked for
+    assert kinds == {}  # these rows are the profiler's, which was not selected
     assert trace.table("client_always_true").to_pylist() == []  # 1000 is no multiple of 256
 
     query = re.search(r'kvtrace sql out/ "(.*?)"', PAGE, re.DOTALL)[1]
@@ -73,7 +73,7 @@ def test_an_installed_client_of_another_package_runs_by_name(plugins, recorded, 
 
 
 @pytest.mark.process
-def test_it_is_listed_among_those_that_there_are(plugins, recorded, tmp_path):
+def test_an_installed_client_is_listed_by_its_name(plugins, recorded, tmp_path):
     done = kvtrace("replay", recorded, "--client", "painter", plugins=plugins, cwd=tmp_path)
 
     assert done.returncode == 2
@@ -132,10 +132,10 @@ def test_the_example_finds_masks_that_are_true_everywhere(tmp_path):
     outcome = replay(trace, trace.runs[0], clients=[example["AlwaysTrue"]()])
 
     rows = trace.table("client_always_true").to_pylist()
-    places = {row["stack_id"]: row["frames"][0] for row in trace.table("stacks").to_pylist()}
+    frames = {row["stack_id"]: row["frames"][0] for row in trace.table("stacks").to_pylist()}
     assert outcome.errors == ()
     assert [(row["call_id"], row["lanes"]) for row in rows] == [(1, 1024), (1, 1024)]
-    assert all(places[row["stack_id"]]["file"].endswith("kernels.py") for row in rows)
+    assert all(frames[row["stack_id"]]["file"].endswith("kernels.py") for row in rows)
 
 
 def test_hooks_of_the_page_see_and_change_values(over):

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 @pytest.fixture(scope="module")
 @needs("process")
 def run(tmp_path_factory):
-    """Run one function of program.py in a process of its own; give its trace and its output."""
+    """Run a function of program.py in a process of its own; return its trace and its output."""
     cache = tmp_path_factory.mktemp("cache")
 
     def start(what):
@@ -42,7 +42,7 @@ def rows_of(trace, table, run=None):
     return sorted((tuple(sorted(row.items(), key=str)) for row in rows), key=str)
 
 
-def test_each_distinct_call_is_watched_once_and_the_program_gets_its_results(plain):
+def test_each_distinct_call_is_watched_once_without_changing_results(plain):
     trace, done = plain
 
     assert done.stdout.startswith("[8128.0, 24512.0, ")
@@ -60,7 +60,7 @@ def test_each_distinct_call_is_watched_once_and_the_program_gets_its_results(pla
     assert validate(trace.path) == []
 
 
-def test_the_files_say_that_clients_watched_and_replay_gives_the_same_ops(plain):
+def test_watching_is_noted_and_replay_counts_the_same_ops(plain):
     trace, _ = plain
     (run,) = trace.runs
     facts = trace.passes(run.run_id)["profiler"]
@@ -86,7 +86,7 @@ def test_a_forked_child_has_a_run_and_rows_of_its_own(run):
     assert validate(trace.path) == []
 
 
-def test_launches_of_several_threads_are_told_apart(run):
+def test_launches_of_several_threads_are_distinguished(run):
     trace, _ = run("threads")
 
     sizes = {row["call_id"]: row["args"][0]["shape"][0] for row in trace.table("calls").to_pylist()}
@@ -98,7 +98,7 @@ def test_launches_of_several_threads_are_told_apart(run):
             assert row["bytes"] == 4 * sizes[row["call_id"]]
 
 
-def test_a_client_that_fails_is_told_and_harms_neither_program_nor_others(run):
+def test_a_failing_client_is_reported_and_affects_nothing_else(run):
     trace, done = run("faulty")
 
     assert done.stdout.startswith("[8128.0, 24512.0, ")
@@ -116,7 +116,7 @@ def test_kernels_that_are_not_recorded_are_not_watched(run):
     assert {row["call_id"] for row in trace.table("ops").to_pylist()} == {0}
 
 
-def test_where_nothing_ran_in_the_evaluator_replay_is_named(run):
+def test_a_program_without_evaluated_launches_is_told_of_replay(run):
     trace, done = run("nothing")
 
     assert f"kvtrace replay {trace.path} derives their ops" in done.stderr
@@ -124,7 +124,7 @@ def test_where_nothing_ran_in_the_evaluator_replay_is_named(run):
     assert trace.table("launches").num_rows == 1
 
 
-def test_two_kernels_with_a_client_of_one_name_each_share_its_tables(tmp_path):
+def test_clients_of_equal_name_on_two_kernels_share_tables(tmp_path):
     import torch
 
     import kvtrace
@@ -145,7 +145,7 @@ def test_two_kernels_with_a_client_of_one_name_each_share_its_tables(tmp_path):
 
 
 class Stores(Client):
-    """Keeps what is stored; halves what exp gives, if asked to."""
+    """Keeps the stored values."""
 
     def __init__(self):
         self.stored = []
@@ -210,7 +210,7 @@ def test_hooks_see_the_values_of_the_running_program_and_may_change_them(traced)
     assert client.stored[0].tolist() == [[2.0] * 256] * 2
 
 
-def test_a_sampling_client_changes_nothing_of_the_program(traced):
+def test_a_sampling_client_does_not_change_the_programs_results(traced):
     import torch
 
     class Sampling(Stores):
@@ -226,7 +226,7 @@ def test_a_sampling_client_changes_nothing_of_the_program(traced):
     assert client.stored[0].tolist() == [[5.0] * 256]
 
 
-def test_a_client_that_raises_leaves_the_launch_alone_and_tables_say_it(traced):
+def test_a_client_that_raises_does_not_affect_the_launch(traced):
     import torch
 
     class Faulty(Stores):
@@ -245,7 +245,7 @@ def test_a_client_that_raises_leaves_the_launch_alone_and_tables_say_it(traced):
         scale.tables()
 
 
-def test_a_kernel_that_is_traced_is_otherwise_itself(traced):
+def test_a_traced_kernel_keeps_its_attributes(traced):
     from tests.clients import kernels
 
     scale = traced("sanitizer")
@@ -254,7 +254,7 @@ def test_a_kernel_that_is_traced_is_otherwise_itself(traced):
     assert scale.tables() == {}
 
 
-def test_a_client_that_there_is_not_is_refused_where_it_is_named():
+def test_an_unknown_client_is_an_error_of_kvtrace_trace():
     import kvtrace
     from kvtrace.schema.errors import BadSetting
 

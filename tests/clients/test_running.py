@@ -1,4 +1,4 @@
-"""Several clients in one pass: samples, faults, threads, and what is shared."""
+"""Several clients in one pass: samples, failures, threads and shared observers."""
 
 import threading
 
@@ -11,7 +11,7 @@ from kvtrace.evaluate import Observer
 
 
 class Programs(Client):
-    """Keeps which programs it hears of; `chosen` are those that it asks for."""
+    """Asks for the programs `chosen`; records whose accesses it receives."""
 
     def __init__(self, name, chosen=None):
         self.name = name
@@ -26,7 +26,7 @@ class Programs(Client):
         self.heard.setdefault(self.call.call_id, set()).update(programs)
 
 
-def test_a_sample_is_what_its_client_alone_hears_of(over):
+def test_only_the_sampling_client_is_limited_to_its_sample(over):
     sampling, whole = Programs("sampling", [3, 1]), Programs("whole")
 
     outcome, _ = over(sampling, whole)
@@ -36,7 +36,7 @@ def test_a_sample_is_what_its_client_alone_hears_of(over):
     assert outcome.notes == ("sampling is based on a sample: 4 of 10 programs of 2 calls",)
 
 
-def test_the_files_say_that_they_rest_on_a_sample(over):
+def test_a_sampling_clients_files_are_marked_as_a_sample(over):
     from kvtrace.clients.profiler import Profiler
 
     class Sampled(Profiler):
@@ -53,8 +53,8 @@ def test_the_files_say_that_they_rest_on_a_sample(over):
     assert executions == {2}
 
 
-def test_a_client_that_asks_for_no_programs_has_no_sample(over):
-    """It wants no evaluation: there is nothing that its rows would be a part of."""
+def test_a_client_that_selects_no_programs_has_no_sample(over):
+    """The client wants no evaluation, so its empty tables are not a sample of anything."""
     from kvtrace.clients.profiler import Profiler
 
     class Idle(Profiler):
@@ -70,7 +70,7 @@ def test_a_client_that_asks_for_no_programs_has_no_sample(over):
     assert trace.table("ops").num_rows == 0
 
 
-def test_the_sanitizers_files_do_not_say_that_they_rest_on_a_sample(over):
+def test_the_sanitizers_files_are_not_marked_as_a_sample(over):
     from kvtrace.clients.sanitizer import Sanitizer
 
     outcome, trace = over(Sanitizer())
@@ -80,19 +80,19 @@ def test_the_sanitizers_files_do_not_say_that_they_rest_on_a_sample(over):
     assert "sampled" not in facts
 
 
-def test_a_sample_of_everything_is_none(over):
+def test_a_selection_of_all_programs_is_no_sample(over):
     outcome, _ = over(Programs("whole", [*range(4)]))
     assert "of 6 programs of 1 call" in outcome.notes[0]
 
 
 @pytest.mark.parametrize("chosen", [[4], [-1], ["x"], [[0, 1], [2]]])
-def test_programs_that_there_are_not_are_the_clients_failure(over, chosen):
+def test_selecting_programs_outside_of_the_grid_fails_the_client(over, chosen):
     outcome, _ = over(Programs("lost", chosen))
     assert "the client lost failed" in str(outcome.errors[0])
 
 
-def test_what_is_known_of_tensors_is_the_same_for_every_sample(over):
-    """Evaluations write to tensors; each of several must begin with what was recorded."""
+def test_every_sample_begins_with_the_recorded_tensors(over):
+    """An evaluation writes to tensors; the next one must begin with the recorded contents."""
 
     class Loaded(Programs):
         def __init__(self, name, chosen=None):
@@ -118,7 +118,7 @@ class Faulty(Client):
         raise ZeroDivisionError("on purpose")
 
 
-def test_a_client_that_raises_is_told_and_the_others_go_on(over):
+def test_a_client_that_raises_is_reported_and_others_continue(over):
     whole = Programs("whole")
 
     outcome, trace = over(Faulty(), whole)
@@ -131,18 +131,18 @@ def test_a_client_that_raises_is_told_and_the_others_go_on(over):
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("rows", "text"),
     [
         ({"client_seen": []}, "rows of client_seen, which it does not declare"),
         (None, "failed on TypeError"),
     ],
 )
-def test_rows_that_were_not_declared_are_refused(over, given, text):
+def test_undeclared_rows_fail_the_client(over, rows, text):
     class Undeclared(Client):
         name = "undeclared"
 
         def finalize(self):
-            return given
+            return rows
 
     outcome, _ = over(Undeclared())
 
@@ -150,10 +150,10 @@ def test_rows_that_were_not_declared_are_refused(over, given, text):
 
 
 class Total(Observer):
-    made = 0
+    instances = 0
 
     def __init__(self):
-        type(self).made += 1
+        type(self).instances += 1
         self.accesses = 0
 
     def access(self, access):
@@ -172,18 +172,18 @@ class Sharing(Client):
 
 
 def test_observers_are_shared_by_the_clients_of_an_evaluation(over):
-    Total.made = 0
+    Total.instances = 0
     first, second = Sharing("first"), Sharing("second")
 
     over(first, second)
 
-    assert Total.made == 2  # one for each call
+    assert Total.instances == 2  # one for each call
     assert first.counts == second.counts
     assert min(first.counts) > 0
 
 
-def test_a_call_that_cannot_be_evaluated_is_told_with_its_reason():
-    class Told(Client):
+def test_clients_are_told_why_a_call_cannot_be_evaluated():
+    class Log(Client):
         def __init__(self):
             self.lines = []
 
@@ -209,14 +209,14 @@ def test_a_call_that_cannot_be_evaluated_is_told_with_its_reason():
     module = parse(text.replace('"math.exp"', '"test.unheard_of"'))
     values = {"source": torch.ones(16), "result": torch.ones(16), "size": 16, "factor": 1.0}
     call = Call(0, "scale", (1, 1, 1), module, tuple(bind(kernels.scale, values)), ())
-    told = Told()
-    together = ClientPass([told])
+    log = Log()
+    client_pass = ClientPass([log])
 
-    reason = together.run(call)
-    together.unready(UnreadyCall(1, "other", "it was recorded without its IR"))
+    reason = client_pass.run(call)
+    client_pass.unready(UnreadyCall(1, "other", "it was recorded without its IR"))
 
     assert "test.unheard_of" in reason
-    assert told.lines == [
+    assert log.lines == [
         "access",
         ("scale", reason),
         "post_run",
@@ -256,7 +256,7 @@ def test_a_client_that_is_not_thread_safe_is_called_one_at_a_time():
         assert client.most == most
 
 
-def test_clients_are_chosen_by_name(recorded, capsys):
+def test_clients_are_selected_by_name(recorded, capsys):
     from kvtrace.schema.trace import open_trace
 
     assert main(["replay", str(recorded), "--client", "profiler", "--client", "sanitizer"]) == 0
@@ -265,9 +265,9 @@ def test_clients_are_chosen_by_name(recorded, capsys):
     assert "2 of 2 unique calls" in capsys.readouterr().out
 
 
-def test_a_name_that_there_is_not_is_one_sentence_with_those_there_are(recorded, capsys):
+def test_an_unknown_client_is_one_sentence_with_all_names(recorded, capsys):
     assert main(["replay", str(recorded), "--client", "painter"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("kvtrace: there is no client 'painter'")
-    assert "; clients are tracer, profiler," in told
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("kvtrace: there is no client 'painter'")
+    assert "; clients are tracer, profiler," in message
+    assert message.count("\n") == 1

@@ -1,8 +1,8 @@
-"""IR texts that no compiler printed, through everything that reads one: parsed, judged, evaluated.
+"""Fuzzing of the IR readers: mutated IR is parsed, evaluated and judged by the clients.
 
-By hand, longer than in the tests: `python -m tests.ir.fuzz --count 5000 --seed 7`. It prints each
-case that took too long, took too much memory or ended in another error than a sentence, and writes
-its text to a folder; what was found is kept in test_ir_fuzz.py.
+test_ir_fuzz.py runs a few cases. For more: `python -m tests.ir.fuzz --count 5000 --seed 7`. It
+prints each case that took too long, took too much memory or raised anything but a `KvtraceError`,
+and writes its text to a folder. Cases that once failed are tests in test_ir_fuzz.py.
 """
 
 import argparse
@@ -46,18 +46,18 @@ _SCALARS = (0, 1, 7, 16, 64, 1000, 1024, -1, 2**31 - 1, -(2**31))
 
 def seeds() -> list[str]:
     """The IR of the kernels in the recorded fixtures, without the longest."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for folder in ("device", "ranks", "train", "train_compiled"):
         trace = open_trace(ROOT / "tests" / "fixtures" / "h200" / folder)
         rows = trace.table("artifacts", columns=["kind", "size_bytes", "sha256"]).to_pylist()
         for row in rows:
             if row["kind"] == "ttir_generic" and row["size_bytes"] <= _LARGEST_SEED:
-                found[row["sha256"]] = (trace.artifact(row["sha256"]) or b"").decode()
-    return [found[name] for name in sorted(found)]
+                texts[row["sha256"]] = (trace.artifact(row["sha256"]) or b"").decode()
+    return [texts[name] for name in sorted(texts)]
 
 
 def mutated(text: str, rng: random.Random) -> str:
-    """The text with one to four mutations."""
+    """Apply one to four random mutations."""
     for _ in range(rng.choice((1, 1, 1, 2, 2, 4))):
         text = rng.choice(_MUTATIONS)(text, rng)
     return text
@@ -97,13 +97,13 @@ def _huge_number(text: str, rng: random.Random) -> str:
 
 
 def _other_extent(text: str, rng: random.Random) -> str:
-    """One extent of tensors everywhere, so that types still agree."""
+    """Replace an extent in all tensor types, so that types still agree."""
     extents = sorted(set(re.findall(r"(?<=[<x])\d+(?=x)", text)))
     if not extents:
         return text
-    given, new = rng.choice(extents), rng.choice(_HUGE).lstrip("-")
-    text = re.sub(rf"(?<=[<x]){given}(?=x)", new, text)
-    return re.sub(rf"end = {given} : i32", f"end = {new} : i32", text)
+    extent, new = rng.choice(extents), rng.choice(_HUGE).lstrip("-")
+    text = re.sub(rf"(?<=[<x]){extent}(?=x)", new, text)
+    return re.sub(rf"end = {extent} : i32", f"end = {new} : i32", text)
 
 
 def _other_type(text: str, rng: random.Random) -> str:
@@ -111,8 +111,8 @@ def _other_type(text: str, rng: random.Random) -> str:
 
 
 def _other_type_everywhere(text: str, rng: random.Random) -> str:
-    given = rng.choice(("i1", "i32", "i64", "f32", "f16", "!tt.ptr<f32>"))
-    return re.sub(rf"(?<![\w.]){re.escape(given)}(?!\w)", rng.choice(_TYPES), text)
+    old = rng.choice(("i1", "i32", "i64", "f32", "f16", "!tt.ptr<f32>"))
+    return re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", rng.choice(_TYPES), text)
 
 
 def _other_op(text: str, rng: random.Random) -> str:
@@ -126,15 +126,15 @@ def _other_operand(text: str, rng: random.Random) -> str:
 
 
 def _replaced(text: str, rng: random.Random, what: re.Pattern[str], by: Any) -> str:
-    found = list(what.finditer(text))
-    if not found:
+    matches = list(what.finditer(text))
+    if not matches:
         return text
-    place = rng.choice(found)
-    return text[: place.start()] + rng.choice(by) + text[place.end() :]
+    match = rng.choice(matches)
+    return text[: match.start()] + rng.choice(by) + text[match.end() :]
 
 
 def _nested(text: str, rng: random.Random) -> str:
-    """Deep nesting where an attribute, a type or an op stands."""
+    """Insert a deeply nested attribute, type, op or location at a random token."""
     depth = rng.choice((10, 40, 60, 400, 20_000))
     opening, middle, closing = rng.choice(
         (
@@ -148,8 +148,8 @@ def _nested(text: str, rng: random.Random) -> str:
 
 
 def _location_graph(text: str, rng: random.Random) -> str:
-    """Locations of which each is made of the last one several times."""
-    made = rng.choice(
+    """Add locations that each refer to the previous one twice: their expansion is exponential."""
+    template = rng.choice(
         (
             "loc(callsite(#{0} at #{0}))", 'loc("n"(#{0}))', "loc(fused[#{0}, #{0}])",
             "loc(callsite(#{0} at #graph0))", "loc(callsite(#graph0 at #{0}))",
@@ -158,7 +158,7 @@ def _location_graph(text: str, rng: random.Random) -> str:
     first = rng.choice(('"k.py":1:1', "unknown"))
     lines = [f"#graph0 = loc({first})"]
     lines += [
-        f"#graph{i} = {made.format(f'graph{i - 1}')}" for i in range(1, rng.choice((20, 1000)))
+        f"#graph{i} = {template.format(f'graph{i - 1}')}" for i in range(1, rng.choice((20, 1000)))
     ]
     rng.random() < 0.5 and lines.reverse()
     used = re.sub(r"loc\(#loc\d*\)$", f"loc(#graph{len(lines) - 1})", text, flags=re.MULTILINE)
@@ -187,16 +187,16 @@ _MUTATIONS = (
 
 
 def exercise(text: str, seed: int) -> str:
-    """Do with a text what commands do with it; give the first sentence that it ended with."""
+    """Parse, evaluate and judge a text, as commands do; return the first message, or "fine"."""
     rng = random.Random(seed)
     try:
         module = parse(text)
         for op in module.ops:
             source_stack(op)
         call = Call(0, "k", rng.choice(_GRIDS), module, _arguments(module, rng), ())
-        together = ClientPass([as_client(name) for name in ("tracer", "profiler", "sanitizer")])
-        failure = together.run(call)
-        for member in together.members:
+        client_pass = ClientPass([as_client(name) for name in ("tracer", "profiler", "sanitizer")])
+        failure = client_pass.run(call)
+        for member in client_pass.members:
             member.tables()
             if member.error is not None:
                 raise member.error.__cause__ or member.error
@@ -208,7 +208,7 @@ def exercise(text: str, seed: int) -> str:
 
 
 def _arguments(module: Module, rng: random.Random) -> tuple[Argument, ...]:
-    given: list[Argument] = []
+    arguments: list[Argument] = []
     for position, parameter in enumerate(module.main.arguments):
         kind, name = parameter.type, f"a{position}"
         if isinstance(kind, PointerType) and isinstance(kind.pointee, IntegerType | FloatType):
@@ -218,12 +218,12 @@ def _arguments(module: Module, rng: random.Random) -> tuple[Argument, ...]:
             nbytes = count * 8
             data = np.zeros(nbytes, np.uint8) if rng.random() < 0.5 else None
             dtype = dtype if dtype in ("i8", "i16", "i32", "i64", "fp32") else "i64"
-            given.append(TensorArgument(name, Storage(nbytes, data), 0, dtype, (count,), (1,)))
+            arguments.append(TensorArgument(name, Storage(nbytes, data), 0, dtype, (count,), (1,)))
         elif isinstance(kind, IntegerType | IndexType):
-            given.append(ScalarArgument(name, rng.choice(_SCALARS)))
+            arguments.append(ScalarArgument(name, rng.choice(_SCALARS)))
         else:
-            given.append(ScalarArgument(name, 1.5 if isinstance(kind, FloatType) else None))
-    return tuple(given)
+            arguments.append(ScalarArgument(name, 1.5 if isinstance(kind, FloatType) else None))
+    return tuple(arguments)
 
 
 class TooSlow(BaseException):
@@ -237,7 +237,7 @@ def case(number: int, seed: int, texts: list[str]) -> str:
 
 
 def run_cases(numbers: range, seed: int, seconds: int, folder: Path | None) -> Counter[str]:
-    """Exercise cases one after the other; count how they ended, faults as `FAULT …`."""
+    """Exercise cases one after the other; count their outcomes, failures as `FAULT …`."""
 
     def too_slow(_signal: int, _frame: Any) -> None:
         raise TooSlow
@@ -251,10 +251,10 @@ def run_cases(numbers: range, seed: int, seconds: int, folder: Path | None) -> C
         signal.alarm(seconds)
         try:
             outcome = _kind(exercise(text, number))
-        except (Exception, TooSlow) as error:  # each is what is looked for
+        except (Exception, TooSlow) as error:  # any of them is a defect to report
             frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(frame.filename).name}:{frame.lineno}"
-            outcome = f"FAULT {type(error).__name__} at {place} ({str(error)[:80]})"
+            position = f"{Path(frame.filename).name}:{frame.lineno}"
+            outcome = f"FAULT {type(error).__name__} at {position} ({str(error)[:80]})"
             if folder is not None:
                 (folder / f"{seed}-{number}.mlir").write_text(text)
         finally:
@@ -266,14 +266,14 @@ def run_cases(numbers: range, seed: int, seconds: int, folder: Path | None) -> C
 
 
 def _kind(sentence: str) -> str:
-    """What sort of end a sentence tells of."""
+    """The first words of a message, without positions and names, as a key to count by."""
     if sentence.startswith("IR line"):
         return "IR " + " ".join(re.split(r"column \d+: ", sentence)[-1].split()[:2])
     return sentence.partition("has a defect: ")[2] or " ".join(sentence.split()[:2])
 
 
 def _limit_memory() -> None:
-    """Let this process take so much more than it has."""
+    """Limit this process to `MEMORY` more bytes than it has now."""
     exercise(seeds()[0], 0)  # imports what all cases need
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + MEMORY
@@ -281,7 +281,7 @@ def _limit_memory() -> None:
 
 
 def main() -> int:
-    """Run cases, in a process with little memory; 1 if there was a fault."""
+    """Run cases in a process with limited memory; return 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
@@ -289,21 +289,21 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=SECONDS)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--worker", action="store_true")
-    given = parser.parse_args()
-    numbers = range(given.first, given.first + given.count)
-    if given.worker:
+    options = parser.parse_args()
+    numbers = range(options.first, options.first + options.count)
+    if options.worker:
         _limit_memory()
-        ended = run_cases(numbers, given.seed, given.seconds, given.keep)
+        ended = run_cases(numbers, options.seed, options.seconds, options.keep)
         for outcome, count in ended.most_common():
             print(f"{count:6} {outcome}")
         return int(any(outcome.startswith("FAULT") for outcome in ended))
-    folder = given.keep or Path(tempfile.mkdtemp(prefix="kvtrace-ir-fuzz-"))
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="kvtrace-ir-fuzz-"))
     folder.mkdir(parents=True, exist_ok=True)
     print(f"texts of faults go to {folder}", flush=True)
     return subprocess.run(
         [sys.executable, "-m", "tests.ir.fuzz", "--worker", "--keep", folder, *sys.argv[1:]],
         cwd=ROOT, check=False, stderr=subprocess.DEVNULL,
-        timeout=60 + given.count * given.seconds,
+        timeout=60 + options.count * options.seconds,
     ).returncode  # fmt: skip
 
 

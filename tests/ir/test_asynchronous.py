@@ -1,4 +1,4 @@
-"""The table of what goes on after TTGIR's ops fits the table of ops, and texts of both forms."""
+"""The table of asynchronous ops, against the table of ops and texts of both forms."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.kernels.summed_product import product
 from tests.support.compile_ttir import compile_generic, compile_ttir
 
 
-def test_each_op_has_a_row_and_a_meaning():
+def test_each_asynchronous_op_has_a_row_and_an_effect():
     load_dialects(ACTS)
     assert set(ACTS) <= set(KINDS)
     assert set(ACTS) <= set(LOWERINGS) | SILENT
@@ -19,17 +19,17 @@ def test_each_op_has_a_row_and_a_meaning():
 
 
 @pytest.mark.parametrize("compile_", [compile_ttir, compile_generic])
-def test_what_may_go_on_is_seen_in_both_forms_of_a_text(compile_):
+def test_asynchronous_ops_are_found_in_both_forms_of_a_text(compile_):
     assert may_go_on(product(compile_, num_stages=3))
     assert not may_go_on(product(compile_, architecture=80, num_stages=1))
 
 
-def test_an_op_that_is_not_known_may_go_on():
+def test_an_unknown_op_may_be_asynchronous():
     text = product(compile_ttir, architecture=80, num_stages=1)
     assert may_go_on(text.replace("ttg.local_load", "ttg.local_gather"))
 
 
-def test_products_go_on_if_they_say_so():
+def test_products_are_asynchronous_if_their_attribute_says_so():
     module = parse(product(compile_generic, num_stages=3))
     named = {act: [op for op in module.ops if ACTS.get(op.name) is act] for act in Act}
     assert [goes_on(op) for op in named[Act.PRODUCT]] == [True]
@@ -51,5 +51,5 @@ def test_products_go_on_if_they_say_so():
         ("ttng.tc_gen5_mma", True),
     ],
 )
-def test_ops_without_a_row_may_go_on_but_for_those_that_end_at_once(name, goes):
+def test_ops_without_a_row_may_be_asynchronous_except_known_synchronous_ones(name, goes):
     assert may_go_on(f"  %1 = {name} %0 : tensor<1xf32>\n") is goes

@@ -1,4 +1,4 @@
-"""Columns that Triton counted from 0 or from 1: which version a kernel's locations have."""
+"""Columns of locations, which Triton counts from 0 before version 3.8 and from 1 since."""
 
 import pytest
 
@@ -16,8 +16,8 @@ def test_columns_count_from_one_since_3_8(version, shift):
     assert column_shift(version) == shift
 
 
-def test_a_kernel_s_own_version_counts_before_its_run_s():
-    """A trace may unite runs, and complete kernels by another Triton than recorded them."""
+def test_a_kernels_own_version_precedes_the_runs():
+    """A merged trace can have kernels that another version of Triton compiled than the run's."""
     run = {"triton": "3.9.0"}
     assert triton_of({"options": [("triton_version", "3.6.0")]}, run) == "3.6.0"
     assert triton_of({"options": [("debug", "False")]}, run) == "3.9.0"

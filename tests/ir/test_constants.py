@@ -1,4 +1,4 @@
-"""Constants as numbers."""
+"""Numbers that `constant_of` gets from ops with constant results."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from kvtrace.ir import parse
 from kvtrace.ir.constants import constant_of
 
 
-def value(constant):
-    """What an op of the kernel gives."""
+def result_of(op):
+    """The result of an op inside of a kernel."""
     text = f""""builtin.module"() ({{
   "tt.func"() <{{function_type = (i32) -> (), sym_name = "kernel"}}> ({{
   ^bb0(%x: i32):
-    %c = {constant}
+    %c = {op}
     "tt.return"() : () -> ()
   }}) : () -> ()
 }}) : () -> ()
@@ -35,9 +35,9 @@ def value(constant):
     ],
 )
 def test_a_constant_is_one_number(constant, number):
-    assert constant_of(value(constant)) == number
+    assert constant_of(result_of(constant)) == number
 
 
 def test_an_argument_is_no_constant():
-    made = value('"arith.addi"(%x, %x) : (i32, i32) -> i32')
-    assert constant_of(made.owner.operand("left")) is None
+    total = result_of('"arith.addi"(%x, %x) : (i32, i32) -> i32')
+    assert constant_of(total.owner.operand("left")) is None

@@ -1,4 +1,4 @@
-"""What depends on data is found through loops, branches, calls, early returns; nothing else is."""
+"""Dependence of ops on loaded data through loops, branches, calls and early returns."""
 
 from pathlib import Path
 
@@ -14,10 +14,10 @@ from tests.support.compile_ttir import compile_generic
 @triton.jit
 def gathered(x, index, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    where = tl.load(index + i, mask=i < n)  # free
-    value = tl.load(x + where, mask=i < n)  # hangs
-    tl.store(out + i, value, mask=i < n)  # free
-    tl.store(out + i, value, mask=value > 0)  # hangs
+    where = tl.load(index + i, mask=i < n)  # independent
+    value = tl.load(x + where, mask=i < n)  # depends on data
+    tl.store(out + i, value, mask=i < n)  # independent
+    tl.store(out + i, value, mask=value > 0)  # depends on data
 
 
 @triton.jit
@@ -26,60 +26,60 @@ def carried(x, index, out, n, BLOCK: tl.constexpr):
     pointers, chosen = x + i, x + i
     total = tl.zeros((BLOCK,), tl.float32)
     for _ in range(n):
-        total += tl.load(pointers)  # free
-        total += tl.load(chosen)  # hangs
+        total += tl.load(pointers)  # independent
+        total += tl.load(chosen)  # depends on data
         pointers += BLOCK
-        chosen += tl.load(index)  # free
-    tl.store(out + i, total)  # free
+        chosen += tl.load(index)  # independent
+    tl.store(out + i, total)  # independent
 
 
 @triton.jit
 def branched(x, index, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    if tl.load(index) > 0:  # free
-        tl.store(out + i, 1.0)  # hangs
+    if tl.load(index) > 0:  # independent
+        tl.store(out + i, 1.0)  # depends on data
     if n > 3:
-        tl.store(out + i, 2.0)  # free
-    trips = tl.load(index + 1)  # free
+        tl.store(out + i, 2.0)  # independent
+    trips = tl.load(index + 1)  # independent
     for _ in range(trips):
-        tl.store(out + i, 3.0)  # hangs
+        tl.store(out + i, 3.0)  # depends on data
     while trips > 0:
-        trips -= tl.load(index + 2)  # hangs
+        trips -= tl.load(index + 2)  # depends on data
 
 
 @triton.jit
 def returned(x, index, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    if tl.load(index) > n:  # hangs
+    if tl.load(index) > n:  # depends on data
         return
-    tl.store(out + i, tl.load(x + i))  # hangs
+    tl.store(out + i, tl.load(x + i))  # depends on data
 
 
 @triton.jit(noinline=True)
 def stored_at(out, where, value):
-    tl.store(out + where, value)  # hangs
+    tl.store(out + where, value)  # depends on data
 
 
 @triton.jit
 def called(x, index, out, n, BLOCK: tl.constexpr):
-    stored_at(out, tl.load(index), 1.0)  # free
-    tl.store(x + tl.arange(0, BLOCK), 1.0)  # free
+    stored_at(out, tl.load(index), 1.0)  # independent
+    tl.store(x + tl.arange(0, BLOCK), 1.0)  # independent
 
 
 @pytest.mark.parametrize("kernel", [gathered, carried, branched, returned, called])
-def test_lines_are_as_their_comments_say(kernel):
+def test_dependent_lines_are_those_with_a_comment(kernel):
     types = {"x": "*fp32", "index": "*i32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
     module = parse(compile_generic(kernel, types, {"BLOCK": 16}))
     lines = Path(__file__).read_text().splitlines()
 
-    hanging = depending_on_data(module)
+    dependent = depending_on_data(module)
 
     memory = [op for op in module.ops if op.name in ("tt.load", "tt.store")]
     for op in memory:
         line = lines[source_stack(op)[0].line - 1]
-        assert ("# hangs" in line) == (op.index in hanging), line
+        assert ("# depends on data" in line) == (op.index in dependent), line
     assert len(memory) >= 2
-    assert depending_on_data(module) is hanging
+    assert depending_on_data(module) is dependent
 
 
 @triton.jit
@@ -96,16 +96,16 @@ def numbered(x, index, out, n, BLOCK: tl.constexpr):
     tl.store(out + i, tl.where(ignored == n, value, 0.0))
 
 
-def test_integers_lead_where_they_say_places_or_are_compared_with_others():
+def test_leading_integers_select_addresses_or_are_compared():
     types = {"x": "*fp32", "index": "*i32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
     module = parse(compile_generic(numbered, types, {"BLOCK": 16}))
     source = Path(__file__).read_text().splitlines()
 
-    found = {
+    markers = {
         op.index: source[source_stack(op)[0].line - 1].rpartition("# ")[2]
         for op in module.ops
         if op.name == "tt.load"
     }
 
-    assert len(found) == 7
-    assert leading_integers(module) == {index for index, text in found.items() if text == "leads"}
+    assert len(markers) == 7
+    assert leading_integers(module) == {index for index, text in markers.items() if text == "leads"}

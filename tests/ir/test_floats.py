@@ -29,30 +29,30 @@ PEERS = {
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_every_pattern_decodes_as_elsewhere_and_comes_back(name: str) -> None:
+def test_every_pattern_decodes_as_in_ml_dtypes_and_round_trips(name: str) -> None:
     width = FORMATS[name].width
     patterns = np.arange(1 << width, dtype=np.uint16 if width == 16 else np.uint8)
     with np.errstate(invalid="ignore"):
         expected = patterns.view(PEERS[name]).astype(np.float64)
     for bits, value in zip(patterns.tolist(), expected.tolist(), strict=True):
-        found = float_from_bits(bits, name)
+        decoded = float_from_bits(bits, name)
         if math.isnan(value):
-            assert math.isnan(found)
+            assert math.isnan(decoded)
             continue
-        assert found == value
-        assert math.copysign(1, found) == math.copysign(1, value)
-        assert bits_from_float(found, name) == bits
+        assert decoded == value
+        assert math.copysign(1, decoded) == math.copysign(1, value)
+        assert bits_from_float(decoded, name) == bits
 
 
 @given(st.integers(0, (1 << 32) - 1))
 def test_f32_patterns(bits: int) -> None:
     (value,) = struct.unpack("<f", struct.pack("<I", bits))
-    found = float_from_bits(bits, "f32")
+    decoded = float_from_bits(bits, "f32")
     if math.isnan(value):
-        assert math.isnan(found)
+        assert math.isnan(decoded)
     else:
-        assert found == value
-        assert bits_from_float(found, "f32") == bits
+        assert decoded == value
+        assert bits_from_float(decoded, "f32") == bits
 
 
 @given(st.floats(allow_nan=False))
@@ -67,9 +67,9 @@ def test_f64_is_the_host_s(value: float) -> None:
 def test_rounding_is_to_nearest_even(name: str, value: float) -> None:
     with np.errstate(over="ignore"):
         peer = np.float32(value).astype(PEERS[name])
-    found = float_from_bits(bits_from_float(value, name), name)
+    rounded = float_from_bits(bits_from_float(value, name), name)
     expected = float(peer)
-    assert found == expected or (math.isnan(found) and math.isnan(expected))
+    assert rounded == expected or (math.isnan(rounded) and math.isnan(expected))
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

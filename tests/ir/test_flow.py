@@ -1,4 +1,4 @@
-"""How values pass through loops, branches, blocks and calls."""
+"""Flow of values through loops, branches, blocks and calls."""
 
 from kvtrace.ir import parse
 from kvtrace.ir.flow import (
@@ -73,22 +73,22 @@ def names(values):
 
 
 def values_of(module):
-    """All values by name; results of several as in the text."""
-    found = {}
+    """All values by name; an op's several results are named as in the text."""
+    values = {}
     for op in module.ops:
         for value in op.results:
-            found[value.name] = value
+            values[value.name] = value
         for region in op.regions:
             for block in region.blocks:
-                found.update({value.name: value for value in block.arguments})
-    return found
+                values.update({value.name: value for value in block.arguments})
+    return values
 
 
 def ops_of(module, name):
     return [op for op in module.ops if op.name == name]
 
 
-def test_what_a_counted_loop_carries_is_initial_or_yielded():
+def test_values_carried_by_a_counted_loop_are_initial_or_yielded():
     module = parse(FOR)
     flow, at = flow_of(module), values_of(module)
     (loop,) = ops_of(module, "scf.for")
@@ -106,7 +106,7 @@ def test_what_a_counted_loop_carries_is_initial_or_yielded():
     assert [op.name for op in around(ops_of(module, "arith.addi")[0])] == ["scf.for", "tt.func"]
 
 
-def test_what_a_while_loop_passes_on():
+def test_values_passed_by_a_while_loop():
     module = parse(WHILE)
     flow, at = flow_of(module), values_of(module)
     (loop,) = ops_of(module, "scf.while")
@@ -130,7 +130,7 @@ def test_calls_and_jumps_pass_values_on():
         ["%n"],
         ["%r"],
     ]
-    assert [names(given) for _, given in jumps(jump)] == [["%r"], ["%n", "%r"]]
+    assert [names(operands) for _, operands in jumps(jump)] == [["%r"], ["%n", "%r"]]
     assert names(deciding(jump)) == ["%c"]
     assert flow.callers(function) == ops_of(module, "tt.call")
     assert [op.name for op in returns(function)] == ["tt.return"]
@@ -145,17 +145,17 @@ def test_forward_and_backward_go_through_copies():
     assert names(backward([at["%z"]], flow.made_of)) == ["%z", "%r", "%twice", "%p", "%n"]
 
 
-def test_what_is_worked_out_is_remembered_with_the_module():
-    asked = []
+def test_cached_results_live_as_long_as_the_module():
+    modules = []
 
     @once_per_module
     def size(module):
-        asked.append(module)
+        modules.append(module)
         return len(module.ops)
 
     first, second = parse(FOR), parse(FOR)
     assert size(first) == size(first) == size(second) == len(first.ops)
-    assert asked == [first, second]
+    assert modules == [first, second]
     assert first != second
 
 

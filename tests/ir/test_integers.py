@@ -8,7 +8,7 @@ from kvtrace.ir.integers import laps, wrapped, wraps_around
 
 
 def by_hand(first, end, step, bits, most=300):
-    """The counters as compiled code has them: compared signed, added modulo 2^bits."""
+    """The counters of a compiled loop: compared as signed, added modulo 2^bits."""
     counter = first
     for _ in range(most):
         if not counter < end:
@@ -26,7 +26,7 @@ BYTES = [
 
 
 @pytest.mark.parametrize(("first", "end", "step"), BYTES)
-def test_laps_are_what_compiled_code_counts(first, end, step):
+def test_laps_equal_the_counters_of_compiled_code(first, end, step):
     expected = list(by_hand(first, end, step, 8))
 
     assert list(islice(chain.from_iterable(laps(first, end, step, 8)), 300)) == expected
@@ -35,7 +35,7 @@ def test_laps_are_what_compiled_code_counts(first, end, step):
     assert wraps_around(first, end, step, 8) == (expected != plain)
 
 
-def test_a_loop_near_the_end_of_int32_goes_on_at_the_other_end():
+def test_a_counter_wraps_around_at_the_end_of_int32():
     first, second = islice(laps(2**31 - 300, 2**31 - 100, 150, 32), 2)
 
     assert list(first) == [2**31 - 300, 2**31 - 150]

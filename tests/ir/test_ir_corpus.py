@@ -1,4 +1,4 @@
-"""The parser on what Triton prints, against libtriton's own walk over the same module."""
+"""The parser on IR that Triton prints, compared with libtriton's own walk over the module."""
 
 import json
 import time
@@ -75,18 +75,18 @@ def test_every_type_is_known(corpus: Any) -> None:
             assert any(isinstance(kind, TensorDescriptorType) for kind in kinds)
 
 
-def test_places_are_true_in_every_version(corpus: Any) -> None:
+def test_locations_are_correct_in_every_version(corpus: Any) -> None:
     lines = CORPUS_FILE.read_text().splitlines()
     for name, texts in corpus.items():
         module = parse(texts["generic"])
         assert module.main.name == name
-        places = [(op, source_stack(op)) for op in module.ops]
-        stores = [stack[-1] for op, stack in places if op.name == "tt.store"]
+        stacks = [(op, source_stack(op)) for op in module.ops]
+        stores = [stack[-1] for op, stack in stacks if op.name == "tt.store"]
         for frame in stores:
             assert frame.file == str(CORPUS_FILE)
             assert "tl.store" in lines[frame.line - 1]
             assert frame.function == name
-        assert all(frame.column >= 1 for _, stack in places for frame in stack)
+        assert all(frame.column >= 1 for _, stack in stacks for frame in stack)
         assert "/proc/" not in texts["generic"]
 
 
@@ -107,18 +107,18 @@ def test_inlined_functions_come_with_their_callers(corpus: Any) -> None:
 
 def test_constants_are_exact(corpus: Any) -> None:
     module = parse(corpus["literals"]["generic"])
-    found = {
+    numbers = {
         repr(value)
         for op in module.ops
         if isinstance(constant := op.attributes.get("value"), DenseAttribute)
         for value in constant.values
     }
-    # fp32's nearest values to 0.1 and 1e-45, and what has no decimal form
-    assert {"0.10000000149011612", "1.401298464324817e-45", "nan", "-inf"} <= found
+    # fp32's nearest values to 0.1 and 1e-45, and values without a decimal form
+    assert {"0.10000000149011612", "1.401298464324817e-45", "nan", "-inf"} <= numbers
 
 
-def test_reading_costs_microseconds_an_op(corpus: Any) -> None:
-    texts = [found["generic"] for found in corpus.values()]
+def test_parsing_takes_microseconds_per_op(corpus: Any) -> None:
+    texts = [kernel["generic"] for kernel in corpus.values()]
     best = float("inf")
     for _ in range(5):
         begin = time.process_time()

@@ -1,4 +1,4 @@
-"""IR that no compiler printed: bounded time and memory, and a sentence where there is no result."""
+"""Invalid IR is read within bounded time and memory, and any error is a single sentence."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.process
 def test_mutated_kernels_end_in_results_or_sentences():
-    """In a process that may take 1 GiB more than it has when it starts."""
+    """Run in a process whose memory may grow by 1 GiB at most."""
     command = [sys.executable, "-m", "tests.ir.fuzz", "--worker", "--count", "150", "--seed", "0"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
@@ -39,14 +39,14 @@ def located(lines):
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(
-    "made",
+    "location",
     [
         "callsite(#g{0} at #g{0})", "callsite(#g0 at #g{0})", "callsite(#g{0} at #g0)",
         '"n"(#g{0})', "fused[#g{0}, #g{0}]", 'callsite("n"(#g{0}) at fused[#g0, #g{0}])',
     ],
 )  # fmt: skip
-def test_locations_that_double_are_cut(made, reverse):
-    lines = [FIRST, *(f"#g{i} = loc({made.format(i - 1)})" for i in range(1, 1000))]
+def test_doubling_locations_are_shortened(location, reverse):
+    lines = [FIRST, *(f"#g{i} = loc({location.format(i - 1)})" for i in range(1, 1000))]
     op = located(lines[::-1] if reverse else lines) if not reverse else None
     if op is None:
         text = "\n".join(lines[::-1]) + '\n"t.op"() : () -> () loc(#g999)'
@@ -58,11 +58,11 @@ def test_locations_that_double_are_cut(made, reverse):
     hash(op.location)
 
 
-def test_a_stack_that_is_cut_keeps_both_its_ends():
-    places = [f'#g{i} = loc("k.py":{i + 1}:1)' for i in range(300)]
+def test_a_shortened_stack_keeps_its_first_and_last_frame():
+    locations = [f'#g{i} = loc("k.py":{i + 1}:1)' for i in range(300)]
     chain = ["#c1 = loc(callsite(#g0 at #g1))"]
     chain += [f"#c{i} = loc(callsite(#c{i - 1} at #g{i}))" for i in range(2, 300)]
-    op = parse("\n".join(places + chain) + '\n"t.op"() : () -> () loc(#c299)').op
+    op = parse("\n".join(locations + chain) + '\n"t.op"() : () -> () loc(#c299)').op
     lines = [frame.line for frame in source_stack(op)]
     assert lines[0] == 1
     assert lines[-1] == 300
@@ -84,7 +84,7 @@ def test_an_unknown_location_that_doubles_has_no_frames():
         ('#a = loc("k.py":4294967296:1)', "not a line number"),
     ],
 )
-def test_aliases_that_nobody_prints_are_refused(text, problem):
+def test_aliases_that_no_compiler_prints_are_an_error(text, problem):
     with pytest.raises(IRSyntaxError, match=problem):
         parse(text + '\n"t.op"() : () -> ()')
 
@@ -115,9 +115,9 @@ def test_deep_regions_are_one_sentence(depth):
 
 def elements(text):
     value = parse(f'"t.op"() <{{a = dense<{text}> : tensor<{SHAPE}xi32>}}> : () -> ()')
-    found = value.op.attributes["a"]
-    assert isinstance(found, DenseAttribute)
-    return found.values
+    attribute = value.op.attributes["a"]
+    assert isinstance(attribute, DenseAttribute)
+    return attribute.values
 
 
 SHAPE = "100000x2"
@@ -132,7 +132,7 @@ def test_long_lists_of_elements_are_read_once():
     "text", ["[[1, 2], [3]]", "[[1, 2], 3]", "[[], 1]", "[[1], [[2]]]", "[1, 2", "[1,]", "[1] 2",
              "[[1, 2]] [", "[[[]], []]", "1 2"],
 )  # fmt: skip
-def test_lists_of_elements_that_form_no_box_are_refused(text):
+def test_ragged_lists_of_elements_are_an_error(text):
     with pytest.raises(IRSyntaxError):
         parse(f'"t.op"() <{{a = dense<{text}> : tensor<2xi32>}}> : () -> ()')
 
@@ -183,23 +183,23 @@ UNEVEN = LOOP.replace(
          (1, 1, 1), "tt.make_range' of 2147483647 elements"),
     ],
 )  # fmt: skip
-def test_what_would_take_for_ever_is_not_replayed_and_said(body, grid, sentence, known):
+def test_a_call_that_would_not_end_is_reported_instead_of_replayed(body, grid, sentence, known):
     data = np.zeros(64, np.uint8) if known else None
     pointer = TensorArgument("p", Storage(64, data), 0, "i32", (16,), (1,))
     call = Call(0, "k", grid, parse(KERNEL.format(body=body)), (pointer,), ())
-    together = ClientPass([as_client(name) for name in ("tracer", "profiler", "sanitizer")])
-    assert sentence in (together.run(call) or "")
-    assert [member.error for member in together.members] == [None, None, None]
+    client_pass = ClientPass([as_client(name) for name in ("tracer", "profiler", "sanitizer")])
+    assert sentence in (client_pass.run(call) or "")
+    assert [member.error for member in client_pass.members] == [None, None, None]
 
 
-def test_ir_that_is_not_as_its_dialect_says_is_told_of_its_call():
+def test_ir_that_violates_its_dialect_is_reported_for_its_call():
     body = '%c = "arith.cmpi"(%p, %p) : (!tt.ptr<i32>, !tt.ptr<i32>) -> i1'
     pointer = TensorArgument("p", Storage(64), 0, "i32", (16,), (1,))
     call = Call(0, "k", (1, 1, 1), parse(KERNEL.format(body=body)), (pointer,), ())
-    together = ClientPass([as_client(name) for name in ("profiler", "sanitizer")])
-    assert "is not as a compiler prints it" in (together.run(call) or "")
-    tables = [member.tables() for member in together.members]
-    assert [member.error for member in together.members] == [None, None]
+    client_pass = ClientPass([as_client(name) for name in ("profiler", "sanitizer")])
+    assert "is not as a compiler prints it" in (client_pass.run(call) or "")
+    tables = [member.tables() for member in client_pass.members]
+    assert [member.error for member in client_pass.members] == [None, None]
     (finding,) = tables[1]["findings"].to_pylist()
     assert finding["verdict"] == "unknown"
 

@@ -1,4 +1,4 @@
-"""An op of no dialect, added to a copy of kvtrace as CONTRIBUTING.md says: in three places."""
+"""A new op, added to a copy of kvtrace in the three files that CONTRIBUTING.md names."""
 
 import json
 import shutil
@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-#: What each of the places is given at its end; the op is `2 * left + right`.
-PLACES = {
+#: The text to add to each file; the op is `2 * left + right`.
+ADDITIONS = {
     "kvtrace/ir/ops.py": """
 _rows("arith", Kind.ELEMENTWISE, {"left right": "arith.twice_and"}, reading="modular")
 """,
@@ -53,18 +53,18 @@ TEXT = '''
 '''
 
 
-def given(size):
+def out_tensor(size):
     storage = Storage(4 * size, np.zeros(4 * size, np.uint8))
     return TensorArgument("out", storage, 0, "i32", (size,), (1,))
 
 
 def verdicts(module, size):
-    call = Call(0, "k", (4, 1, 1), module, (given(size),), ())
+    call = Call(0, "k", (4, 1, 1), module, (out_tensor(size),), ())
     return [(verdict.rule, verdict.verdict) for verdict in judge(call)]
 
 
 module = parse(TEXT.replace("STEP", "2"))
-tensor = given(16)
+tensor = out_tensor(16)
 evaluate(module, (tensor,), (4, 1, 1))
 wrapping = parse(TEXT.replace("STEP", str(2**29 + 2)))
 print(json.dumps({
@@ -77,17 +77,17 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """What the program prints, with a copy of kvtrace that has the op."""
+def results(tmp_path_factory):
+    """What `PROGRAM` prints, run with a copy of kvtrace that has the op."""
     folder = tmp_path_factory.mktemp("copy")
     shutil.copytree(
         ROOT / "kvtrace",
         folder / "kvtrace",
         ignore=shutil.ignore_patterns("node_modules", "golden", "frontend", "__pycache__"),
     )
-    for name, text in PLACES.items():
+    for name, text in ADDITIONS.items():
         path = folder / name
-        path.write_text(added_to(path.read_text(), text))
+        path.write_text(with_addition(path.read_text(), text))
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=folder, capture_output=True, text=True, check=False
     )
@@ -95,30 +95,30 @@ def told(tmp_path_factory):
     return json.loads(done.stdout)
 
 
-def added_to(source, text):
-    """A row stands before the sets that are made of rows, a function at the end of its file."""
+def with_addition(source, text):
+    """Add the text at the end, in ops.py before the sets that are computed from the rows."""
     before, mark, after = source.partition("\n\ndef effect_of(")
     return before + text + mark + after if mark else source + text
 
 
 @pytest.mark.process
-def test_it_is_evaluated(told):
-    assert told["stored"] == list(range(16))
+def test_the_new_op_is_evaluated(results):
+    assert results["stored"] == list(range(16))
 
 
 @pytest.mark.process
-def test_addresses_of_it_are_proven_inside_and_found_outside(told):
-    assert {"out-of-bounds", "overflow", "race"} <= {rule for rule, _ in told["inside"]}
-    assert {verdict for _, verdict in told["inside"]} == {"proven"}
-    assert ["out-of-bounds", "violation"] in told["outside"]
+def test_addresses_from_the_new_op_are_proven_or_found_out_of_bounds(results):
+    assert {"out-of-bounds", "overflow", "race"} <= {rule for rule, _ in results["inside"]}
+    assert {verdict for _, verdict in results["inside"]} == {"proven"}
+    assert ["out-of-bounds", "violation"] in results["outside"]
 
 
 @pytest.mark.process
-def test_it_is_not_said_to_stay_in_its_width_where_it_wraps(told):
-    assert [verdict for rule, verdict in told["wrapping"] if rule == "overflow"] == ["unknown"]
+def test_the_new_op_is_not_proven_to_stay_in_range_if_it_wraps(results):
+    assert [verdict for rule, verdict in results["wrapping"] if rule == "overflow"] == ["unknown"]
 
 
-def test_the_page_names_the_places():
+def test_contributing_names_the_files_to_change():
     (row,) = [
         line
         for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines()

@@ -48,7 +48,7 @@ POSITIONS = {
     "ttng.async_tma_scatter": ((3,), None, (1, 2)),
 }
 
-#: Copies into shared memory: where their other operands stand, besides those of loads. As in
+#: Copies into shared memory: positions of the operands that loads do not have, as in
 #: TritonGPUOps.td and TritonNvidiaGPUOps.td, for a descriptor of two axes.
 COPIES = {
     "ttg.async_copy_global_to_local": {"shared": 1, "mask": 2, "other": 3},
@@ -57,42 +57,42 @@ COPIES = {
 }
 
 
-def given(name, count):
-    """An op whose operands are their own positions."""
+def op_with_numbered_operands(name, count):
+    """An op whose operands are the numbers of their positions."""
     op = Op(0, name, None, UnknownLocation())
     op.operands = tuple(range(count))
     return op
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_operands_of_memory_ops_are_where_triton_has_them(name):
-    data, mask, places = POSITIONS[name]
-    count = 1 + len(data) + (mask is not None) + len(places)
-    op = given(name, count)
+def test_positions_of_memory_operands_equal_tritons(name):
+    data, mask, positions = POSITIONS[name]
+    count = 1 + len(data) + (mask is not None) + len(positions)
+    op = op_with_numbered_operands(name, count)
 
     assert address_of(op) == 0
     assert sorted(data_of(op)) == list(data)
     assert mask_of(op) == mask
-    assert positions_of(op) == places
+    assert positions_of(op) == positions
     assert sorted(value for _, value in operands_of(op)) == list(range(count))
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_operands_of_copies_are_where_triton_has_them(name):
-    op = given(name, 1 + max(COPIES[name].values()))
+def test_positions_of_operands_of_copies_equal_tritons(name):
+    op = op_with_numbered_operands(name, 1 + max(COPIES[name].values()))
 
     assert address_of(op) == 0
-    assert {each: op.operand(each) for each in COPIES[name]} == COPIES[name]
+    assert {role: op.operand(role) for role in COPIES[name]} == COPIES[name]
     assert positions_of(op) == (() if "mask" in COPIES[name] else (1, 2))
 
 
-def test_every_memory_op_is_there():
+def test_every_memory_op_has_a_row():
     assert {*POSITIONS, *COPIES} == MEMORY
     assert {name for name in POSITIONS if KINDS[name].has("value")} == WRITING
 
 
-def test_what_is_missing_is_none_and_what_never_is_is_an_error():
-    op = given("tt.store", 2)
+def test_a_missing_operand_is_none_and_an_unknown_name_an_error():
+    op = op_with_numbered_operands("tt.store", 2)
     assert op.optional("mask") is None
     with pytest.raises(KeyError, match=r"this tt\.store has no operand 'mask'"):
         op.operand("mask")
@@ -100,19 +100,19 @@ def test_what_is_missing_is_none_and_what_never_is_is_an_error():
         op.optional("other")
 
 
-def test_lists_without_sizes_are_of_one_length():
-    op = given("tt.make_tensor_descriptor", 5)
+def test_operand_lists_without_sizes_have_equal_lengths():
+    op = op_with_numbered_operands("tt.make_tensor_descriptor", 5)
     assert (op.operand("pointer"), op.group("size"), op.group("stride")) == (0, (1, 2), (3, 4))
-    assert given("scf.for", 5).group("initial") == (3, 4)
+    assert op_with_numbered_operands("scf.for", 5).group("initial") == (3, 4)
 
 
-def test_every_op_that_has_a_meaning_has_a_row():
+def test_every_evaluated_op_has_a_row():
     load_dialects(KINDS)
     meanings.meaning_of("tt.load")
     assert {*ELEMENTWISE, *LOWERINGS, *meanings._meanings} <= set(KINDS)
 
 
-def test_what_ops_compute_is_said_of_ops_that_have_a_row():
+def test_every_op_with_an_operator_has_a_row():
     assert {*ops._OPERATOR_OF, *ops._GROWING} <= set(KINDS)
     signs = ("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
     assert all(len(row.operands) == 2 for row in KINDS.values() if row.operator in signs)

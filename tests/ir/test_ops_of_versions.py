@@ -1,4 +1,4 @@
-"""The table of ops against all that each version of Triton has in the dialects of TTIR."""
+"""The table of ops, against all ops of TTIR's dialects in each version of Triton."""
 
 import json
 
@@ -37,12 +37,12 @@ SURE = {"tt.load", "tt.store", "tt.dot", "tt.func", "scf.for", "arith.addf", "ma
 
 
 @pytest.mark.parametrize("version", versions())
-def test_every_op_that_ttir_may_hold_is_in_the_table(version, tmp_path):
+def test_every_op_of_ttirs_dialects_is_in_the_table(version, tmp_path):
     names = set(json.loads(run_with(version, [NAMES], tmp_path).stdout))
     assert names >= SURE
     assert sorted(names - KINDS.keys() - LEFT_OUT.keys()) == []
 
 
-def test_what_is_left_out_is_not_in_the_table():
+def test_excluded_ops_are_not_in_the_table():
     assert not LEFT_OUT.keys() & KINDS.keys()
     assert {name.partition(".")[0] for name in LEFT_OUT} <= set(DIALECTS)

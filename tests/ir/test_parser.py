@@ -1,4 +1,4 @@
-"""The parser on small texts: scoping, blocks, attributes, what it refuses."""
+"""The parser on small texts: scoping, blocks, attributes and errors."""
 
 import contextlib
 import time
@@ -185,9 +185,9 @@ def test_attributes(text: str, expected: object) -> None:
     ],
 )
 def test_dense_attributes(text: str, is_splat: bool, values: tuple[float, ...]) -> None:
-    found = attribute(text)
-    assert isinstance(found, DenseAttribute)
-    assert (found.is_splat, found.values) == (is_splat, values)
+    parsed = attribute(text)
+    assert isinstance(parsed, DenseAttribute)
+    assert (parsed.is_splat, parsed.values) == (is_splat, values)
 
 
 @pytest.mark.parametrize(
@@ -252,18 +252,18 @@ def test_types(text: str, expected: Type | None) -> None:
 
 
 @given(st.text().filter(lambda text: "\x00" not in text))
-def test_any_string_comes_back(text: str) -> None:
+def test_any_string_round_trips(text: str) -> None:
     escaped = "".join(
         chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}"
         for byte in text.encode("utf-8", "surrogatepass")
     )
-    found = attribute(f'"{escaped}"')
-    assert isinstance(found, StringAttribute)
-    assert found.value.encode("utf-8", "surrogateescape") == text.encode("utf-8", "surrogatepass")
+    parsed = attribute(f'"{escaped}"')
+    assert isinstance(parsed, StringAttribute)
+    assert parsed.value.encode("utf-8", "surrogateescape") == text.encode("utf-8", "surrogatepass")
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "words"),
+    ("text", "position", "message"),
     [
         ("", (1, 1), "expected a module"),
         ('"t.op"() : () -> ()\n\n oops', (3, 2), "expected the end of the text"),
@@ -274,11 +274,13 @@ def test_any_string_comes_back(text: str) -> None:
         ("module {\n}", (1, 1), "expected an operation in generic form"),
     ],
 )
-def test_errors_name_the_place(text: str, place: tuple[int, int], words: str) -> None:
-    with pytest.raises(IRSyntaxError, match=words) as caught:
+def test_errors_name_the_line_and_column(
+    text: str, position: tuple[int, int], message: str
+) -> None:
+    with pytest.raises(IRSyntaxError, match=message) as caught:
         parse(text)
-    assert (caught.value.line, caught.value.column) == place
-    assert f"line {place[0]}, column {place[1]}" in str(caught.value)
+    assert (caught.value.line, caught.value.column) == position
+    assert f"line {position[0]}, column {position[1]}" in str(caught.value)
 
 
 def test_a_value_has_one_type_and_one_definition() -> None:
@@ -305,7 +307,7 @@ def test_a_module_without_a_function_has_no_main() -> None:
 
 @settings(max_examples=200)
 @given(st.data())
-def test_cut_or_spoiled_text_is_an_error_or_a_module(data: st.DataObject) -> None:
+def test_truncated_or_corrupted_text_is_an_error_or_a_module(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(LOOP)))
     length = data.draw(st.integers(0, 8))
     inserted = data.draw(st.sampled_from(["", "<", ")", '"', "%", "#", "\\", "^x", "0x", "-"]))
@@ -317,6 +319,6 @@ def test_cut_or_spoiled_text_is_an_error_or_a_module(data: st.DataObject) -> Non
 
 
 @given(st.text(alphabet='"%^#!<>{}()[]:=,\n abt01.x-', max_size=200))
-def test_no_text_does_anything_but_fail(text: str) -> None:
+def test_arbitrary_text_is_only_a_syntax_error(text: str) -> None:
     with contextlib.suppress(IRSyntaxError):
         parse(text)

@@ -1,4 +1,4 @@
-"""Places in inline assembly, as LLVM counts them on in Triton 3.8 and later."""
+"""Source lines of inline assembly in PTX of Triton 3.8 and later."""
 
 from kvtrace.ir.ptx_places import without_inner_places
 
@@ -20,11 +20,11 @@ PTX = """\
 """
 
 
-def test_inline_assembly_has_the_place_before_it_alone():
+def test_inline_assembly_keeps_only_the_directive_before_it():
     lines = without_inner_places(PTX).splitlines()
-    places = [(number, line.split()[1:4]) for number, line in enumerate(lines) if ".loc" in line]
-    assert places == [(0, ["1", "309", "25"]), (8, ["1", "311", "5"]), (12, ["1", "312", "5"])]
+    locs = [(number, line.split()[1:4]) for number, line in enumerate(lines) if ".loc" in line]
+    assert locs == [(0, ["1", "309", "25"]), (8, ["1", "311", "5"]), (12, ["1", "312", "5"])]
     assert len(lines) == len(PTX.splitlines())
-    assert [each for each in lines if ".loc" not in each and each] == [
-        each for each in PTX.splitlines() if ".loc" not in each and each
+    assert [line for line in lines if ".loc" not in line and line] == [
+        line for line in PTX.splitlines() if ".loc" not in line and line
     ]

@@ -1,4 +1,4 @@
-"""The IR's text with other files and names: it says the same, and of nothing that went."""
+"""Redaction of IR text: equal ops, and no name that was removed."""
 
 import re
 from pathlib import Path
@@ -37,11 +37,13 @@ def texts(stage: str) -> list[str]:
     trace = open_trace(TRAIN)
     stages = [entry for row in trace.table("kernels", None, ["stages"]).to_pylist()
               for entry in row["stages"]]  # fmt: skip
-    return [trace.artifact(each["artifact"]).decode() for each in stages if each["stage"] == stage]
+    return [
+        trace.artifact(entry["artifact"]).decode() for entry in stages if entry["stage"] == stage
+    ]
 
 
-def said(text: str) -> list[object]:
-    """What a module's ops are and refer to, and their places but for the files."""
+def ops_of(text: str) -> list[object]:
+    """Each op's name, types, operands, attribute names, and lines and columns, but no files."""
     return [
         (
             op.name,
@@ -55,21 +57,21 @@ def said(text: str) -> list[object]:
     ]
 
 
-def without_anything(kind: str, text: str) -> str:
-    fresh = redacted_ir(kind, text, Pseudonyms("file", suffixes=True), Pseudonyms("name"))
-    assert fresh is not None
-    return fresh
+def fully_redacted(kind: str, text: str) -> str:
+    redacted = redacted_ir(kind, text, Pseudonyms("file", suffixes=True), Pseudonyms("name"))
+    assert redacted is not None
+    return redacted
 
 
-def test_it_says_the_same_and_names_nothing():
+def test_redacted_generic_ir_has_equal_ops_and_no_names():
     for text in texts("ttir_generic"):
-        fresh = without_anything("ttir_generic", text)
-        assert said(fresh) == said(text)
-        strings = set(re.findall(r'"([^"]*)"', fresh))
-        assert {each for each in strings if not re.fullmatch(
+        redacted = fully_redacted("ttir_generic", text)
+        assert ops_of(redacted) == ops_of(text)
+        strings = set(re.findall(r'"([^"]*)"', redacted))
+        assert {string for string in strings if not re.fullmatch(
             r"(file|name)\d+(\.py)?|[a-z]+\.[a-z_.]+|public|private|cuda:90|__nv_\w+|ttg?\.[\w-]+|",
-            each)} == set()  # fmt: skip
-        assert set(re.findall(r"[%@](?!\d)([\w.]+)", fresh)) <= {
+            string)} == set()  # fmt: skip
+        assert set(re.findall(r"[%@](?!\d)([\w.]+)", redacted)) <= {
             f"name{number}" for number in range(10_000)
         }
 
@@ -77,39 +79,41 @@ def test_it_says_the_same_and_names_nothing():
 @pytest.mark.parametrize("stage", ["ttir", "ttgir"])
 def test_pretty_text_keeps_its_words_and_no_name(stage):
     for text in texts(stage):
-        fresh = without_anything(stage, text)
-        assert "train_kernels" not in fresh
-        assert len(fresh.splitlines()) == len(text.splitlines())
-        assert not {"layer_norm_forward", "%inside", "%columns"} & set(re.findall(r"%?\w+", fresh))
+        redacted = fully_redacted(stage, text)
+        assert "train_kernels" not in redacted
+        assert len(redacted.splitlines()) == len(text.splitlines())
+        assert not {"layer_norm_forward", "%inside", "%columns"} & set(
+            re.findall(r"%?\w+", redacted)
+        )
 
 
-def test_what_the_compiler_says_stays():
-    fresh = without_anything("ttir_generic", TEXT)
+def test_the_compilers_own_strings_are_kept():
+    redacted = fully_redacted("ttir_generic", TEXT)
 
-    assert said(fresh) == said(TEXT)
+    assert ops_of(redacted) == ops_of(TEXT)
     kept = ('asm_string = "mov $0, $1; // x"', '"=r,r"', 'symbol = "__nv_abs"',
             '"ttg.num-warps" = 4', 'ttg.target = "cuda:90"')  # fmt: skip
-    assert [each for each in kept if each not in fresh] == []
-    gone = ("/home/me", "secret", "mine", "told", "inner", "file only", "one")
-    assert [each for each in gone if each in fresh] == []
+    assert [string for string in kept if string not in redacted] == []
+    removed = ("/home/me", "secret", "mine", "told", "inner", "file only", "one")
+    assert [string for string in removed if string in redacted] == []
 
 
-def test_files_alone_can_go():
-    fresh = redacted_ir("ttir_generic", TEXT, Pseudonyms("file", suffixes=True), str)
+def test_files_can_be_redacted_alone():
+    redacted = redacted_ir("ttir_generic", TEXT, Pseudonyms("file", suffixes=True), str)
 
-    assert '#loc = loc("file1.py":3:1)' in fresh
-    assert 'loc("secret"(#loc))' in fresh
-    assert 'sym_name = "mine.kernel"' in fresh
-    assert "/home/me" not in fresh
+    assert '#loc = loc("file1.py":3:1)' in redacted
+    assert 'loc("secret"(#loc))' in redacted
+    assert 'sym_name = "mine.kernel"' in redacted
+    assert "/home/me" not in redacted
 
 
-def test_nothing_is_changed_for_nothing():
+def test_redaction_without_changes_returns_the_same_text():
     for text in texts("ttir_generic"):
         assert redacted_ir("ttir_generic", text, str, str) == text
 
 
 @pytest.mark.parametrize("text", ["hello there", 'a "string without an end', TEXT[:-200]])
-def test_what_is_no_ir_is_not_passed_on(text):
+def test_text_that_is_not_ir_is_not_returned(text):
     assert redacted_ir("ttir_generic", text, str, str) is None
 
 
@@ -119,9 +123,9 @@ PIECES = ('"canary"', "%canary", "@canary", '@"canary"', "// canary\n", "loc(", 
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=15).map("".join))
-def test_no_name_stays_wherever_it_stands(text):
-    fresh = redacted_ir("ttir", text, lambda _: "f", lambda _: "n")
+def test_no_name_is_kept_at_any_position(text):
+    redacted = redacted_ir("ttir", text, lambda _: "f", lambda _: "n")
 
-    assert fresh is not None
-    # what stands before " = " in quotes is an attribute's own name
-    assert "canary" not in re.sub(r'"canary"(?=\s*=)', "", fresh)
+    assert redacted is not None
+    # a quoted string before " = " is an attribute's name, which is kept
+    assert "canary" not in re.sub(r'"canary"(?=\s*=)', "", redacted)

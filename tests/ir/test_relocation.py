@@ -1,4 +1,4 @@
-"""Modules from a compiler's cache that name the place where their text was compiled first."""
+"""Modules from a compiler's cache whose locations name an earlier file."""
 
 import pytest
 
@@ -21,7 +21,7 @@ TEXT = r"""
     ("first", "printed"),
     [("/a/k.py", "/a/k.py"), ('C:\\k "x".py', r"C:\\k \22x\22.py"), ("/é/k.py", r"/\C3\A9/k.py")],
 )
-def test_locations_name_where_the_kernel_is_defined_now(first, printed):
+def test_locations_have_the_kernels_current_file(first, printed):
     text = TEXT.replace("FIRST", printed)
     assert source_stack(parse(text).main.op)[0].file == first
 
@@ -33,6 +33,6 @@ def test_locations_name_where_the_kernel_is_defined_now(first, printed):
 
 
 @pytest.mark.parametrize("file", [None, "/a/k.py"])
-def test_what_is_right_or_not_known_stays(file):
+def test_correct_or_unknown_files_are_kept(file):
     module = module_defined_in(TEXT.replace("FIRST", "/a/k.py"), file)
     assert source_stack(module.main.op)[0].file == "/a/k.py"

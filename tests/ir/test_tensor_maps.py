@@ -1,4 +1,4 @@
-"""Which targets copy by tensor maps, and how much their stores write at once."""
+"""Targets that copy by tensor maps, and the chunks that their stores write."""
 
 import pytest
 
@@ -41,7 +41,7 @@ LOAD = """
         ("cuda:80", False), ("hip:gfx950", False), ("", False),
     ],
 )  # fmt: skip
-def test_hopper_and_what_came_after_it_have_tensor_maps(target, has):
+def test_targets_from_hopper_on_have_tensor_maps(target, has):
     module = parse(STORE, target)
 
     assert has_tensor_maps(module) == stores_whole_chunks(module) == has
@@ -57,18 +57,18 @@ def test_loads_write_nothing():
     assert within_extents(module) is module
 
 
-def test_ttgir_says_its_target_itself():
+def test_ttgir_names_its_target():
     end = "}) : () -> ()\n"
     text = STORE.removesuffix(end) + '}) {ttg.target = "cuda:100"} : () -> ()\n'
 
     assert parse(text).target == parse(text, "cuda:80").target == "cuda:100"
 
 
-def test_a_module_that_has_moved_keeps_its_target():
+def test_a_relocated_module_keeps_its_target():
     assert module_defined_in(STORE, "/elsewhere.py", "cuda:90").target == "cuda:90"
 
 
-def test_what_the_language_says_is_the_same_module_without_chunks():
+def test_within_extents_is_the_same_module_without_chunks():
     module = parse(STORE, "cuda:90")
     plain = within_extents(module)
 

@@ -1,4 +1,4 @@
-"""What of a kernel depends on the order of its programs."""
+"""Effects of a kernel that depend on the order of its programs."""
 
 import pytest
 
@@ -26,9 +26,9 @@ SWAP = (
 )
 
 
-def found(op, type_, number=0):
+def reasons(op, type_, number=0):
     text = op.format(type=type_, number=number)
-    return [each.why for each in unordered(parse(KERNEL.format(type=type_, op=text)))]
+    return [effect.why for effect in unordered(parse(KERNEL.format(type=type_, op=text)))]
 
 
 @pytest.mark.parametrize(
@@ -42,21 +42,21 @@ def found(op, type_, number=0):
         ("i32", 10, "keeps the value of the program that writes last"),
     ],
 )
-def test_what_updates_depend_on_the_order(type_, number, says):
-    why = found(UPDATE, type_, number)
+def test_order_dependent_updates_are_named_with_their_reason(type_, number, says):
+    why = reasons(UPDATE, type_, number)
     assert len(why) == (says is not None)
-    assert all(says in each for each in why)
+    assert all(says in reason for reason in why)
 
 
-def test_what_an_update_gives_depends_on_it_where_it_is_used():
-    (why,) = found(UPDATE + STORE, "i32", 4)
+def test_an_update_is_order_dependent_if_its_result_is_used():
+    (why,) = reasons(UPDATE + STORE, "i32", 4)
     assert "which the kernel uses" in why
 
 
-def test_who_swaps_first_is_the_order():
-    (why,) = found(SWAP, "i32")
+def test_compare_and_swap_is_order_dependent():
+    (why,) = reasons(SWAP, "i32")
     assert "compares and swaps" in why
 
 
-def test_loads_and_stores_do_not():
-    assert found('"tt.store"(%out, %value) : (!tt.ptr<{type}>, {type}) -> ()', "f32") == []
+def test_loads_and_stores_are_not_order_dependent():
+    assert reasons('"tt.store"(%out, %value) : (!tt.ptr<{type}>, {type}) -> ()', "f32") == []

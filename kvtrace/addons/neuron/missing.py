@@ -5,7 +5,7 @@ from typing import Final, NoReturn
 
 _BY_ACCESS_PATTERNS: Final = "use tensor_copy with a view by .ap(…, scalar_offset=…)"
 
-#: Full name → what to use instead, for names that are left out on purpose.
+#: Full name → the alternative to use, for names that are not implemented on purpose.
 REFUSED: Final = {
     "nki.language.NkiTensor.indirect": "use vector_select, or .ap(…, vector_offset=…)",
     "nki.isa.tensor_copy_dynamic_src": _BY_ACCESS_PATTERNS,

@@ -32,7 +32,7 @@ _FOLDER: Final = str(Path(__file__).parent) + os.sep
 #: Instructions that assign to a variable.
 _STORES: Final = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 
-#: id(code) → the code, and whether it is of this package. `hash(code)` would hash all constants;
+#: id(code) → the code, and whether this package defines it. `hash(code)` would hash all constants;
 #: the reference to the code keeps its id from being reused.
 _package_code: dict[int, tuple[CodeType, bool]] = {}
 #: id(code) → the code, and instruction offset → variable that the instruction's result is assigned

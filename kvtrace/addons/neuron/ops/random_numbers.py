@@ -16,9 +16,9 @@ from kvtrace.addons.neuron.operations import Issue, Result, operation
 from kvtrace.addons.neuron.ops.elementwise import column
 from kvtrace.addons.neuron.targets import PARTITIONS
 
-#: Words of a generator's state, the last of which is the counter, and of an engine's state per
-#: partition (reference of `nki.isa.rand_set_state`).
+#: Words of a generator's state; the last word is the counter.
 _WORDS: Final = 6
+#: Words of an engine's state per partition (reference of `nki.isa.rand_set_state`).
 STATE_WORDS: Final = {"gpsimd": 6, "vector": 24}
 _STEP: Final = np.uint32(362437)
 

@@ -12,7 +12,7 @@ from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.memory import DEFINED, Memory, size_of
 from kvtrace.addons.neuron.recorder import Recorder
 
-#: Maximum number of elements kept of a tile, and of one of its partitions.
+#: Maximum number of elements kept per tile, and per partition of a tile.
 ELEMENTS: Final = 1024
 _PARTITION_ELEMENTS: Final = 32
 

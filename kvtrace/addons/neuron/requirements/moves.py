@@ -174,7 +174,7 @@ requires(
     Requirement(
         "dst and on_true_tile lie in SBUF",
         "dst on_true_tile",
-        # What the older interface has in PSUM, its compiler copies first.
+        # The older interface's compiler first copies an operand that is in PSUM to SBUF.
         lambda call: (
             call.dst is None
             or (lies_in(call.dst, "sbuf") and lies_in(call.on_true_tile, "sbuf", "hbm"))
