@@ -35,7 +35,7 @@ def cubin_resources(cubin: bytes, function: str) -> Resources:
         return _resources(cubin, function)
     except (struct.error, IndexError, ValueError) as error:
         raise UnreadableBinary(
-            f"The cubin of kernel {function} cannot be read: {error or type(error).__name__}."
+            f"The cubin of kernel {function} cannot be read: {str(error) or type(error).__name__}."
         ) from error
 
 

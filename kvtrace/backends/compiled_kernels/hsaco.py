@@ -51,7 +51,7 @@ def hsaco_resources(code: bytes, function: str) -> Resources:
         return _resources(code, function)
     except (struct.error, LookupError, ValueError, TypeError) as error:
         raise UnreadableBinary(
-            f"The code object of kernel {function} cannot be read: {error or type(error).__name__}."
+            f"The code object of kernel {function} cannot be read: {str(error) or type(error).__name__}."
         ) from error
 
 
