@@ -34,8 +34,9 @@ def cubin_resources(cubin: bytes, function: str) -> Resources:
     try:
         return _resources(cubin, function)
     except (struct.error, IndexError, ValueError) as error:
+        reason = str(error) or type(error).__name__
         raise UnreadableBinary(
-            f"The cubin of kernel {function} cannot be read: {str(error) or type(error).__name__}."
+            f"The cubin of kernel {function} cannot be read: {reason}."
         ) from error
 
 

@@ -50,8 +50,9 @@ def hsaco_resources(code: bytes, function: str) -> Resources:
     try:
         return _resources(code, function)
     except (struct.error, LookupError, ValueError, TypeError) as error:
+        reason = str(error) or type(error).__name__
         raise UnreadableBinary(
-            f"The code object of kernel {function} cannot be read: {str(error) or type(error).__name__}."
+            f"The code object of kernel {function} cannot be read: {reason}."
         ) from error
 
 
