@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Module, Op, Value
-from kvtrace.ir.flow import Flow, around, backward, flow_of, forward
+from kvtrace.ir.flow import Flow, backward, enclosing_ops, flow_of, forward
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import LOOPS, WRITING, Kind, effect_of, named, operator_of
 from kvtrace.ir.types import TensorType
@@ -56,7 +56,7 @@ def _dot(op: Op, flow: Flow) -> Dot:
         (m, k), n = shapes[0][-2:], shapes[1][-1]
     a, a_turned = _load(left)
     b, b_turned = _load(right)
-    loop = next((each.index for each in around(op) if each.name in LOOPS), None)
+    loop = next((each.index for each in enclosing_ops(op) if each.name in LOOPS), None)
     return Dot(op.index, m, n, k, a, a_turned, b, b_turned, _store(op, flow), loop)
 
 

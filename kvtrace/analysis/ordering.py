@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgirs
 from kvtrace.ir import source_stack
-from kvtrace.ir.asynchronous import may_go_on
+from kvtrace.ir.asynchronous import may_be_asynchronous
 from kvtrace.ir.columns import triton_of
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.metrics.stacks import StackRows
@@ -75,7 +75,7 @@ def _verdicts(
     for digest, same in by_text.items():
         content = trace.artifact(digest)
         text = "" if content is None else content.decode(errors="replace")
-        if content is not None and may_go_on(text):
+        if content is not None and may_be_asynchronous(text):
             asynchronous[digest] = text, triton_of(same[0], run.versions)
             continue
         lost = undecided("the trace has lost its kernel's TTGIR")

@@ -126,7 +126,7 @@ def _is_meant(op: Op, module: Module) -> bool:
 
     def before(value: Value) -> Sequence[Value]:
         is_read = isinstance(value.owner, Op) and value.owner.name in READING
-        return () if is_read else flow.made_of(value)
+        return () if is_read else flow.sources(value)
 
     for value in backward(op.operands, before):
         if isinstance(value.owner, Op) and value.owner.name in READING and _is_narrow_float(value):

@@ -19,7 +19,7 @@ from kvtrace.evaluate.arguments import Argument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
-from kvtrace.ir.flow import around, backward, deciding, flow_of
+from kvtrace.ir.flow import backward, deciding, enclosing_ops, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     FUNCTIONS,
@@ -90,7 +90,7 @@ class _Pointers:
     def _before(self, value: IRValue) -> list[IRValue]:
         if isinstance(value.owner, Op) and value.owner.name in READING:
             return []
-        return [each for each in self._flow.made_of(value) if self._is_pointer(each)]
+        return [each for each in self._flow.sources(value) if self._is_pointer(each)]
 
     def _is_pointer(self, value: IRValue) -> bool:
         type_ = value.type  # the types of a module's values are few
@@ -105,7 +105,7 @@ def _is_inside_loop(op: Op, module: Module) -> bool:
     """Whether an op is in a loop, or in a function that is called."""
     return any(
         owner.name in LOOPS or (owner.name in FUNCTIONS and owner is not module.main.op)
-        for owner in around(op)
+        for owner in enclosing_ops(op)
     )
 
 

@@ -105,12 +105,12 @@ def is_known(op: Op) -> bool:
     )
 
 
-def left_of(op: Op) -> int:
+def allowed_in_flight(op: Op) -> int:
     """Return how many copies, products or stores may be in flight after a waiting op."""
     return int(getattr(op.attributes[_IN_FLIGHT_ATTRIBUTE[ACTS[op.name]]], "value"))  # noqa: B009 - of any attribute
 
 
-def goes_on(op: Op) -> bool:
+def is_asynchronous(op: Op) -> bool:
     """Return whether the copy, product or store that an op starts may be in flight after the op."""
     act = ACTS.get(op.name)
     if act is Act.PRODUCT:
@@ -118,7 +118,7 @@ def goes_on(op: Op) -> bool:
     return act in _STARTING
 
 
-def may_go_on(text: str) -> bool:
+def may_be_asynchronous(text: str) -> bool:
     """Return whether any op in a text of TTGIR may be asynchronous; unknown ops may be."""
     return any(
         ACTS.get(name) in _STARTING if name in KINDS else not _is_plain(name)

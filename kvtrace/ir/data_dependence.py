@@ -8,7 +8,7 @@ of a module. Values that the analysis cannot follow exactly count as tainted. Ex
 from collections.abc import Sequence
 
 from kvtrace.ir import Module, Op, Value
-from kvtrace.ir.flow import around, called, deciding, flow_of, forward, jumps
+from kvtrace.ir.flow import called, deciding, enclosing_ops, flow_of, forward, jumps
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import BRANCHES, CALLS, LOOPS, MEMORY, READING, data_of
 from kvtrace.ir.types import FloatType, TensorType
@@ -112,7 +112,7 @@ class _Taint:
 
     def is_doubtful(self, op: Op) -> bool:
         """Return whether tainted values decide whether, or how often, an op is executed."""
-        return any(owner in self._doubtful for owner in around(op))
+        return any(owner in self._doubtful for owner in enclosing_ops(op))
 
 
 def _reads_integers(op: Op) -> bool:

@@ -55,7 +55,7 @@ class Flow:
         """Return the ops that call a function."""
         return self._callers.get(function, ())
 
-    def made_of(self, value: Value) -> Sequence[Value]:
+    def sources(self, value: Value) -> Sequence[Value]:
         """Return the origins of a value, or else the operands of its op.
 
         For a loop's counter these are the loop's bounds; for an argument of the region that
@@ -104,7 +104,7 @@ def counter_of(op: Op) -> Value | None:
     return op.regions[0].blocks[0].arguments[0]
 
 
-def unmoved(value: Value, moving: Collection[str]) -> Value:
+def value_before(value: Value, moving: Collection[str]) -> Value:
     """Return the value from before ops named in `moving`, by following their `source`."""
     while isinstance(value.owner, Op) and value.owner.name in moving:
         source = value.owner.optional("source")
@@ -140,7 +140,7 @@ def returns(function: Op) -> list[Op]:
     return [end for end in ends if not end.successors]
 
 
-def around(op: Op) -> Iterator[Op]:
+def enclosing_ops(op: Op) -> Iterator[Op]:
     """Yield the ops that contain an op, innermost first, up to its function."""
     parent = op.parent
     while parent is not None and parent.name not in FUNCTIONS:

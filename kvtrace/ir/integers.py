@@ -20,19 +20,20 @@ def wrapped(number: int, bits: int) -> int:
     return ((number + half) & ((1 << bits) - 1)) - half
 
 
-def laps(first: int, end: int, step: int, bits: int) -> Iterator[range]:
+def counter_ranges(first: int, end: int, step: int, bits: int) -> Iterator[range]:
     """Yield the counters of a counted loop in order, as one range per wrap-around.
 
     Compiled code compares `counter < end`, signed, before a trip, and afterwards adds the step in
-    the counter's width, whatever the step's sign: `laps(100, 120, 50, bits=8)` is 100, then -106,
-    -56, -6, 44, 94, then -112, and so on. If counters repeat, neither the loop nor `laps` ends.
+    the counter's width, whatever the step's sign: `counter_ranges(100, 120, 50, bits=8)` is 100,
+    then -106, -56, -6, 44, 94, then -112, and so on. If counters repeat, neither the loop nor this
+    generator ends.
     """
     low, high = signed_range(bits)
     while first < end:
         limit = end if step > 0 else low - 1 if step < 0 else first + 1
-        lap = range(first, limit, step or 1)
-        yield lap
-        after = lap[-1] + step
+        counters = range(first, limit, step or 1)
+        yield counters
+        after = counters[-1] + step
         if step > 0 and after <= high:
             return
         first = wrapped(after, bits)

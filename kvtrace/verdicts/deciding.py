@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from kvtrace.ir import Module, Op, Value
-from kvtrace.ir.flow import around, backward, counter_of, flow_of
+from kvtrace.ir.flow import backward, counter_of, enclosing_ops, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     COMBINING,
@@ -63,7 +63,7 @@ def stored_index(op: Op, module: Module) -> Value | None:
 
 def _loads(loop: Op, ops: Sequence[Op]) -> bool:
     """Whether a loop counts, and some of the ops load within it."""
-    within = (op for op in ops if op.name in READING and loop in around(op))
+    within = (op for op in ops if op.name in READING and loop in enclosing_ops(op))
     return counter_of(loop) is not None and any(within)
 
 
@@ -77,7 +77,7 @@ def _is_made_of_places(value: Value, module: Module) -> bool:
         if current.id in counters:
             return ()
         if not isinstance(op, Op) or flow.origins(current):
-            return flow.made_of(current)
+            return flow.sources(current)
         return () if op.name in READING else op.operands
 
     return any(
@@ -96,7 +96,7 @@ def modular_ops(value: Value, module: Module) -> list[Op]:
     def through(current: Value) -> Sequence[Value]:
         op = current.owner
         if not isinstance(op, Op) or flow.origins(current) or op.name in COMBINING:
-            return flow.made_of(current)
+            return flow.sources(current)
         if op.name not in _FOLLOWED:
             return ()
         found.append(op)

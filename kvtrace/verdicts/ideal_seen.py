@@ -13,7 +13,7 @@ from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value
-from kvtrace.ir.integers import laps, signed_range, wrapped, wraps_around
+from kvtrace.ir.integers import counter_ranges, signed_range, wrapped, wraps_around
 from kvtrace.ir.ops import MEMORY
 from kvtrace.verdicts.deciding import Purpose
 from kvtrace.verdicts.replaying import program_at
@@ -119,7 +119,7 @@ class Seen:
                 return
             numbers = (int(first[number]), int(end[number]), int(step[number]))
             if wraps_around(*numbers, bits):
-                lap = next(laps(*numbers, bits))
+                lap = next(counter_ranges(*numbers, bits))
                 after = lap[-1] + numbers[2]
                 self.wrapped_ops.add(op.index)
                 self.shown[op.index] = Shown(

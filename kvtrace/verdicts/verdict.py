@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.ir import Frame, Op, source_stack
-from kvtrace.ir.flow import around
+from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS
 from kvtrace.metrics.stacks import StackRows
 
@@ -115,7 +115,7 @@ def row_of(
 
 def _in_loop(op: Op) -> bool:
     """Whether an op is in a loop; elsewhere a witness's iteration says nothing."""
-    return any(each.name in LOOPS for each in around(op))
+    return any(each.name in LOOPS for each in enclosing_ops(op))
 
 
 def _identity(call: Call, row: dict[str, Any], frames: Sequence[Frame]) -> str:

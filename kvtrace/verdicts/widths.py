@@ -17,7 +17,7 @@ from typing import Final
 
 from kvtrace.evaluate.shadows.ideal.integers import FIRST_UNSIGNED
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import around, counter_of, deciding, flow_of, leading_to
+from kvtrace.ir.flow import counter_of, deciding, enclosing_ops, flow_of, leading_to
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
@@ -138,7 +138,7 @@ class _Finder:
     def _execution(self, op: Op) -> None:
         """Look at what decides that an op runs."""
         block = op.block
-        for parent in around(op):
+        for parent in enclosing_ops(op):
             if parent is self._main:
                 for before in () if block is None else leading_to(block):
                     self._ways(before.ops[-1], "branch")
@@ -439,7 +439,7 @@ class _Finder:
             op = current.owner
             if isinstance(op, Op) and op.index in self._arithmetic:
                 return self._arithmetic[op.index]
-            for operand in self._flow.made_of(current):
+            for operand in self._flow.sources(current):
                 if operand.id not in seen:
                     seen.add(operand.id)
                     waiting.append(operand)

@@ -149,7 +149,7 @@ def test_without_ttgir_nothing_is_judged_or_written(trace, capsys, monkeypatch):
 
 def test_ttgir_without_asynchronous_ops_is_judged_without_triton(trace, monkeypatch):
     requests = []
-    monkeypatch.setattr(ordering, "may_go_on", lambda _text: False)
+    monkeypatch.setattr(ordering, "may_be_asynchronous", lambda _text: False)
     monkeypatch.setattr(
         "kvtrace.backends.triton.recorded_ttgir.subprocess.run", lambda *_, **__: requests.append(1)
     )

@@ -5,10 +5,10 @@
 Triton compiles `for k in range(first, end, step)` to a signed comparison before each trip and an
 add after it, in the counter's width. So a counter that passes 2**31 - 1 continues at -2**31. This
 lists the counters of loops as a device sees them, and compares them with the evaluator's and with
-`kvtrace.ir.integers.laps`; reads where they lead, at negative offsets inside a larger allocation;
-and launches, in children, kernels that leave their tensors that way. Each must be a violation to
-kvtrace where the counter wraps, and none where it does not. Prints what it saw; ends with 1 if
-anything is not so. Takes 5 GB of memory of the GPU.
+`kvtrace.ir.integers.counter_ranges`; reads where they lead, at negative offsets inside a larger
+allocation; and launches, in children, kernels that leave their tensors that way. Each must be a
+violation to kvtrace where the counter wraps, and none where it does not. Prints what it saw; ends
+with 1 if anything is not so. Takes 5 GB of memory of the GPU.
 """
 
 import subprocess
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from kvtrace.evaluate import Storage, TensorArgument, evaluate  # noqa: E402
-from kvtrace.ir.integers import laps, wraps_around  # noqa: E402
+from kvtrace.ir.integers import counter_ranges, wraps_around  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
 from tests.verdicts.calls import call, tensor  # noqa: E402
 
@@ -101,7 +101,7 @@ def check(what: str, right: bool) -> None:
 
 
 def expected(first: int, end: int, step: int, bits: int) -> list[int]:
-    return list(chain.from_iterable(laps(first, end, step, bits)))
+    return list(chain.from_iterable(counter_ranges(first, end, step, bits)))
 
 
 def evaluated(first: int, end: int, step: int) -> list[int]:

@@ -4,7 +4,13 @@ import pytest
 
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.registry import LOWERINGS
-from kvtrace.ir.asynchronous import ACTS, Act, goes_on, left_of, may_go_on
+from kvtrace.ir.asynchronous import (
+    ACTS,
+    Act,
+    allowed_in_flight,
+    is_asynchronous,
+    may_be_asynchronous,
+)
 from kvtrace.ir.ops import KINDS, SILENT
 from kvtrace.ir.parser import parse
 from tests.kernels.summed_product import product
@@ -20,22 +26,22 @@ def test_each_asynchronous_op_has_a_row_and_an_effect():
 
 @pytest.mark.parametrize("compile_", [compile_ttir, compile_generic])
 def test_asynchronous_ops_are_found_in_both_forms_of_a_text(compile_):
-    assert may_go_on(product(compile_, num_stages=3))
-    assert not may_go_on(product(compile_, architecture=80, num_stages=1))
+    assert may_be_asynchronous(product(compile_, num_stages=3))
+    assert not may_be_asynchronous(product(compile_, architecture=80, num_stages=1))
 
 
 def test_an_unknown_op_may_be_asynchronous():
     text = product(compile_ttir, architecture=80, num_stages=1)
-    assert may_go_on(text.replace("ttg.local_load", "ttg.local_gather"))
+    assert may_be_asynchronous(text.replace("ttg.local_load", "ttg.local_gather"))
 
 
 def test_products_are_asynchronous_if_their_attribute_says_so():
     module = parse(product(compile_generic, num_stages=3))
     named = {act: [op for op in module.ops if ACTS.get(op.name) is act] for act in Act}
-    assert [goes_on(op) for op in named[Act.PRODUCT]] == [True]
-    assert {left_of(op) for op in named[Act.WAIT_PRODUCTS]} == {0, 1}
-    assert {left_of(op) for op in named[Act.WAIT_COPIES]} == {0, 2}
-    assert not any(goes_on(op) for op in named[Act.READ])
+    assert [is_asynchronous(op) for op in named[Act.PRODUCT]] == [True]
+    assert {allowed_in_flight(op) for op in named[Act.WAIT_PRODUCTS]} == {0, 1}
+    assert {allowed_in_flight(op) for op in named[Act.WAIT_COPIES]} == {0, 2}
+    assert not any(is_asynchronous(op) for op in named[Act.READ])
 
 
 @pytest.mark.parametrize(
@@ -52,4 +58,4 @@ def test_products_are_asynchronous_if_their_attribute_says_so():
     ],
 )
 def test_ops_without_a_row_may_be_asynchronous_except_known_synchronous_ones(name, goes):
-    assert may_go_on(f"  %1 = {name} %0 : tensor<1xf32>\n") is goes
+    assert may_be_asynchronous(f"  %1 = {name} %0 : tensor<1xf32>\n") is goes

@@ -2,10 +2,10 @@
 
 from kvtrace.ir import parse
 from kvtrace.ir.flow import (
-    around,
     backward,
     counter_of,
     deciding,
+    enclosing_ops,
     flow_of,
     forward,
     jumps,
@@ -101,9 +101,12 @@ def test_values_carried_by_a_counted_loop_are_initial_or_yielded():
     ]
     assert names(deciding(loop)) == ["%zero", "%n", "%m"]
     assert flow.origins(at["%i"]) == ()
-    assert names(flow.made_of(at["%i"])) == ["%zero", "%n", "%m"]
+    assert names(flow.sources(at["%i"])) == ["%zero", "%n", "%m"]
     assert [op.name for op in flow.uses(at["%a"])] == ["arith.addi", "scf.yield"]
-    assert [op.name for op in around(ops_of(module, "arith.addi")[0])] == ["scf.for", "tt.func"]
+    assert [op.name for op in enclosing_ops(ops_of(module, "arith.addi")[0])] == [
+        "scf.for",
+        "tt.func",
+    ]
 
 
 def test_values_passed_by_a_while_loop():
@@ -142,7 +145,7 @@ def test_forward_and_backward_go_through_copies():
 
     reached = forward(flow, [at["%p"]], lambda op, _: op.results if op.name == "arith.addi" else ())
     assert reached == {at[name].id for name in ("%p", "%twice", "%r", "%x", "%z")}
-    assert names(backward([at["%z"]], flow.made_of)) == ["%z", "%r", "%twice", "%p", "%n"]
+    assert names(backward([at["%z"]], flow.sources)) == ["%z", "%r", "%twice", "%p", "%n"]
 
 
 def test_cached_results_live_as_long_as_the_module():

@@ -4,7 +4,7 @@ from itertools import chain, islice
 
 import pytest
 
-from kvtrace.ir.integers import laps, wrapped, wraps_around
+from kvtrace.ir.integers import counter_ranges, wrapped, wraps_around
 
 
 def by_hand(first, end, step, bits, most=300):
@@ -29,14 +29,14 @@ BYTES = [
 def test_laps_equal_the_counters_of_compiled_code(first, end, step):
     expected = list(by_hand(first, end, step, 8))
 
-    assert list(islice(chain.from_iterable(laps(first, end, step, 8)), 300)) == expected
+    assert list(islice(chain.from_iterable(counter_ranges(first, end, step, 8)), 300)) == expected
 
     plain = list(range(first, end, step)) if step > 0 else []
     assert wraps_around(first, end, step, 8) == (expected != plain)
 
 
 def test_a_counter_wraps_around_at_the_end_of_int32():
-    first, second = islice(laps(2**31 - 300, 2**31 - 100, 150, 32), 2)
+    first, second = islice(counter_ranges(2**31 - 300, 2**31 - 100, 150, 32), 2)
 
     assert list(first) == [2**31 - 300, 2**31 - 150]
     assert second[0] == -(2**31)

@@ -11,7 +11,7 @@ from triton.compiler.errors import CompilationError
 
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.ir import parse
-from kvtrace.ir.asynchronous import Act, act_of, may_go_on
+from kvtrace.ir.asynchronous import Act, act_of, may_be_asynchronous
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline import replay
 from kvtrace.verdicts.pipeline.explore import explore
@@ -59,7 +59,7 @@ def test_the_catalogue_has_no_fault(target, say):
         except (CompilationError, RuntimeError):
             found["refused by Triton"] += 1  # Ampere has not all types
             continue
-        if not may_go_on(text):
+        if not may_be_asynchronous(text):
             found["nothing goes on"] += 1
             continue
         came = explore(parse(text))
@@ -104,7 +104,7 @@ def test_what_an_evaluation_sees_is_found(target, say):
             for warps in WARPS:
                 launched = make(target=TARGETS[target], num_stages=stages, num_warps=warps)
                 text = launched.ttgir()
-                if not may_go_on(text):
+                if not may_be_asynchronous(text):
                     continue
                 came = explore(parse(text))
                 assert (came.fault, came.possible, came.blocked) == (None, [], None), name

@@ -18,7 +18,7 @@ from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.recorded_tensors import RecordedValue, recorded_values
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
 from kvtrace.ir import Module
-from kvtrace.ir.flow import around
+from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS
 
 __all__ = ["SOURCE", "CallOps"]
@@ -193,7 +193,7 @@ def _loop(
     index = row["op_index"]
     nested = nesting.get(index, {})
     ops = () if module is None else module.ops[index : index + 1]
-    outer = (each for op in ops for each in around(op))
+    outer = (each for op in ops for each in enclosing_ops(op))
     return {
         "index": index,
         "before": nested.get("before", index),

@@ -294,7 +294,7 @@ class _Stores:
         """Return the operands that a value is made of, without addresses and compared operands."""
         owner = value.owner
         if not isinstance(owner, Op) or owner.name not in READING | _COMPARING:
-            return self._flow.made_of(value)
+            return self._flow.sources(value)
         if owner.name in _COMPARING:
             return ()
         other = owner.optional("other") if KINDS[owner.name].has("other") else None
@@ -308,4 +308,4 @@ class _Stores:
         return self._value_operands(value)
 
     def _operands(self, value: Value) -> Sequence[Value]:
-        return self._flow.made_of(value)
+        return self._flow.sources(value)

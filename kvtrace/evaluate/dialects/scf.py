@@ -31,7 +31,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 from kvtrace.ir.flow import deciding
-from kvtrace.ir.integers import laps, signed_range, wraps_around
+from kvtrace.ir.integers import counter_ranges, signed_range, wraps_around
 
 # -- if ---------------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class _For:
             return [range(low, low + 1)], Deadlock(complaint)
         found: list[range] = []
         trips = 0
-        for lap in laps(low, high, by, bits):
+        for lap in counter_ranges(low, high, by, bits):
             found.append(lap)
             trips += len(lap)
             if trips > _MOST_TRIPS:

@@ -26,7 +26,7 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
-from kvtrace.ir.asynchronous import goes_on
+from kvtrace.ir.asynchronous import is_asynchronous
 from kvtrace.ir.ops import KINDS
 
 _TF32 = 0
@@ -74,7 +74,7 @@ def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
     slots = slots_of(op.operand(name) for name in ("left", "right", "added"))
     adds = slot_of(op, "adds") if KINDS[op.name].has("adds") else None
     type_ = value_type(op.operand("added").type)
-    nobody_waits = goes_on(op)
+    nobody_waits = is_asynchronous(op)
 
     def given(values: list[Any], scope: Scope) -> list[Any]:
         found = [values[slot] for slot in slots]

@@ -25,7 +25,7 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
-from kvtrace.ir.asynchronous import left_of
+from kvtrace.ir.asynchronous import allowed_in_flight
 
 _ORDERED = True
 """The value of tokens: the ops that take them define what they order."""
@@ -177,7 +177,7 @@ def async_commit_group(op: Op, _compiler: Compiler) -> Step:
 @semantics("ttg.async_wait")
 def async_wait(op: Op, _compiler: Compiler) -> Step:
     """Wait until no more than `num` groups of copies are in flight."""
-    left, results = left_of(op), slots_of(op.results)
+    left, results = allowed_in_flight(op), slots_of(op.results)
 
     def step(values: list[Any], scope: Scope) -> None:
         scope.launch.shared.wait(scope, left)

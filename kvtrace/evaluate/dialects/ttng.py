@@ -32,7 +32,7 @@ from kvtrace.evaluate.values import (
     to_sum,
 )
 from kvtrace.ir import Op, Value
-from kvtrace.ir.asynchronous import left_of
+from kvtrace.ir.asynchronous import allowed_in_flight
 
 _FILLS_NAN = 1
 """A tensor map's fill mode: 0 zero, 1 NaN."""
@@ -47,7 +47,7 @@ def warp_group_dot(op: Op, compiler: Compiler) -> Step:
 @semantics("ttng.warp_group_dot_wait")
 def warp_group_dot_wait(op: Op, _compiler: Compiler) -> Step:
     """Pass values on when no more than `pendings` products are left to end."""
-    left = left_of(op)
+    left = allowed_in_flight(op)
     pairs = list(zip(slots_of(op.results), slots_of(op.group("passed")), strict=True))
 
     def step(values: list[Any], scope: Scope) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import around, flow_of, forward, jumps
+from kvtrace.ir.flow import enclosing_ops, flow_of, forward, jumps
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.model import Region
 from kvtrace.ir.ops import (
@@ -57,7 +57,7 @@ class Path:
 
 def loops_around(op: Op) -> tuple[Op, ...]:
     """Return the loops that an op is in, outermost first."""
-    return tuple(each for each in around(op) if each.name in LOOPS)[::-1]
+    return tuple(each for each in enclosing_ops(op) if each.name in LOOPS)[::-1]
 
 
 class Order:
@@ -103,14 +103,14 @@ class Order:
         for op in self._memory:
             if not first.index < op.index < second.index or _outermost(op).block not in blocks:
                 continue
-            inside = [each for each in around(op) if each.name not in FUNCTIONS]
+            inside = [each for each in enclosing_ops(op) if each.name not in FUNCTIONS]
             if all(each.name in LOOPS and each.index in self._entered for each in inside):
                 yield op
 
     def _followed(self, start: Op) -> Mapping[int, frozenset[Path]]:
         chain = {loop: number for number, loop in enumerate(loops_around(start))}
         found: dict[int, set[Path]] = defaultdict(set)
-        outer = set(around(start))
+        outer = set(enclosing_ops(start))
         may_hold = self._releases_may_hold and _acquires_or_releases(start)
         first = Path(len(chain), True, may_hold or start.index in self._moving)
         waiting = [(op, first) for op in self._next(start)]
@@ -124,7 +124,7 @@ class Order:
             if op.name in MEMORY:
                 found[op.index].add(path)
             if op.index in self._moving or op.name in BARRIERS:
-                nested = any(each not in outer for each in around(op))
+                nested = any(each not in outer for each in enclosing_ops(op))
                 path = replace(path, doubtful=True, nested=path.nested or nested)
             for each, turned in self._onwards(op):
                 state = each, path.turning(None if turned is None else chain.get(turned))
@@ -206,7 +206,7 @@ def _acquires_or_releases(op: Op) -> bool:
 
 def _outermost(op: Op) -> Op:
     """Return the op of the kernel's own body that an op is in, or is."""
-    return [op, *(each for each in around(op) if each.name not in FUNCTIONS)][-1]
+    return [op, *(each for each in enclosing_ops(op) if each.name not in FUNCTIONS)][-1]
 
 
 def _inside(op: Op) -> Iterator[Op]:

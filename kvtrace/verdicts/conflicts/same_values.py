@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Op, Value
-from kvtrace.ir.flow import around, flow_of, unmoved
+from kvtrace.ir.flow import enclosing_ops, flow_of, value_before
 from kvtrace.ir.ops import (
     CALLS,
     CONSTANTS,
@@ -87,7 +87,7 @@ def store_the_same(bound: BoundCall, one: Sharer, other: Sharer, common: Common)
     alike = _Alike(bound, common, in_one_program=False)
     if first is second and one.access.shape == other.access.shape == shape_of(first.type):
         return alike.doubts(first, own_lanes(first)) == []
-    source = unmoved(first, _SPREADING)
+    source = value_before(first, _SPREADING)
     anywhere = (
         Symbol("lane", ("any", axis), 0, extent - 1).term
         for axis, extent in enumerate(shape_of(source.type))
@@ -129,7 +129,7 @@ def _source(store: Op) -> object | None:
         return None
     value = store.operand("value")
     kind = str(value.type)
-    value = unmoved(value, _SPREADING)
+    value = value_before(value, _SPREADING)
     owner = value.owner
     if isinstance(owner, Op) and owner.name in CONSTANTS:
         return str(owner.attributes["value"]), kind
@@ -263,7 +263,7 @@ class _Alike:
         if not isinstance(atom, Symbol) or atom.kind not in ("content", "unknown"):
             return True
         source = source_of(self._bound.call.module, atom)
-        return source is not None and not any(each.name in LOOPS for each in around(source))
+        return source is not None and not any(each.name in LOOPS for each in enclosing_ops(source))
 
     def _is_followed(self, value: Value, renamed: _Renamed) -> bool:
         """Whether integers that are followed say that a value is the same on both sides."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Module
-from kvtrace.ir.flow import around
+from kvtrace.ir.flow import enclosing_ops
 from kvtrace.symbolic.prover import Proven, Refuted, prove
 from kvtrace.symbolic.prover.digits import Common, Shared, Side, are_far_apart
 from kvtrace.symbolic.terms import Symbol, lane
@@ -52,7 +52,7 @@ def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Share
             return True
         source = source_of(module, symbol)
         if source is not None and not loops.isdisjoint(
-            op.index for op in (source, *around(source))
+            op.index for op in (source, *enclosing_ops(source))
         ):
             return False
         inside = (atom for term in symbol.at for atom in term.atoms())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import unmoved
+from kvtrace.ir.flow import value_before
 from kvtrace.ir.ops import (
     FUNCTIONS,
     GIVEN,
@@ -177,7 +177,7 @@ def _bits_of_sum(op: Op, *, in_one_program: bool) -> int | None:
     These may wrap wherever they like: what comes out is right modulo two to the power of the width.
     With `in_one_program` scalars are not asked what they are made of.
     """
-    pointer, bits = unmoved(address_of(op), _SPREADING), 64
+    pointer, bits = value_before(address_of(op), _SPREADING), 64
     while not in_one_program or isinstance(pointer.type, TensorType):
         added = pointer.owner
         if not isinstance(added, Op):
@@ -187,7 +187,7 @@ def _bits_of_sum(op: Op, *, in_one_program: bool) -> int | None:
         ) else None  # fmt: skip
         if offset is None:
             return None
-        pointer, bits = unmoved(added.operand("pointer"), _SPREADING), min(bits, offset)
+        pointer, bits = value_before(added.operand("pointer"), _SPREADING), min(bits, offset)
     return bits
 
 

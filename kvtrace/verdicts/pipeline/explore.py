@@ -17,10 +17,10 @@ from kvtrace.ir.asynchronous import (
     VIEWING,
     Act,
     act_of,
-    goes_on,
+    allowed_in_flight,
     group_size,
+    is_asynchronous,
     is_known,
-    left_of,
     targets_amd,
 )
 from kvtrace.ir.constants import constant_of
@@ -89,7 +89,7 @@ class _Explorer:
             Act.WRITE: self._write,
             Act.COPY: self._copy,
             Act.CLOSE: lambda _op, state: state.close(),
-            Act.WAIT_COPIES: lambda op, state: state.wait_for_copies(left_of(op)),
+            Act.WAIT_COPIES: lambda op, state: state.wait_for_copies(allowed_in_flight(op)),
             Act.BEGIN_PHASES: self._begin_phases,
             Act.EXPECT: self._expect,
             Act.ARRIVE: self._arrive,
@@ -98,7 +98,7 @@ class _Explorer:
             Act.PRODUCT: self._product,
             Act.WAIT_PRODUCTS: self._wait_for_products,
             Act.STORE: self._store,
-            Act.WAIT_STORES: lambda op, state: state.wait_for_stores(left_of(op)),
+            Act.WAIT_STORES: lambda op, state: state.wait_for_stores(allowed_in_flight(op)),
         }
 
     def run(self) -> None:
@@ -421,7 +421,7 @@ class _Explorer:
             else:
                 self._see_made(op, value, state)
         result = op.results[0].id
-        if goes_on(op):
+        if is_asynchronous(op):
             uses = [Use(view, op, trips=state.trips) for view in views]
             state.values[result] = state.begin_product(uses)
         else:  # it is waited for at once, and with it those before it
@@ -429,7 +429,7 @@ class _Explorer:
             state.values.pop(result, None)
 
     def _wait_for_products(self, op: Op, state: State) -> None:
-        state.wait_for_products(left_of(op))
+        state.wait_for_products(allowed_in_flight(op))
         self._pass(state, op.group("passed"), op.results, state)
 
     def _store(self, op: Op, state: State) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.asynchronous import VIEWING, Act, act_of, is_known
-from kvtrace.ir.flow import around, backward, deciding, flow_of, forward
+from kvtrace.ir.flow import backward, deciding, enclosing_ops, flow_of, forward
 from kvtrace.ir.ops import BRANCHES, CONSTANTS, KINDS, LOOPS, Kind, operator_of
 from kvtrace.ir.types import IndexType, IntegerType, SharedType
 
@@ -96,7 +96,7 @@ class Relevance:
         )
 
     def _around(self, ops: Iterable[Op]) -> set[int]:
-        return {outer.index for op in ops for outer in (op, *around(op))}
+        return {outer.index for op in ops for outer in (op, *enclosing_ops(op))}
 
     def _pending(self) -> set[int]:
         """Return what products make that others need not wait for, and its copies."""
@@ -142,7 +142,7 @@ class Relevance:
             yield from deciding(op)
 
     def _made_of(self, value: Value) -> list[Value]:
-        return [each for each in self._flow.made_of(value) if _is_number(each)]
+        return [each for each in self._flow.sources(value) if _is_number(each)]
 
     def _unknowable(self) -> set[int]:
         """Return the integers that are never known, for they depend on arguments or on memory."""
@@ -167,10 +167,10 @@ class Relevance:
             if row is None or row.kind not in _COMPUTED:
                 return owner.name not in CONSTANTS
             return any(each.id in unknown or not _is_number(each) for each in owner.operands)
-        around = None if owner is None else owner.region.owner
-        if around is None or around.name not in LOOPS:
+        parent = None if owner is None else owner.region.owner
+        if parent is None or parent.name not in LOOPS:
             return True
-        return any(each.id in unknown for each in deciding(around))
+        return any(each.id in unknown for each in deciding(parent))
 
     def _spans_of_values(self) -> Iterator[tuple[int, tuple[int, int]]]:
         """Yield of each value that is kept where it is made, and until where it is used."""

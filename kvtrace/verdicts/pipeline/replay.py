@@ -22,7 +22,7 @@ from kvtrace.evaluate.shared_memory import WRITES_EARLY as SEEN_WRITING
 from kvtrace.evaluate.shared_memory import SharedMemory
 from kvtrace.evaluate.values import Unknown
 from kvtrace.ir.asynchronous import act_of
-from kvtrace.ir.flow import around
+from kvtrace.ir.flow import enclosing_ops
 from kvtrace.ir.ops import LOOPS
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.errors import KvtraceError
@@ -49,7 +49,7 @@ def shows(fault: Fault, module: Module, call: Call) -> bool | None:
     show with them: loops may be too short. Evaluated, a buffer that is made in a loop is another
     one in each trip.
     """
-    made = [] if fault.view is None else [each.name for each in around(fault.view.buffer)]
+    made = [] if fault.view is None else [each.name for each in enclosing_ops(fault.view.buffer)]
     if fault.kind not in _SEEN or not LOOPS.isdisjoint(made):
         return None
     wanted = f"{fault.op.name} at {place(fault.op)} {_SEEN[fault.kind]}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op
 from kvtrace.ir.constants import constant_of
-from kvtrace.ir.flow import unmoved
+from kvtrace.ir.flow import value_before
 from kvtrace.ir.ops import SPREADING, mask_of, operator_of
 from kvtrace.symbolic.expressions import value_expression
 from kvtrace.symbolic.terms import Symbol, Term, as_term
@@ -35,7 +35,7 @@ def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | Non
     None: the access has no mask, or one that is true everywhere.
     """
     mask = mask_of(access.op)
-    if mask is None or constant_of(unmoved(mask, SPREADING)) is not None:
+    if mask is None or constant_of(value_before(mask, SPREADING)) is not None:
         return None
     lanes = tuple(as_term(number) for number in defect.lane)
     found = {} if access.calls else dict(_compared(bound, access, defect, mask, lanes))

@@ -9,7 +9,7 @@ import triton.language as tl
 
 from kvtrace.evaluate import Storage, TensorArgument, evaluate
 from kvtrace.evaluate.errors import Deadlock, TooLarge
-from kvtrace.ir.integers import laps
+from kvtrace.ir.integers import counter_ranges
 from tests.verdicts.calls import call, tensor
 
 ROOM = 512
@@ -51,7 +51,7 @@ LOOPS = [
 
 @pytest.mark.parametrize(("first", "end", "step"), LOOPS)
 def test_counters_are_those_of_the_compiled_loop(first, end, step):
-    assert counters(first, end, step) == [list(chain(*laps(first, end, step, 32)))]
+    assert counters(first, end, step) == [list(chain(*counter_ranges(first, end, step, 32)))]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,9 @@ def test_counters_are_those_of_the_compiled_loop(first, end, step):
     ],
 )
 def test_programs_of_other_bounds_count_each_by_itself(first, end, step):
-    expected = [list(chain(*laps(first - program, end, step, 32))) for program in range(3)]
+    expected = [
+        list(chain(*counter_ranges(first - program, end, step, 32))) for program in range(3)
+    ]
 
     assert counters(first, end, step, 3) == expected
 
