@@ -1,7 +1,7 @@
-"""What wraps the launches of compiled kernels: the registry's group `around_launches`.
+"""Wrappers around launches of compiled kernels: the registry's group `around_launches`.
 
-An entry is a function of a session, which gives what the session's settings ask for. Where that is
-nothing, no hook is installed, and a known call enters no Python.
+An entry is a function from a session to the wrappers that the session's settings ask for. Without
+wrappers no hook is installed, and a known call enters no Python.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,12 +20,12 @@ Grid = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A compiled kernel whose launches something may wrap.
+    """A compiled kernel whose launches may be wrapped.
 
     Attributes:
-        name: the kernel's name.
-        parameters: the flattened signature.
-        pick: gives the flattened values of a launch.
+        name: The kernel's name.
+        parameters: The flattened signature.
+        pick: A function from a launch's arguments to the flattened values.
     """
 
     name: str
@@ -34,21 +34,21 @@ class Variant:
 
 
 class AroundLaunches(Protocol):
-    """What wraps a backend's launches, and sees their tensors before and after.
+    """A wrapper of a backend's launches, which reads their tensors before and after.
 
-    A launch of a kernel that has a `variant`, and `is_due`, begins with `before`; what that gives,
-    if it is something, goes to `launched`, which makes the launch. None of them raises what is not
+    `before` is called for a launch of a kernel that has a `variant`, and `is_due`. A result other
+    than None is passed to `launched`, which makes the launch. No method raises errors other than
     the launch's.
     """
 
     def follow(self) -> None:
-        """Have the run's journal tell of launches; for each new call."""
+        """Subscribe to launches in the run's journal; called at each new call."""
 
     def variant(self, kernel: Any, make: Callable[[], Variant]) -> Any:
-        """Return what is known of a kernel, made when first asked for; None: it is not seen."""
+        """Return the wrapper's data for a kernel, made at the first call; None for no wrapping."""
 
     def is_due(self, variant: Any) -> bool:
-        """Whether the kernel's next launch is to be seen."""
+        """Return whether the kernel's next launch is to be wrapped."""
 
     def before(
         self,
@@ -58,25 +58,25 @@ class AroundLaunches(Protocol):
         stream: int,
         module: "Callable[[], Module]",
     ) -> Any:
-        """See a launch that comes now; None where it is to be made without more.
+        """Read a launch's tensors before the launch; None if the launch needs no further wrapping.
 
-        `module` reads the kernel's IR.
+        `module` returns the kernel's parsed IR.
         """
 
     def launched(self, begun: Any, launch: Callable[[], Any], number: int = 0) -> Any:
-        """Make the launch, and see what it left; `number` is one that its copies have, or 0."""
+        """Make the launch, and read its tensors; `number` identifies its copies, or is 0."""
 
 
 def around_launches(session: "Session") -> tuple[AroundLaunches, ...]:
-    """Return what wraps one backend's launches in a session: what its settings ask for."""
-    found: list[AroundLaunches] = []
-    for _, asked_for in registry.loaded("around_launches"):
+    """Return the wrappers of one backend's launches that a session's settings ask for."""
+    wrappers: list[AroundLaunches] = []
+    for _, make in registry.loaded("around_launches"):
         try:
-            each: Iterable[AroundLaunches] = asked_for(session)
-            found += each
+            session_wrappers: Iterable[AroundLaunches] = make(session)
+            wrappers += session_wrappers
         except Exception as error:  # noqa: BLE001 - launches are recorded without it
             session.problem(error)
-    return tuple(found)
+    return tuple(wrappers)
 
 
 __all__ = ["AroundLaunches", "Grid", "Variant", "around_launches"]

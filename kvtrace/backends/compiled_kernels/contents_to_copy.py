@@ -1,11 +1,12 @@
-"""What tensors hold at launches of compiled kernels: which are copied, when, and how.
+"""The choice of tensors whose contents are copied at launches of compiled kernels, and when.
 
-Only kernels with pointers to integers are watched. A watched kernel's launches are inspected before
-they run, as often as there is time. On the host a launch takes longer than a look at it, so that
-there mostly is; on a device a copy disturbs what an autotuner times, so that of its trials only a
-kernel's first is inspected. The first launch of a call that was missed so is inspected when the hot
-path has found the call to be new: what the kernel does not write is still there. Which pointers
-matter, and which are written, is read from the kernel's IR in the background.
+Only kernels with pointers to integers are watched. The launches of a watched kernel are inspected
+before they run, as often as the time budget allows. On the host a launch takes longer than its
+inspection, so most launches are inspected; on a device a copy disturbs the times of an autotuner,
+so only a kernel's first trial is inspected. If the first launch of a call was missed, it is
+inspected once the hot path has found the call to be new: tensors that the kernel does not write are
+unchanged. Which pointers are indices, and which are written, is read from the kernel's IR in the
+background.
 """
 
 import sys
@@ -24,41 +25,41 @@ if TYPE_CHECKING:
     from kvtrace.capture.copied_contents import Contents
     from kvtrace.capture.session import Session
 
-#: Launches of a kernel on a device that are checked in a row; later ones at growing distances.
+#: Launches of a kernel on a device that are inspected in a row; later ones at growing distances.
 IN_A_ROW: Final = 64
 _STEP: Final = 16
 _FARTHEST: Final = 1 << 20
 
-#: Launches that pass at most before it is tried again, where there was no time: a power of two.
+#: Launches skipped at most before the next attempt after a lack of time: an exponent of two.
 _REFUSED: Final = 10
 _IN_TRIALS: Final = 15
 
-#: Places of a signature that the native hot path can look at.
+#: Positions of a signature that the native hot path can inspect.
 _MOST_PLACES: Final = 512
 
-#: How Triton's types of descriptors begin.
+#: Prefix of Triton's descriptor types.
 _DESCRIPTOR: Final = "tensordesc"
 
-#: Launches that are remembered as seen, at most (setting `all`).
-_SEEN: Final = 100_000
+#: Most distinct launches that are remembered (setting `all`).
+_REMEMBERED: Final = 100_000
 
 
 class Watch:
-    """What is known of a kernel whose launches are inspected, and when the next one is.
+    """A kernel whose launches are inspected, with the time of the next inspection.
 
     Attributes:
-        wait: launches that pass before one is inspected.
-        places: places in the flattened signature of the pointers that are inspected.
-        written: places that the kernel writes to; None while that is not known.
-        settled: whether the kernel's IR has been read.
-        look: looks at launches in the native hot path, and knows when; None where Python does.
-        paths: where the arguments that it is handed have each place, as indices within tuples.
+        wait: Launches to skip before the next inspection.
+        places: Positions of the inspected pointers in the flattened signature.
+        written: Positions that the kernel writes to; None while unknown.
+        settled: The kernel's IR has been read.
+        look: The native hot path's inspector, which has its own schedule; None if Python inspects.
+        paths: Indices, within nested tuples, of each position among the inspector's arguments.
     """
 
     __slots__ = (
-        "_everything",
-        "_refused",
-        "_taken",
+        "_inspected",
+        "_is_complete",
+        "_refusals",
         "look",
         "paths",
         "pick",
@@ -69,7 +70,7 @@ class Watch:
     )
 
     def __init__(self, places: frozenset[int], pick: Callable[[Any], Any], every: bool) -> None:
-        """`pick` gives the flattened values of a launch, `every`: no launch is left out."""
+        """Take positions, a function `pick` to flattened values, and `every`: skip no launch."""
         self.wait = 0
         self.places = places
         self.written: frozenset[int] | None = None
@@ -77,21 +78,21 @@ class Watch:
         self.pick = pick
         self.look: Any = None
         self.paths: Mapping[int, tuple[int, ...]] = {}
-        self._everything = every
-        self._taken = self._refused = 0
+        self._is_complete = every
+        self._inspected = self._refusals = 0
 
     def listed(self, values: Any) -> Listed:
-        """The tensors to look at, of a launch with these values."""
+        """Return position and value of each tensor to inspect."""
         flat = self.pick(values)
         return [(place, flat[place]) for place in self.places]
 
     @property
     def targets(self) -> list[tuple[int, tuple[int, ...]]]:
-        """What is inspected, and where `look` finds it among the arguments."""
+        """Positions to inspect, each with its indices among the native inspector's arguments."""
         return [(place, self.paths[place]) for place in self.places if place in self.paths]
 
     def is_safe_after(self, flat: Sequence[Any]) -> bool:
-        """Whether what is inspected is the same after a launch: the kernel writes none of it."""
+        """Return whether launches leave the inspected tensors unchanged: the kernel writes none."""
         if self.written is None:
             return False
         changed = {_storage(flat[place]) for place in self.written}
@@ -99,49 +100,49 @@ class Watch:
 
     @property
     def is_new(self) -> bool:
-        """Whether no launch has been inspected."""
-        return self._taken == 0
+        """No launch of the kernel has been inspected."""
+        return self._inspected == 0
 
     @property
     def is_early(self) -> bool:
-        """Whether what the kernel writes is not known yet, so that a launch missed is lost."""
-        return not self.settled and self._taken < IN_A_ROW
+        """The written tensors are still unknown, so a launch cannot be inspected afterwards."""
+        return not self.settled and self._inspected < IN_A_ROW
 
     def took(self, on_host: bool = False) -> None:
-        """Wait for the next one, longer the more have been inspected or had to be left out.
+        """Count an inspected launch, and skip more launches the more were inspected or refused.
 
-        `on_host`: it is left to the time that there is.
+        With `on_host` nothing is skipped: the time budget decides.
         """
-        self._taken += 1
-        if self._everything or on_host:
+        self._inspected += 1
+        if self._is_complete or on_host:
             return
-        self._refused = max(0, self._refused - 1)
-        beyond = self._taken - IN_A_ROW
+        self._refusals = max(0, self._refusals - 1)
+        beyond = self._inspected - IN_A_ROW
         distance = 1 << beyond // _STEP + 1 if beyond >= 0 else 1
-        self.wait = min(max(distance, 1 << self._refused), _FARTHEST) - 1
+        self.wait = min(max(distance, 1 << self._refusals), _FARTHEST) - 1
 
     def refused(self, in_trials: bool) -> None:
-        """Wait, longer the more often there was no time."""
+        """Count a refusal for lack of time, and skip more launches the more refusals there were."""
         if in_trials:
             self.wait = _IN_TRIALS
-        elif not self._everything:
-            self._refused = min(self._refused + 1, _REFUSED)
-            self.wait = (1 << self._refused) - 1
+        elif not self._is_complete:
+            self._refusals = min(self._refusals + 1, _REFUSED)
+            self.wait = (1 << self._refusals) - 1
 
 
 class Watching:
-    """Watches the kernels of one session."""
+    """The watched kernels of one session, and the inspection of their launches."""
 
     def __init__(self, session: "Session", contents: "Contents") -> None:
-        """Watch nothing yet."""
+        """Start without any watched kernel."""
         self._session = session
         self._contents = contents
         self._setting = session.settings.tensors
         self._watched: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
         self._keys = Recorder(
-            session.identities, session.problem, tensor_types(sys.modules.get("torch")), _SEEN
+            session.identities, session.problem, tensor_types(sys.modules.get("torch")), _REMEMBERED
         )
-        self._seen: set[tuple[Any, ...]] = set()
+        self._remembered: set[tuple[Any, ...]] = set()
 
     # -- kernels ----------------------------------------------------------------------------
 
@@ -153,31 +154,31 @@ class Watching:
         module: Callable[[], Any],
         at_once: bool = False,
     ) -> Watch | None:
-        """Return the watch of a kernel, made when first asked for; None if it needs none.
+        """Return the watch of a kernel, made at the first call; None if the kernel needs none.
 
         Args:
-            kernel: what the watch is remembered for.
-            parameters: the flattened signature.
-            pick: gives the flattened values of a launch from what is handed to `before`.
-            module: reads the kernel's IR; None if the kernel is gone.
-            at_once: read it now, for what is written has to be known; else in the background.
+            kernel: The compiled kernel.
+            parameters: The flattened signature.
+            pick: A function from the values passed to `before` to flattened values.
+            module: A function that returns the kernel's parsed IR; None if the kernel is gone.
+            at_once: Read the IR now, as the written positions are needed; else in the background.
 
         """
         if kernel in self._watched:
             return self._watched[kernel]
-        everything = self._setting == "all"
+        includes_floats = self._setting == "all"
         places = frozenset(
             place
             for place, parameter in enumerate(parameters)
-            if _is_pointer(parameter.type, everything)
+            if _is_pointer(parameter.type, includes_floats)
         )
-        made = Watch(places, pick, self._setting != "index") if places else None
-        self._watched[kernel] = made
-        if made is not None and at_once:
-            self._analyse(made, parameters, module)
-        elif made is not None:
-            self._session.later(lambda: self._analyse(made, parameters, module))
-        return made
+        kernel_watch = Watch(places, pick, self._setting != "index") if places else None
+        self._watched[kernel] = kernel_watch
+        if kernel_watch is not None and at_once:
+            self._analyse(kernel_watch, parameters, module)
+        elif kernel_watch is not None:
+            self._session.later(lambda: self._analyse(kernel_watch, parameters, module))
+        return kernel_watch
 
     def _analyse(
         self, watch: Watch, parameters: Sequence[Parameter], module: Callable[[], Any]
@@ -185,30 +186,30 @@ class Watching:
         from kvtrace.schema.errors import KvtraceError
         from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
 
-        found = IndexArguments(None, None)
+        pointers = IndexArguments(None, None)
         try:
-            read = module()
-            if read is not None:
-                found = index_arguments(read)
-        except KvtraceError:  # reported where the kernel is recorded
-            found = IndexArguments(None, None)
-        watch.written = places_of(found.written, parameters)
+            ir_module = module()
+            if ir_module is not None:
+                pointers = index_arguments(ir_module)
+        except KvtraceError:  # reported when the kernel is recorded
+            pointers = IndexArguments(None, None)
+        watch.written = places_of(pointers.written, parameters)
         if self._setting == "index":
-            watch.places &= places_of(found.read, parameters)
+            watch.places &= places_of(pointers.read, parameters)
         watch.settled = True
         if watch.look is not None:
             watch.look.settle(watch.targets)
 
     @property
     def looks(self) -> Any:
-        """What copies in the native hot path; None where Python does."""
+        """The native hot path's copier; None if Python copies."""
         return self._contents.looks((IN_A_ROW, _STEP, _FARTHEST, _REFUSED, _IN_TRIALS))
 
     def look(self, watch: Watch, paths: Mapping[int, tuple[int, ...]], *launched: Any) -> Any:
-        """Return what looks at a watch's launches in the native hot path; None where Python does.
+        """Return the native hot path's inspector of a watch; None if Python inspects.
 
-        `paths` say where the arguments have each place of the signature; `launched` are a launcher
-        of Triton's, how many values it takes, and whose launch it has to be.
+        `paths` are the indices of each position among the arguments; `launched` are a launcher of
+        Triton's, the number of its values, and the owner of the launch.
         """
         looks = self.looks
         if looks is None or len(paths) > _MOST_PLACES:
@@ -216,7 +217,7 @@ class Watching:
         watch.paths = paths
         recorder: Any = self._session.recorder
         watch.look = recorder.look(looks, watch, watch.targets, *launched)
-        if watch.settled:  # since its targets were read
+        if watch.settled:  # before `watch.look` was set
             watch.look.settle(watch.targets)
         return watch.look
 
@@ -225,28 +226,29 @@ class Watching:
     def before(
         self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
     ) -> int:
-        """Look at a launch that comes now; give the number of what was copied, or 0."""
+        """Inspect a launch before it is kernel_watch; return the number of its copies, or 0."""
         begin = time.perf_counter_ns()
         listed = watch.listed(values)
         on_host = all(memory_kind(value) == "cpu" for _, value in listed)
-        trial = not on_host and in_trials(self._session)
-        if watch.is_new or (not trial and (watch.is_early or self._contents.allows())):
+        is_trial = not on_host and in_trials(self._session)
+        if watch.is_new or (not is_trial and (watch.is_early or self._contents.allows())):
             if self._setting == "all" and not self._is_new(watch, grid, values):
                 listed = [(place, value) for place, value in listed if _holds_integers(value)]
             watch.took(on_host)
             number = self._contents.take(listed, stream, watch)
         else:
-            watch.refused(trial)
-            if not trial:
+            watch.refused(is_trial)
+            if not is_trial:
                 self._contents.refuse()
             number = 0
         self._contents.spend(time.perf_counter_ns() - begin)
         return number
 
     def after(self, kernel: Any, values: Sequence[Any]) -> None:
-        """Look at the launch that has just been found to be a call's first, if nothing has been.
+        """Inspect a call's first launch after the launch, unless it has been inspected.
 
-        `values` are flattened. What a call's first launch had is kept whatever time there is.
+        `values` are flattened. The contents at a call's first launch are copied whatever the
+        budget.
         """
         self._contents.follow()
         watch = self._watched.get(kernel)
@@ -262,58 +264,58 @@ class Watching:
         self._contents.spend(time.perf_counter_ns() - begin)
 
     def _is_new(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> bool:
-        """Whether no launch of this kind has been met."""
+        """Return whether no launch with these identities has been inspected."""
         key = (id(watch), *self._keys.key(0, grid, values, {}))
-        if key in self._seen:
+        if key in self._remembered:
             return False
-        if len(self._seen) >= _SEEN:
-            self._seen.clear()
-        self._seen.add(key)
+        if len(self._remembered) >= _REMEMBERED:
+            self._remembered.clear()
+        self._remembered.add(key)
         return True
 
 
 def places_of(positions: frozenset[int] | None, parameters: Sequence[Parameter]) -> frozenset[int]:
-    """Return the places in the flattened signature of the IR function's arguments at positions.
+    """Return the flattened signature's positions of the IR function's arguments at `positions`.
 
-    All pointers where it is not known which (None), or where descriptors, which are several
-    arguments each, move the positions.
+    All pointers if `positions` is None, or if there are descriptors, which are several arguments
+    each and shift the positions.
     """
-    real = [n for n, each in enumerate(parameters) if each.type != "constexpr"]
-    moved = any(each.type.startswith(_DESCRIPTOR) for each in parameters)
-    if positions is None or moved or any(position >= len(real) for position in positions):
+    real = [n for n, parameter in enumerate(parameters) if parameter.type != "constexpr"]
+    has_descriptors = any(parameter.type.startswith(_DESCRIPTOR) for parameter in parameters)
+    if positions is None or has_descriptors or any(position >= len(real) for position in positions):
         return frozenset(n for n in real if is_memory(parameters[n]))
     return frozenset(real[position] for position in positions)
 
 
 def is_memory(parameter: Parameter) -> bool:
-    """Whether a parameter is a pointer, or a descriptor with one."""
+    """Return whether a parameter is a pointer, or a descriptor, which has a pointer."""
     return parameter.type.startswith(("*", _DESCRIPTOR))
 
 
 def holds_integers(parameter: Parameter) -> bool:
-    """Whether a parameter is a pointer to integers."""
-    return _is_pointer(parameter.type, everything=False)
+    """Return whether a parameter is a pointer to integers."""
+    return _is_pointer(parameter.type, includes_floats=False)
 
 
 def in_trials(session: "Session") -> bool:
-    """Whether the thread's launches are trials of autotuning, whose times are compared."""
+    """Return whether the thread's launches are trials of autotuning, whose times are compared."""
     phase = session.recorder.swap_phase(AUTOTUNE)
     session.recorder.swap_phase(phase)
     return phase == AUTOTUNE
 
 
 def current_stream() -> int:
-    """The handle of the stream that the running thread launches on."""
+    """Return the handle of the stream that the running thread launches on."""
     from triton.runtime import driver
 
     return int(driver.active.get_current_stream(driver.active.get_current_device()))
 
 
-def _is_pointer(kind: str, everything: bool) -> bool:
-    """Whether a parameter's type is a pointer to integers, or to anything."""
+def _is_pointer(kind: str, includes_floats: bool) -> bool:
+    """Return whether a parameter's type is a pointer to integers, or to any type."""
     if not kind.startswith("*"):
         return False
-    return everything or kind.lstrip("*").removeprefix("k")[:1] in ("i", "u")
+    return includes_floats or kind.lstrip("*").removeprefix("k")[:1] in ("i", "u")
 
 
 def _holds_integers(value: Any) -> bool:
@@ -322,7 +324,7 @@ def _holds_integers(value: Any) -> bool:
 
 
 def _storage(value: Any) -> Any:
-    """What two tensors have in common where one's memory may be the other's."""
+    """Return an identity that two tensors share if they have the same storage."""
     base = getattr(value, "base", value)
     if hasattr(base, "untyped_storage"):
         return base.untyped_storage().data_ptr()

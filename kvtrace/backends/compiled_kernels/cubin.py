@@ -1,9 +1,9 @@
 """Registers and local memory of a kernel, read from its cubin without a driver.
 
-A cubin is an ELF file. Its section `.nv.info` is a list of entries of one byte format, one byte
+A cubin is an ELF file. Its section `.nv.info` is a list of entries: one byte format, one byte
 attribute, two bytes size, and for format 4 that many bytes of payload. The attributes used here
-have a payload of two 32-bit words: the function's index in the symbol table, and the figure. The
-layout is not documented by its maker; it is described in the sources of CuAssembler
+have a payload of two 32-bit words: the function's index in the symbol table, and the figure. NVIDIA
+does not document the layout; it is described in the sources of CuAssembler
 (github.com/cloudcores/CuAssembler, CuAsm/CuNVInfo.py), and a test compares with `cuobjdump`.
 """
 
@@ -25,10 +25,10 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 
 
 def cubin_resources(cubin: bytes, function: str) -> Resources:
-    """Read the resources of one function.
+    """Return the registers and local memory of one function.
 
     Raises:
-        UnreadableBinary: it is not a cubin, or holds no such function.
+        UnreadableBinary: The bytes are not a cubin, or have no such function.
 
     """
     try:
@@ -50,7 +50,7 @@ def _resources(cubin: bytes, function: str) -> Resources:
         if symbol == index:
             figures[attribute] = figure
     if _REGISTERS not in figures:
-        raise ValueError("it does not tell the function's registers")
+        raise ValueError("there is no register count of the function")
     local_bytes = max(figures.get(_FRAME_BYTES, 0), figures.get(_STACK_BYTES, 0))
     return Resources(figures[_REGISTERS], local_bytes)
 
@@ -61,17 +61,17 @@ def _symbol_index(content: dict[str, bytes], name: str) -> int:
         is_function = symbol[1] & 0xF == 2  # STT_FUNC
         if is_function and text_at(texts, symbol[0]) == name:
             return index
-    raise ValueError("it holds no such function")
+    raise ValueError("there is no such function")
 
 
 def _entries(info: bytes) -> list[tuple[int, bytes]]:
-    found: list[tuple[int, bytes]] = []
+    entries: list[tuple[int, bytes]] = []
     position = 0
     while position + _ENTRY.size <= len(info):
         form, attribute, size = _ENTRY.unpack_from(info, position)
         position += _ENTRY.size
         if form != _FORMAT_SIZED:
             continue
-        found.append((attribute, info[position : position + size]))
+        entries.append((attribute, info[position : position + size]))
         position += size
-    return found
+    return entries

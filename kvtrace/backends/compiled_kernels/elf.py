@@ -1,4 +1,4 @@
-"""Sections of an ELF file (64-bit, little-endian): what compiled kernels come in.
+"""Sections of an ELF file (64-bit, little-endian), the container of compiled kernels.
 
 Layout: the System V ABI's "Object Files" chapter (https://refspecs.linuxfoundation.org/elf/).
 """
@@ -14,14 +14,14 @@ _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 
 
 class UnreadableBinary(KvtraceError):
-    """A compiled kernel is not in the format that its name says."""
+    """A compiled kernel's bytes are not in the expected format."""
 
     slug: ClassVar[str] = "unreadable-binary"
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one thread of a kernel uses: registers, and bytes of local memory (stack, spills)."""
+    """Registers, and bytes of local memory (stack, spills), of one thread of a kernel."""
 
     registers: int
     local_bytes: int
@@ -33,11 +33,11 @@ class Resources:
 
 
 def sections(elf: bytes) -> dict[str, bytes]:
-    """Read the content of each section, by name.
+    """Return the content of each section of an ELF file, by name.
 
     Raises:
-        ValueError: it is not such a file.
-        struct.error: it is cut off.
+        ValueError: The bytes are not a 64-bit little-endian ELF file.
+        struct.error: The file is cut off.
     """
     header = _HEADER.unpack_from(elf)
     identification, table, size, count, names = (
@@ -48,17 +48,17 @@ def sections(elf: bytes) -> dict[str, bytes]:
         header[13],
     )
     if not identification.startswith(b"\x7fELF\x02\x01"):
-        raise ValueError("it is not a 64-bit little-endian ELF file")
+        raise ValueError("this is not a 64-bit little-endian ELF file")
     rows = [_SECTION.unpack_from(elf, table + i * size) for i in range(count)]
     texts = _content(elf, rows[names])
     return {text_at(texts, row[0]): _content(elf, row) for row in rows}
 
 
 def text_at(texts: bytes, offset: int) -> str:
-    """Read a string of a string table.
+    """Return a string of a string table.
 
     Raises:
-        ValueError: it has no end.
+        ValueError: The string has no terminating zero.
     """
     return texts[offset : texts.index(b"\0", offset)].decode()
 

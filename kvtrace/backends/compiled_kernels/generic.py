@@ -1,9 +1,9 @@
-"""TTIR text to MLIR's generic form, through the Triton that is installed.
+"""MLIR's generic form of TTIR, printed by the installed Triton.
 
-Triton prints its IR in a syntax of each op's own, which changes between versions. MLIR's printer
-falls back to the one generic form for a module that does not verify, and a `tt.return` straight in
-the module's body is enough for that. So the result ends with one op that the kernel does not have:
-a `tt.return` after the functions, which is outside every function and has no effect.
+Triton prints each op in a syntax of its own, which changes between versions. MLIR's printer uses
+the generic form for a module that does not verify, and a `tt.return` directly in the module's body
+is invalid. So the result ends with one op that the kernel does not have: a `tt.return` after the
+functions, which is outside of every function and has no effect.
 """
 
 import os
@@ -21,7 +21,7 @@ from kvtrace.schema.errors import KvtraceError
 
 # A string literal, and the line and column after it if it is the file name of a location. No
 # string holds a plain quote, so this can never start inside one.
-_STRING_OR_PLACE = re.compile(r'"((?:[^"\\]|\\.)*+)"(?::([0-9]+):([0-9]+))?')
+_STRING_OR_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*+)"(?::([0-9]+):([0-9]+))?')
 
 
 class GenericFormFailed(KvtraceError):
@@ -31,18 +31,18 @@ class GenericFormFailed(KvtraceError):
 
 
 def generic_ttir(text: str, version: str | None = None) -> str:
-    """Print TTIR (or TTGIR) in MLIR's generic form.
+    """Return TTIR (or TTGIR) in MLIR's generic form.
 
-    Locations are kept, with two corrections that make them equal for all versions of Triton:
-    columns count from 1, and places in the intermediate text itself (block arguments that Triton
-    printed without a location get one when read back) are `unknown`.
+    Two corrections make locations equal for all versions of Triton: columns count from 1, and
+    locations in the intermediate text itself (block arguments that Triton printed without a
+    location get one when read back) are `unknown`.
 
     Args:
-        text: the module as Triton printed it.
-        version: the Triton whose locations it has; None: the one that is installed.
+        text: The module as Triton printed it.
+        version: The Triton that wrote the locations; None for the installed version.
 
     Raises:
-        GenericFormFailed: this version of Triton cannot read the text, or printed something else.
+        GenericFormFailed: This Triton cannot read the text, or did not print the generic form.
 
     """
     from triton._C.libtriton import ir
@@ -60,12 +60,12 @@ def generic_ttir(text: str, version: str | None = None) -> str:
             raise GenericFormFailed(_failure("cannot print the IR", text, error)) from error
     if '"tt.func"' not in generic:
         raise GenericFormFailed(_failure("did not print the generic form of the IR", text, None))
-    return _correct_places(generic, path, version)
+    return _correct_locations(generic, path, version)
 
 
 @lru_cache(maxsize=64)
 def generic_once(text: str, version: str | None = None) -> str:
-    """Return TTIR in generic form; printed once for what executes a kernel and what records it."""
+    """Return TTIR in generic form, cached for the launcher of a kernel and its record."""
     return generic_ttir(text, version)
 
 
@@ -80,7 +80,7 @@ def _load_dialects(context: Any) -> None:
 
 
 def _make_invalid(ir: Any, module: Any, context: Any) -> None:
-    """Put a `tt.return` at the end of the module's body, where none may be."""
+    """Append a `tt.return` to the module's body, which is invalid there."""
     bodies: list[Any] = []
 
     def find(op: Any) -> None:
@@ -89,7 +89,7 @@ def _make_invalid(ir: Any, module: Any, context: Any) -> None:
 
     module.walk(find)
     if not bodies:
-        raise RuntimeError("it has no tt.func")
+        raise RuntimeError("there is no tt.func")
     builder = ir.builder(context)
     builder.set_loc("", 0, 0)
     builder.set_insertion_point_to_end(bodies[0])
@@ -98,13 +98,13 @@ def _make_invalid(ir: Any, module: Any, context: Any) -> None:
 
 @contextmanager
 def readable_file(text: str) -> Iterator[str]:
-    """Write the text to where libtriton can read it: it reads IR only by path.
+    """Write the text to a temporary file and return its path, as libtriton reads IR by path only.
 
-    Memory where the system has anonymous files: nothing to clean up, and no full disk.
+    The file is in memory if the system has anonymous files: nothing to delete, and no full disk.
     """
     try:
         descriptor = os.memfd_create("kvtrace-ir")
-    except (AttributeError, OSError):  # another system, or one that refuses it, as kvtrace judge
+    except (AttributeError, OSError):  # another system, or refused, as under kvtrace judge
         with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
             path = Path(folder) / "module.mlir"
             path.write_text(text, encoding="utf-8")
@@ -118,20 +118,20 @@ def readable_file(text: str) -> Iterator[str]:
         os.close(descriptor)
 
 
-def _correct_places(generic: str, path: str, version: str | None) -> str:
+def _correct_locations(generic: str, path: str, version: str | None) -> str:
     import triton
 
     shift = column_shift(version or triton.__version__)
 
-    def correct(found: re.Match[str]) -> str:
-        file, line, column = found.groups()
+    def correct(match: re.Match[str]) -> str:
+        file, line, column = match.groups()
         if line is None:
-            return found.group()
+            return match.group()
         if file == path:
             return "unknown"
         return f'"{file}":{line}:{int(column) + shift}'
 
-    return _STRING_OR_PLACE.sub(correct, generic)
+    return _STRING_OR_LOCATION.sub(correct, generic)
 
 
 def _failure(problem: str, text: str, error: Exception | None) -> str:

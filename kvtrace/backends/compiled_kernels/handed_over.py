@@ -1,10 +1,9 @@
-"""Compilations by Inductor's worker processes, handed to the process that they compile for.
+"""Compilations by Inductor's worker processes, passed to the process that they compile for.
 
-`torch.compile` has kernels compiled in worker processes, which launch nothing and so record
-nothing. With the variable `KVTRACE` set they observe their compilations as every process does; here
-they leave what they observed in a file each, `out/.compilations/PID/HASH.json`, where PID is the
-process that they work for. That one takes it when it records the kernel, and removes the rest in
-the end.
+`torch.compile` compiles kernels in worker processes, which launch nothing and so record nothing.
+With the variable `KVTRACE` set, workers observe their compilations as every process does, and write
+each to a file, `out/.compilations/PID/HASH.json`, where PID is the parent process. The parent reads
+the file when it records the kernel, and deletes the remaining files at its end.
 """
 
 import json
@@ -19,22 +18,22 @@ from typing import Final
 from kvtrace.backends.compiled_kernels.kernel_records import Compilation
 
 _FOLDER: Final = ".compilations"
-#: What Inductor's workers run, and how they learn whom they work for (torch 2.7 and newer).
+#: Script of Inductor's workers, and the option with the parent's pid (torch 2.7 and newer).
 _WORKER: Final = ("compile_worker", "__main__.py")
 _PARENT: Final = "--parent="
 
 
-def works_for(arguments: Sequence[str]) -> int | None:
-    """Whom this process compiles for, by its command line; None if it is not a worker."""
+def compiles_for(arguments: Sequence[str]) -> int | None:
+    """Return the pid of the process that this worker compiles for; None if this is no worker."""
     file = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     if Path(file).parts[-2:] != _WORKER:
         return None
-    told = next((word[len(_PARENT) :] for word in arguments if word.startswith(_PARENT)), "")
-    return int(told) if told.isdecimal() else None
+    pid = next((word[len(_PARENT) :] for word in arguments if word.startswith(_PARENT)), "")
+    return int(pid) if pid.isdecimal() else None
 
 
 def hand_over(out: str, process: int, cache_key: str, compilation: Compilation) -> None:
-    """Leave a compilation for a process; OSError if it cannot be written."""
+    """Write a compilation to a file for a process; OSError if that fails."""
     folder = Path(out, _FOLDER, str(process))
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f".{cache_key}.{os.getpid()}"
@@ -43,25 +42,25 @@ def hand_over(out: str, process: int, cache_key: str, compilation: Compilation) 
 
 
 def take(out: str, cache_key: str) -> Compilation | None:
-    """Take what a worker of this process left of the kernel with that hash, if one did."""
+    """Return and delete the compilation of a kernel hash that a worker wrote for this process."""
     file = _file(Path(out, _FOLDER, str(os.getpid())), cache_key)
     try:
-        found = json.loads(file.read_text())
+        fields = json.loads(file.read_text())
         file.unlink()
-        stages = tuple((str(name), int(taken)) for name, taken in found.pop("stages"))
-        return Compilation(stages=stages, **found)
+        stages = tuple((str(name), int(ns)) for name, ns in fields.pop("stages"))
+        return Compilation(stages=stages, **fields)
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # none is there, or another version's: the kernel is recorded without it
+        return None  # no file, or another version's: the kernel is recorded without it
 
 
 def clear(out: str) -> None:
-    """Remove what was left for this process and not taken."""
+    """Delete the remaining files for this process."""
     folder = Path(out, _FOLDER)
     shutil.rmtree(folder / str(os.getpid()), ignore_errors=True)
     try:
         folder.rmdir()
     except OSError:
-        return  # there is none, or other processes have theirs in it
+        return  # there is no folder, or other processes have files there
 
 
 def _file(folder: Path, cache_key: str) -> Path:

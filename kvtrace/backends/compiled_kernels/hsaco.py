@@ -12,7 +12,7 @@ from kvtrace.backends.compiled_kernels.elf import Resources, UnreadableBinary, s
 
 _NOTE: Final = struct.Struct("<III")
 _METADATA: Final = 32  # NT_AMDGPU_METADATA
-#: MessagePack's numbers: first byte → how the rest is packed.
+#: MessagePack's numbers: first byte → struct format of the number.
 _NUMBERS: Final = {
     0xCA: ">f",
     0xCB: ">d",
@@ -26,7 +26,7 @@ _NUMBERS: Final = {
     0xD3: ">q",
 }
 _CONSTANTS: Final = {0xC0: None, 0xC2: False, 0xC3: True}
-#: First byte → kind, and how its length is packed.
+#: First byte → kind, and struct format of the length.
 _SIZED: Final = {
     0xC4: ("binary", ">B"),
     0xC5: ("binary", ">H"),
@@ -42,10 +42,10 @@ _SIZED: Final = {
 
 
 def hsaco_resources(code: bytes, function: str) -> Resources:
-    """Read the resources of one kernel.
+    """Return the registers and local memory of one kernel.
 
     Raises:
-        UnreadableBinary: it is not an AMD code object, or holds no such kernel.
+        UnreadableBinary: The bytes are not an AMD code object, or have no such kernel.
     """
     try:
         return _resources(code, function)
@@ -56,11 +56,11 @@ def hsaco_resources(code: bytes, function: str) -> Resources:
 
 
 def _resources(code: bytes, function: str) -> Resources:
-    metadata, _ = _unpacked(_note(sections(code).get(".note", b"")), 0)
+    metadata, _ = _decode(_note(sections(code).get(".note", b"")), 0)
     for kernel in metadata["amdhsa.kernels"]:
         if kernel[".name"] == function:
             return Resources(kernel[".vgpr_count"], kernel[".private_segment_fixed_size"])
-    raise ValueError("it holds no such kernel")
+    raise ValueError("there is no such kernel")
 
 
 def _note(notes: bytes) -> bytes:
@@ -71,11 +71,11 @@ def _note(notes: bytes) -> bytes:
         if kind == _METADATA:
             return notes[start : start + size]
         position = start + (-(-size // 4) * 4)
-    raise ValueError("it holds no metadata")
+    raise ValueError("there is no metadata")
 
 
-def _unpacked(data: bytes, at: int) -> tuple[Any, int]:
-    """Decode one MessagePack value; give it and where it ends."""
+def _decode(data: bytes, at: int) -> tuple[Any, int]:
+    """Decode one MessagePack value; return the value and its end."""
     first = data[at]
     at += 1
     if first <= 0x7F:
@@ -83,11 +83,11 @@ def _unpacked(data: bytes, at: int) -> tuple[Any, int]:
     if first >= 0xE0:
         return first - 0x100, at
     if first <= 0x8F:
-        return _collected("map", first & 0x0F, data, at)
+        return _decode_sized("map", first & 0x0F, data, at)
     if first <= 0x9F:
-        return _collected("list", first & 0x0F, data, at)
+        return _decode_sized("list", first & 0x0F, data, at)
     if first <= 0xBF:
-        return _collected("text", first & 0x1F, data, at)
+        return _decode_sized("text", first & 0x1F, data, at)
     if first in _CONSTANTS:
         return _CONSTANTS[first], at
     if first in _NUMBERS:
@@ -95,17 +95,17 @@ def _unpacked(data: bytes, at: int) -> tuple[Any, int]:
         return number, at + struct.calcsize(_NUMBERS[first])
     kind, packing = _SIZED[first]
     (size,) = struct.unpack_from(packing, data, at)
-    return _collected(kind, size, data, at + struct.calcsize(packing))
+    return _decode_sized(kind, size, data, at + struct.calcsize(packing))
 
 
-def _collected(kind: str, size: int, data: bytes, at: int) -> tuple[Any, int]:
+def _decode_sized(kind: str, size: int, data: bytes, at: int) -> tuple[Any, int]:
     if kind == "text":
         return data[at : at + size].decode(), at + size
     if kind == "binary":
         return data[at : at + size], at + size
     values: list[Any] = []
     for _ in range(size * 2 if kind == "map" else size):
-        value, at = _unpacked(data, at)
+        value, at = _decode(data, at)
         values.append(value)
     if kind == "list":
         return values, at

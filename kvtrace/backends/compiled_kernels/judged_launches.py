@@ -1,11 +1,11 @@
-"""Judging each new call before its first launch, for the setting `sanitize` (warn, raise).
+"""Judgment of each new call before its first launch, for the setting `sanitize` (warn, raise).
 
-A backend hands a launch over when kernel, grid and values are known and nothing runs yet. A
-separate hot path decides whether its call is new, which keeps nothing but the identities of calls:
-a known call costs a look-up. The hot path that records is not touched.
+A backend passes a launch when kernel, grid and values are known and nothing runs yet. A separate
+hot path decides whether its call is new; it stores nothing but the identities of calls, so a known
+call costs a look-up. The recording hot path is not touched.
 
-Where there is no GPU, what the evaluator sees a launch do comes here too (`saw`), whatever the
-setting: it is kept as findings, and reported or raised as the setting asks.
+Without a GPU, the defects that the evaluator meets in a launch come here too (`record_defects`),
+whatever the setting: they are stored as findings, and reported or raised as the setting says.
 """
 
 import os
@@ -38,11 +38,11 @@ _NO_NAMES: Final[dict[str, Any]] = {}
 
 
 class Launch(Protocol):
-    """A launch that is to come, as its backend knows it."""
+    """A launch that is about to be made, as described by its backend."""
 
     @property
     def call_id(self) -> int:
-        """The call, which is recorded; -1 if it is not to be."""
+        """The id of the recorded call; -1 if the call is not recorded."""
 
     @property
     def kernel(self) -> str:
@@ -62,18 +62,18 @@ class Launch(Protocol):
 
     @property
     def records(self) -> Sequence[ArgumentRecord]:
-        """The arguments, in the order of the parameters."""
+        """The records of the arguments, in the order of the parameters."""
 
     @property
     def values(self) -> Sequence[Any]:
-        """The arguments themselves, in the order of the parameters."""
+        """The argument values, in the order of the parameters."""
 
     def module(self) -> "Module":
-        """Read the kernel's IR; made once for a kernel."""
+        """Return the kernel's IR, parsed once for each kernel."""
 
 
 class Adapter(Protocol):
-    """A backend's side: what it knows of a launch that is to come."""
+    """A backend's description of launches that are about to be made."""
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant; see `adapters.Adapter`."""
@@ -86,18 +86,18 @@ class Adapter(Protocol):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Launch | None:
-        """Describe a launch, and record its call if that is new; None if it cannot be judged."""
+        """Describe a launch, and record its call if new; None if the launch cannot be judged."""
 
 
 class Judging:
-    """Judges the launches of one backend in one session."""
+    """The judgment of one backend's launches in one session."""
 
     def __init__(self, session: "Session", adapter: Adapter) -> None:
-        """Make what judges; nothing heavy is imported before the first new call."""
+        """Prepare a hot path of call identities; heavy imports wait for the first new call."""
         self._session = session
         self._adapter = adapter
         self._raises = session.settings.sanitize == "raise"
-        self._seen, _ = make_recorder(
+        self._known_calls, _ = make_recorder(
             session.identities, session.problem, session.settings.max_calls
         )
         self._defects: dict[int, KernelDefect] = {}
@@ -111,46 +111,47 @@ class Judging:
         kwargs: dict[str, Any],
         owner: Any = None,
     ) -> None:
-        """Judge the launch that comes now, if its call is new.
+        """Judge a launch that is about to be made, if its call is new.
 
         Raises:
-            KernelDefect: it has a defect, and the user asked for that.
+            KernelDefect: The call has a defect, and `sanitize=raise` is set.
 
         """
         if not self._session.recording:
             return
         try:
-            self._seen.record(self, owner, kernel, grid, args, kwargs, 0, 0)
+            self._known_calls.record(self, owner, kernel, grid, args, kwargs, 0, 0)
         except KernelDefect:
             raise
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
 
     def around(self, kernel: Any, launcher: Callable[..., Any], first: int) -> Callable[..., Any]:
-        """Judge before each call of a launcher: `before`, without its costs for known calls.
+        """Return a launcher that judges before each launch: `before`, at less cost for known calls.
 
-        The launcher is given the grid, other things, and from place `first` on the values.
+        The launcher's arguments are the grid, other values, and from position `first` on the
+        kernel's values.
         """
-        record, session = self._seen.record, self._session
+        record, session = self._known_calls.record, self._session
 
-        def judged(*given: Any) -> Any:
+        def judged(*arguments: Any) -> Any:
             if session.recording:
                 try:
-                    record(self, None, kernel, given[:3], given[first:], _NO_NAMES, 0, 0)
+                    record(self, None, kernel, arguments[:3], arguments[first:], _NO_NAMES, 0, 0)
                 except KernelDefect:
                     raise
                 except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                     session.problem(error)
-            return launcher(*given)
+            return launcher(*arguments)
 
         return judged
 
     def forget(self) -> None:
         """Forget what was judged: a forked process begins a separate run."""
-        self._seen.forget()
+        self._known_calls.forget()
         self._defects.clear()
 
-    # -- what the hot path calls for what it has not seen ---------------------------------------
+    # -- called by the hot path for new kernels and calls -----------------------------------------
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a compiled variant; see `adapters.Adapter`."""
@@ -165,43 +166,43 @@ class Judging:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Judge a call. It is then known, and its launches are not recorded here."""
+        """Judge a new call; return -1, as its launches are not recorded here."""
         launch = self._adapter.coming(kernel, kernel_id, grid, args, kwargs)
         if launch is None:
             return -1
-        known = self._defects.get(launch.call_id)
-        defect = self._judged(launch) if known is None else known
+        earlier = self._defects.get(launch.call_id)
+        defect = self._judged(launch) if earlier is None else earlier
         if defect is not None:
             self._defects[launch.call_id] = defect
             raise KernelDefect(str(defect), defect.findings)
         return -1
 
     def _judged(self, launch: Launch) -> KernelDefect | None:
-        """Judge a call; give what forbids its launch. After a failure of kvtrace it is launched."""
+        """Judge a call; return the defect that forbids its launch, None also if judging fails."""
         if 0 in launch.grid:
             return None  # nothing runs
         try:
             live = live_of(self._session)
-            found = live.judge(_new_call(launch, _claimed(self._session)))
-            self._session.tell_defects(launch.call_id, found)
-            refused = self._raises and live.refuses(found)
-            defect = live.defect(found, color=not refused and _shows_color())
-            if defect is not None and not refused and live.is_news(found):
+            findings = live.judge(_new_call(launch, _usable_contents(self._session)))
+            self._session.tell_defects(launch.call_id, findings)
+            is_refused = self._raises and live.refuses(findings)
+            defect = live.defect(findings, color=not is_refused and _shows_color())
+            if defect is not None and not is_refused and live.mark_reported(findings):
                 _print(f"{launch.kernel} is launched with a defect:\n{defect}")
             if defect is not None:
-                self._say(launch, found[0].rule, len(found), refused)
+                self._add_message(launch, findings[0].rule, len(findings), is_refused)
         except Exception as error:  # noqa: BLE001 - counted; the launch continues unjudged
             text = f"a call of {launch.kernel} could not be judged: {type(error).__name__}: {error}"
             self._session.message("info", "not-judged", text)
             if isinstance(error, KvtraceError):
                 live_of(self._session).could_not_judge(launch.call_id, launch.kernel, str(error))
             return None
-        return defect if refused else None
+        return defect if is_refused else None
 
-    def _say(self, launch: Launch, rule: str, count: int, refused: bool) -> None:
-        done = "was not launched" if refused else "was launched all the same"
+    def _add_message(self, launch: Launch, rule: str, count: int, is_refused: bool) -> None:
+        outcome = "was not launched" if is_refused else "was launched nevertheless"
         others = f" and {count - 1} more" if count > 1 else ""
-        text = f"call {launch.call_id} of {launch.kernel} {done}: {rule}{others}"
+        text = f"call {launch.call_id} of {launch.kernel} {outcome}: {rule}{others}"
         self._session.message("info", "defect", text)
 
 
@@ -210,50 +211,50 @@ _lives: "weakref.WeakKeyDictionary[Session, Live]" = weakref.WeakKeyDictionary()
 
 
 def live_of(session: "Session") -> "Live":
-    """Return what judges in a session, made when it is first asked for; all backends share it."""
-    found = _lives.get(session)
-    if found is None:
+    """Return the session's judge, made at the first request; all backends share it."""
+    live = _lives.get(session)
+    if live is None:
         from kvtrace.backends.compiled_kernels.live import Live
 
-        found = _lives[session] = Live(_rules(session), session.settings.strict)
-        session.at_end.append(lambda: _finish(session, found))
-    return found
+        live = _lives[session] = Live(_rules(session), session.settings.strict)
+        session.at_end.append(lambda: _finish(session, live))
+    return live
 
 
-def has_told(session: "Session", file: str, line: int) -> bool:
-    """Whether a defect at that place has been reported before the launch."""
+def has_reported(session: "Session", file: str, line: int) -> bool:
+    """Return whether a defect at that line has been reported before the launch."""
     live = _lives.get(session)
-    return live is not None and live.has_told(file, line)
+    return live is not None and live.has_reported(file, line)
 
 
-def saw(
+def record_defects(
     session: "Session", launch: Launch, verdicts: "Callable[[Call], Iterable[Verdict]]"
 ) -> KernelDefect | None:
-    """Keep what a launch was seen to do, and tell it where calls are judged.
+    """Record the defects of an executed launch, and report them if calls are judged.
 
     Args:
-        session: what records.
-        launch: the launch that has just run.
-        verdicts: gives what was seen of a call.
+        session: The recording.
+        launch: The launch that has just run.
+        verdicts: A function from the call to the verdicts of the execution.
 
     Returns:
-        The error to raise, where the setting `sanitize` asks for that.
+        The error to raise, if the setting `sanitize` asks for an error, else None.
 
     """
-    new, live = _new_call(launch, _claimed(session)), live_of(session)
-    found = live.saw(new, verdicts(new.call))
-    session.tell_defects(launch.call_id, found)
-    if session.settings.sanitize == "off" or not found:
+    new_call, live = _new_call(launch, _usable_contents(session)), live_of(session)
+    findings = live.add_observed(new_call, verdicts(new_call.call))
+    session.tell_defects(launch.call_id, findings)
+    if session.settings.sanitize == "off" or not findings:
         return None
-    refused = session.settings.sanitize == "raise" and live.refuses(found)
-    defect = live.defect(found, color=not refused and _shows_color())
-    if live.is_news(found) and not refused:
+    is_refused = session.settings.sanitize == "raise" and live.refuses(findings)
+    defect = live.defect(findings, color=not is_refused and _shows_color())
+    if live.mark_reported(findings) and not is_refused:
         _print(f"{launch.kernel} was launched with a defect:\n{defect}")
-    return defect if refused else None
+    return defect if is_refused else None
 
 
-def _claimed(session: "Session") -> "Tensors":
-    """Return which contents a call is judged with: none, once a launch did not run."""
+def _usable_contents(session: "Session") -> "Tensors":
+    """Return the setting of contents to judge with: "none" after a launch that did not run."""
     return "none" if why_unclaimed(session) else session.settings.tensors
 
 
@@ -264,7 +265,7 @@ def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
     rows, values = _argument_rows(launch, setting)
     call = call_of(
         {"call_id": launch.call_id, "args": rows} | _grid_columns(launch.grid),
-        {"name": launch.kernel, "signature": [asdict(each) for each in launch.parameters]},
+        {"name": launch.kernel, "signature": list(map(asdict, launch.parameters))},
         launch.module(),
         values.get,
     )
@@ -291,26 +292,26 @@ def _rules(session: "Session") -> tuple[str, ...]:
 def _argument_rows(
     launch: Launch, setting: "Tensors"
 ) -> tuple[list[dict[str, Any]], Mapping[str, bytes]]:
-    """Return arguments as rows of `calls.args`, and the contents of those that are kept."""
+    """Return the arguments as rows of `calls.args`, and the contents of some by artifact."""
     rows, contents = [], {}
     for number, (record, value) in enumerate(zip(launch.records, launch.values, strict=True)):
         row = asdict(record)
         del row["value"]
-        held = _contents(record, value, setting)
-        row["value_artifact"] = None if held is None else str(number)
-        if held is not None:
-            contents[str(number)] = held
+        content = _contents(record, value, setting)
+        row["value_artifact"] = None if content is None else str(number)
+        if content is not None:
+            contents[str(number)] = content
         rows.append(row)
     return rows, contents
 
 
 def _contents(record: ArgumentRecord, value: Any, setting: "Tensors") -> bytes | None:
-    """Return what a tensor holds now, as far as the setting asks for it.
+    """Return a tensor's present bytes, if the setting asks for them.
 
-    On a GPU that waits for the device, which is done for the settings that ask for all of it only.
+    On a GPU, reading waits for the device, so only the settings for all contents read there.
     """
-    wanted = setting == "all" or (setting != "none" and (record.dtype or " ")[0] in "iu")
-    if record.kind != "tensor" or not wanted:
+    is_requested = setting == "all" or (setting != "none" and (record.dtype or " ")[0] in "iu")
+    if record.kind != "tensor" or not is_requested:
         return None
     limit = SMALL_BYTES if setting == "index" else LIMIT_BYTES
     if record.storage_bytes is None or record.storage_bytes > limit:
@@ -336,7 +337,7 @@ def _print(text: str) -> None:
     try:
         print(f"kvtrace: {text}", file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):
-        return  # standard error is closed: there is nobody to tell
+        return  # standard error is closed
 
 
 def _after_fork_in_child() -> None:

@@ -1,4 +1,4 @@
-"""Triton's compiled kernels as kernel records: signature, stages, resources, compilation."""
+"""Records of compiled kernels: signature, stages, resources, compilation."""
 
 import os
 import re
@@ -17,14 +17,14 @@ from kvtrace.capture.arguments import flattened, literal
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
 from kvtrace.settings import Source
 
-#: The compiler's stages in its order; others come after them.
+#: The compiler's stages in order; other stages follow.
 STAGES: Final = ("ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
 
 #: Metadata that has a separate column, or is not a compile option.
 _NO_OPTIONS: Final = frozenset(
     ["hash", "target", "name", "shared", "num_warps", "num_ctas", "num_stages", "warp_size"]
 )
-#: Compilations whose kernel has not been seen yet are remembered up to this many.
+#: Most compilations that are stored until their kernel is launched.
 _COMPILATIONS: Final = 10_000
 
 #: File, line and column of a location; MLIR writes other characters than plain ones as `\4A`.
@@ -37,7 +37,7 @@ _ESCAPE: Final = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """How one variant was compiled, as Triton's compilation listener receives it; times in ns."""
+    """The compilation of one variant, as Triton's compilation listener receives it; times in ns."""
 
     cache_hit: bool
     begin: int
@@ -49,7 +49,7 @@ class Compilation:
 
 
 class CompilationListener:
-    """Notes compilations by the compiler's hash, and calls the listener that was set before."""
+    """A listener that stores compilations by the compiler's hash, and calls the user's listener."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class CompilationListener:
         problem: Callable[[Exception], None],
         hand_over: Callable[[str, Compilation], None] | None = None,
     ):
-        """`before` is the user's own listener, `problem` receives kvtrace's failures.
+        """Take the user's listener `before`, and `problem`, which receives kvtrace's failures.
 
-        `hand_over` receives compilations, too, in a process that compiles for another.
+        `hand_over` also receives compilations, in a process that compiles for another.
         """
         self.before = before
         self._problem = problem
@@ -67,7 +67,7 @@ class CompilationListener:
         self._compilations: OrderedDict[str, Compilation] = OrderedDict()
 
     def __call__(self, **facts: Any) -> None:
-        """Take note; called by Triton at the end of each compilation."""
+        """Store a compilation; Triton calls this at the end of each."""
         try:
             self._note(facts)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
@@ -76,13 +76,13 @@ class CompilationListener:
             self.before(**facts)
 
     def add(self, cache_key: str, compilation: Compilation) -> None:
-        """Note a compilation that Triton's own function was not asked for."""
+        """Store a compilation that Triton does not report."""
         self._compilations[cache_key] = compilation
         while len(self._compilations) > _COMPILATIONS:
             self._compilations.popitem(last=False)
 
     def take(self, cache_key: str) -> Compilation | None:
-        """The compilation with that hash, once."""
+        """Return and remove the compilation with that hash, else None."""
         return self._compilations.pop(cache_key, None)
 
     def _note(self, facts: Mapping[str, Any]) -> None:
@@ -94,7 +94,7 @@ class CompilationListener:
             begin=time.time_ns() - duration,
             duration=duration,
             initialization=int(times.ir_initialization) * 1000,
-            stages=tuple((str(name), int(taken) * 1000) for name, taken in times.lowering_stages),
+            stages=tuple((str(name), int(us) * 1000) for name, us in times.lowering_stages),
             storing=int(times.store_results) * 1000,
             thread=get_native_id(),
         )
@@ -104,23 +104,23 @@ class CompilationListener:
 
 
 def function_of(kernel: Any) -> Any:
-    """The jitted function that a kernel was compiled from; None if it came from an IR file."""
+    """Return the jitted function of a kernel; None for a kernel compiled from an IR file."""
     return getattr(kernel.src, "fn", None)
 
 
 def is_gluon(kernel: Any) -> bool:
-    """Whether a kernel is written in Gluon, whose kernels have GLIR and no TTIR."""
+    """Return whether a kernel is written in Gluon, whose kernels have GLIR and no TTIR."""
     return bool(getattr(function_of(kernel), "is_gluon", bool)())
 
 
 def kernel_name(kernel: Any) -> str:
-    """The kernel function's name."""
+    """Return the name of the kernel's function."""
     function = function_of(kernel)
     return str(kernel.name if function is None else function.__name__)
 
 
 def parameters_of(kernel: Any) -> tuple[Parameter, ...]:
-    """The flattened signature; a parameter whose type is not constexpr is the IR function's."""
+    """Return the flattened signature; parameters other than constexprs are the IR function's."""
     source = kernel.src
     constants: Mapping[Any, Any] = getattr(source, "constants", {})
     attributes: Mapping[Any, Any] = getattr(source, "attrs", {})
@@ -136,7 +136,7 @@ def parameters_of(kernel: Any) -> tuple[Parameter, ...]:
 
 
 def signature_of(source: Any) -> dict[str, Any]:
-    """Types of parameters by name. Triton numbers those of an IR file; its IR has their names."""
+    """Return the parameters' types by name; for an IR file, the names are read from its IR."""
     signature: Mapping[Any, Any] = source.signature
     if getattr(source, "fn", None) is not None or all(isinstance(name, str) for name in signature):
         return dict(signature)
@@ -148,21 +148,22 @@ def signature_of(source: Any) -> dict[str, Any]:
 
 
 def values_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-    """The values of a launch's arguments, in the order and the flattening of the signature."""
+    """Return a launch's argument values in the order and flattening of the signature."""
     function = function_of(kernel)
     signature = signature_of(kernel.src)
     if function is None:
         return list(args[: len(signature)])
-    given = dict(zip((parameter.name for parameter in function.params), args, strict=False))
+    names = (parameter.name for parameter in function.params)
+    values_by_name = dict(zip(names, args, strict=False))
     for parameter in function.params:
         if parameter.name in kwargs:
-            given[parameter.name] = kwargs[parameter.name]
-        elif parameter.name not in given and parameter.has_default:
-            given[parameter.name] = parameter.default
+            values_by_name[parameter.name] = kwargs[parameter.name]
+        elif parameter.name not in values_by_name and parameter.has_default:
+            values_by_name[parameter.name] = parameter.default
     return [
         value
         for name, kind in signature.items()
-        for _, _, value in flattened(str(name), kind, given.get(name))
+        for _, _, value in flattened(str(name), kind, values_by_name.get(name))
     ]
 
 
@@ -174,12 +175,12 @@ def kernel_record(
     keep: Source,
     tell: Callable[[str], None],
 ) -> KernelRecord:
-    """Everything there is to record of a compiled kernel; `tell` receives what is missing.
+    """Return the whole record of a compiled kernel; `tell` receives messages on missing parts.
 
-    `compilation` and `load` are None where they happened elsewhere, or before the recording. It
-    reads texts of megabytes and prints the IR again: for the background thread.
+    `compilation` and `load` are None if they happened elsewhere, or before the recording. Texts of
+    megabytes are read and the IR is printed again: for the background thread.
     """
-    kernel = getattr(kernel, "known", kernel)  # nothing is compiled further for the record
+    kernel = getattr(kernel, "ttir_kernel", kernel)  # compile no later stage for the record
     metadata = kernel.metadata
     function = function_of(kernel)
     file, line = (None, None) if function is None else definition(function)
@@ -218,13 +219,13 @@ def kernel_record(
 
 
 def target_of(metadata: Any) -> str:
-    """Return what a kernel was compiled for, as cuda:90."""
+    """Return a kernel's target, as cuda:90."""
     return f"{metadata.target.backend}:{metadata.target.arch}"
 
 
 def _compilation_facts(compilation: Compilation | None) -> dict[str, Any]:
     if compilation is None:
-        return {}  # it was compiled before the recording began
+        return {}  # compiled before the recording
     return {
         "cache_hit": compilation.cache_hit,
         "compile_begin": compilation.begin,
@@ -264,11 +265,11 @@ def _generic(ttir: str, tell: Callable[[str], None]) -> Iterator[Stage]:
     try:
         yield Stage("ttir_generic", generic_once(ttir).encode())
     except GenericFormFailed as error:
-        tell(f"{error} The kernel is recorded without it and cannot be replayed.")
+        tell(f"{error} The kernel is recorded without generic TTIR and cannot be replayed.")
 
 
 def resources(kernel: Any) -> tuple[int | None, int | None]:
-    """Registers and spills: from the loaded kernel, or else from its binary."""
+    """Return registers and spills of the loaded kernel, or else from its binary."""
     registers = getattr(kernel, "n_regs", None)
     if isinstance(registers, int):
         return registers, getattr(kernel, "n_spills", None)
@@ -279,20 +280,20 @@ def resources(kernel: Any) -> tuple[int | None, int | None]:
         if isinstance(cubin, bytes) and cubin:
             from kvtrace.backends.compiled_kernels.cubin import cubin_resources
 
-            found: Any = cubin_resources(cubin, str(kernel.name))
+            binary_resources: Any = cubin_resources(cubin, str(kernel.name))
         elif isinstance(hsaco, bytes) and hsaco:
             from kvtrace.backends.compiled_kernels.hsaco import hsaco_resources
 
-            found = hsaco_resources(hsaco, str(kernel.name))
+            binary_resources = hsaco_resources(hsaco, str(kernel.name))
         else:
             return None, None
     except UnreadableBinary:
-        return None, None  # a placeholder for a binary, or a format that is newer than we know
-    return found.registers, found.spills
+        return None, None  # a placeholder for a binary, or a newer format
+    return binary_resources.registers, binary_resources.spills
 
 
 def options_of(metadata: Any) -> Iterator[tuple[str, str]]:
-    """Name and text of each compile option without a column."""
+    """Yield name and text of each compile option that has no column."""
     for name, value in metadata._asdict().items():
         if name not in _NO_OPTIONS and value is not None:
             yield str(name), capped(str(value))
@@ -301,9 +302,9 @@ def options_of(metadata: Any) -> Iterator[tuple[str, str]]:
 def _files(
     located: str, file: str | None, line: int | None, keep: Source
 ) -> tuple[tuple[str, bytes | None], ...]:
-    """The source files that the locations point into, each with what is kept of it.
+    """Return the source files that locations point into, each with its recorded lines.
 
-    The kernel's own is among them also where Triton's cache had its IR from another place.
+    The kernel's own file is included even if Triton's cache has the IR from another file.
     """
     lines: dict[str, set[int]] = {}
     for path, number in set(_LOCATION.findall(located)):
@@ -314,19 +315,19 @@ def _files(
 
 
 def _unescaped(text: str) -> str:
-    def character(found: re.Match[bytes]) -> bytes:
-        return b"\\" if found[1] == b"\\" else bytes.fromhex(found[1].decode())
+    def character(match: re.Match[bytes]) -> bytes:
+        return b"\\" if match[1] == b"\\" else bytes.fromhex(match[1].decode())
 
     return os.fsdecode(_ESCAPE.sub(character, text.encode()))
 
 
 def places_in(signature: Iterable[tuple[Any, Any]]) -> dict[int, tuple[int, ...]]:
-    """Return where a launch's values have each place of the flattened signature: indices."""
+    """Return the index path among a launch's values for each flattened position."""
     return {place: path for place, (path, _, _) in enumerate(_paths(dict(signature)))}
 
 
 def _paths(signature: Mapping[Any, Any]) -> Iterator[tuple[tuple[int, ...], str, str]]:
-    """Path, name and type of each entry of the flattened signature."""
+    """Yield index path, name and type of each entry of the flattened signature."""
     for index, (name, kind) in enumerate(signature.items()):
         for path, (label, leaf, _) in zip(
             _leaf_paths(kind, (index,)), flattened(str(name), kind, None), strict=True
@@ -343,7 +344,7 @@ def _leaf_paths(kind: Any, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _at(constants: Mapping[Any, Any], path: tuple[int, ...]) -> Any:
-    """The constant at a path: given by itself, or inside a constant tuple."""
+    """Return the constant at a path, which may lie inside of a constant tuple, else None."""
     for length in range(len(path), 0, -1):
         if path[:length] in constants:
             value = constants[path[:length]]

@@ -1,11 +1,11 @@
-"""Judging while a program runs: each unique call once, before its first launch.
+"""Judgment of calls while a program runs: each unique call once, before its first launch.
 
-A call is judged by its formulas, which takes micro- to milliseconds and runs nothing; what only an
-evaluation over a large grid could decide stays unknown here, and `kvtrace sanitize` decides it
-later. The findings are kept for the trace, as the pass `sanitizer`.
+A call is judged by its formulas, which takes micro- to milliseconds and runs nothing; a question
+that only an evaluation over a large grid could decide stays unknown here, and `kvtrace sanitize`
+decides it later. The findings are added to the trace as the pass `sanitizer`.
 
-What a launch without a GPU was seen to do while it ran is kept apart, as the pass `observed`, which
-judging again does not replace.
+Defects of launches executed without a GPU are stored as a separate pass, `observed`, which a later
+judgment does not replace.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ if TYPE_CHECKING:
 
     from kvtrace.recorded_calls.recorded import Call
 
-#: The pass whose rows these are.
+#: The pass of the judgments' rows.
 PASS_NAME: Final = "sanitizer"  # noqa: S105 - the name of a pass
-#: Little time for the solver, and no lanes for evaluations over the grid: the program waits.
+#: Little solver time, and no lanes for evaluations over the grid: the program waits.
 BUDGET: Final = Budget(solver_seconds=0.1, solver_seconds_a_call=0.5, lanes=0, replay_lanes=0)
-#: Some lanes, where there are contents of tensors: only evaluating can look at them.
+#: Some lanes for calls with contents of tensors, which only an evaluation can use.
 BUDGET_OF_CONTENTS: Final = replace(BUDGET, lanes=1 << 20)
-#: Rows that are kept until the program ends, at most.
+#: Most rows that are stored until the program ends.
 _ROWS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class NewCall:
-    """A call that is about to be launched: what rules look at, and what findings say of it.
+    """A call that is about to be launched, with the facts that findings show.
 
-    `args` are entries of `calls.args`; `file` and `line` are where the kernel is defined. `stack`
-    is who launches it, frames innermost first, each with file, line, column and function.
+    `args` are entries of `calls.args`; `file` and `line` are the kernel's definition. `stack` is
+    the launch's stack, frames innermost first, each with file, line, column and function.
     """
 
     call: Call
@@ -71,11 +71,11 @@ class NewCall:
 
 
 class Live:
-    """Judges the new calls of one recording, and keeps what it finds. Threads may use it at once.
+    """The judge of one recording's new calls, which stores findings. Safe for several threads.
 
     Args:
-        rules: ids of the rules to judge by.
-        strict: whether warnings, and what is unknown, count as errors.
+        rules: Ids of the rules to judge by.
+        strict: Warnings and unknown verdicts count as errors.
 
     """
 
@@ -84,24 +84,24 @@ class Live:
         self._texts = rule_texts(self._rules)
         self._strict = strict
         self._lock = Lock()
-        self._told: set[tuple[Any, ...]] = set()
+        self._reported: set[tuple[Any, ...]] = set()
         self.forget()
 
     def forget(self) -> None:
-        """Begin again: another run begins, perhaps in a forked process."""
+        """Clear all results, as another run begins, perhaps in a forked process."""
         self._stacks = StackRows()
-        self._judges = False
+        self._has_judged = False
         self._rows: list[dict[str, Any]] = []
         self._left_out = 0
-        self._seen: dict[tuple[int, str], dict[str, Any]] = {}
+        self._observed: dict[tuple[int, str], dict[str, Any]] = {}
 
     def judge(self, new: NewCall) -> tuple[Finding, ...]:
-        """Judge a call; give its defects, suppressed ones left out.
+        """Judge a call; return its defects without the suppressed.
 
-        The tensors of the call are not touched.
+        The tensors of the call are not read.
         """
         budget = BUDGET_OF_CONTENTS if new.call.recorded else BUDGET
-        self._judges = True
+        self._has_judged = True
         verdicts = judge(new.call, self._rules, budget)
         with self._lock:
             rows = self._rows_of(verdicts, new.call)
@@ -109,28 +109,28 @@ class Live:
         return self._defects(verdicts, rows, new)
 
     def could_not_judge(self, call_id: int, kernel: str, reason: str) -> None:
-        """Keep that a call could not be judged, which is then unknown."""
-        self._judges = True
+        """Record unknown verdicts for a call whose judgment failed."""
+        self._has_judged = True
         if self._rules:
             with self._lock:
                 self._keep([unjudged_row(call_id, kernel, reason, self._rules)])
 
-    def saw(self, new: NewCall, verdicts: Iterable[Verdict]) -> tuple[Finding, ...]:
-        """Keep what a launch of a call was seen to do; give its defects, as `judge` does."""
+    def add_observed(self, new: NewCall, verdicts: Iterable[Verdict]) -> tuple[Finding, ...]:
+        """Record the defects of an executed launch; return them as `judge` does."""
         verdicts = [verdict for verdict in verdicts if verdict.rule in self._rules]
         with self._lock:
             rows = self._rows_of(verdicts, new.call)
             for row in rows:
-                if len(self._seen) < _ROWS:
-                    self._seen.setdefault((new.call.call_id, row["finding_id"]), row)
+                if len(self._observed) < _ROWS:
+                    self._observed.setdefault((new.call.call_id, row["finding_id"]), row)
         return self._defects(verdicts, rows, new)
 
     def refuses(self, findings: Iterable[Finding]) -> bool:
-        """Whether any of the defects is a reason not to launch, where that was asked for."""
-        return any(found.fails(strict=self._strict) for found in findings)
+        """Return whether one of the defects forbids a launch under `sanitize=raise`."""
+        return any(finding.fails(strict=self._strict) for finding in findings)
 
     def defect(self, findings: Sequence[Finding], *, color: bool = False) -> KernelDefect | None:
-        """Make one error of the defects of a call; None where there is none."""
+        """Return one error with all defects of a call; None without defects."""
         if not findings:
             return None
         printer = Printer(_lines_around(findings), color=color, base=os.getcwd())  # noqa: PTH109
@@ -138,24 +138,24 @@ class Live:
         blocks = ["\n".join(printer.defect(group)) for group in groups]
         return KernelDefect("\n\n".join(blocks), finding_objects(findings))
 
-    def has_told(self, file: str, line: int) -> bool:
-        """Whether a defect at that place of the source has been reported."""
+    def has_reported(self, file: str, line: int) -> bool:
+        """Return whether a defect at that source line has been reported."""
         with self._lock:
-            return any(place[3:5] == (file, line) for place in self._told)
+            return any(defect[3:5] == (file, line) for defect in self._reported)
 
-    def is_news(self, findings: Iterable[Finding]) -> bool:
-        """Whether any of the defects has not been reported yet, of this call or another."""
-        places = {(f.kernel, f.rule, f.verdict, f.file, f.line, f.column, f.arg) for f in findings}
+    def mark_reported(self, findings: Iterable[Finding]) -> bool:
+        """Mark the defects as reported; return whether one was not reported before, in any call."""
+        defects = {(f.kernel, f.rule, f.verdict, f.file, f.line, f.column, f.arg) for f in findings}
         with self._lock:
-            fresh = places - self._told
-            self._told |= places
+            fresh = defects - self._reported
+            self._reported |= defects
         return bool(fresh)
 
     def finish(self, out: str, run_id: str) -> None:
-        """Add the findings to the run; those of judging unless a pass over it has left its own.
+        """Add the findings to the run, except judgments if a `sanitizer` pass has run since.
 
         Raises:
-            KvtraceError: they cannot be written.
+            KvtraceError: The findings cannot be written.
 
         """
         from kvtrace.schema.trace import open_trace
@@ -163,24 +163,24 @@ class Live:
         trace = open_trace(out)
         with self._lock:
             stacks = self._stacks.rows()
-            if self._seen:
-                rows = list(self._seen.values())
-                seen = {row["rule"] for row in rows}
-                facts: dict[str, Any] = {"rules": rule_texts(seen), "while": "running"}
+            if self._observed:
+                rows = list(self._observed.values())
+                rules = {row["rule"] for row in rows}
+                facts: dict[str, Any] = {"rules": rule_texts(rules), "while": "running"}
                 trace.add_derived(run_id, OBSERVED, _tables(rows, stacks), facts)
-            if self._judges and PASS_NAME not in trace.passes(run_id):
+            if self._has_judged and PASS_NAME not in trace.passes(run_id):
                 left_out = {"left_out_rows": self._left_out} if self._left_out else {}
                 facts = {"rules": self._texts, "while": "running", **left_out}
                 trace.add_derived(run_id, PASS_NAME, _tables(self._rows, stacks), facts)
 
     def _rows_of(self, verdicts: Iterable[Verdict], call: Call) -> list[dict[str, Any]]:
-        return [row_of(each, call, self._stacks, RULES[each.rule].severity) for each in verdicts]
+        return [row_of(v, call, self._stacks, RULES[v.rule].severity) for v in verdicts]
 
     def _defects(
         self, verdicts: Iterable[Verdict], rows: Iterable[Mapping[str, Any]], new: NewCall
     ) -> tuple[Finding, ...]:
-        found = (self._finding(v, row, new) for v, row in zip(verdicts, rows, strict=True))
-        return tuple(each for each in found if each is not None and self._counts(each))
+        findings = (self._finding(v, row, new) for v, row in zip(verdicts, rows, strict=True))
+        return tuple(f for f in findings if f is not None and self._is_reportable(f))
 
     def _keep(self, rows: Sequence[dict[str, Any]]) -> None:
         if len(self._rows) + len(rows) > _ROWS:
@@ -188,9 +188,9 @@ class Live:
             return
         self._rows += rows
 
-    def _counts(self, found: Finding) -> bool:
-        """Whether it is reported: warnings are, though they alone forbid no launch."""
-        return found.is_defect or found.fails(strict=self._strict)
+    def _is_reportable(self, finding: Finding) -> bool:
+        """Return whether a finding is reported; warnings are, though they forbid no launch."""
+        return finding.is_defect or finding.fails(strict=self._strict)
 
     def _finding(self, verdict: Verdict, row: Mapping[str, Any], new: NewCall) -> Finding | None:
         if verdict.verdict == "proven":
@@ -208,8 +208,8 @@ class Live:
             **generation(row_of_kernel),
         )  # fmt: skip
         rules = {rule: RuleText(**text) for rule, text in self._texts.items()}
-        found = finding_of({**row, "run": None}, facts, stacks, rules, _line)
-        return suppressed_by(Suppressions(FilesOnDisk()), found)
+        finding = finding_of({**row, "run": None}, facts, stacks, rules, _line)
+        return suppressed_by(Suppressions(FilesOnDisk()), finding)
 
 
 def _tables(
@@ -230,10 +230,10 @@ def _frames(stack: Iterable[Any]) -> tuple[StackFrame, ...]:
 
 
 class FilesOnDisk:
-    """Source as it is on disk now, which is what the program runs."""
+    """Source files as they are on disk now, which the program runs."""
 
     def blocks(self, file: str) -> list[tuple[int, list[str]]]:
-        """Return the whole file as one block of lines; nothing where it cannot be read."""
+        """Return the whole file as one block of lines; none if the file cannot be read."""
         lines = [line.rstrip("\n") for line in linecache.getlines(file)]
         return [(1, lines)] if lines else []
 
@@ -245,11 +245,11 @@ def _line(file: str | None, line: int | None) -> str | None:
 
 def _lines_around(findings: Iterable[Finding]) -> dict[tuple[str, int], str]:
     lines = {}
-    for found in findings:
-        if found.file is None or found.line is None:
+    for finding in findings:
+        if finding.file is None or finding.line is None:
             continue
-        for number in range(found.line - CONTEXT, found.line + CONTEXT + 1):
-            text = _line(found.file, number)
+        for number in range(finding.line - CONTEXT, finding.line + CONTEXT + 1):
+            text = _line(finding.file, number)
             if text is not None:
-                lines[found.file, number] = text
+                lines[finding.file, number] = text
     return lines

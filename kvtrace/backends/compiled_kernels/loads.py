@@ -1,7 +1,7 @@
-"""How long loading a kernel's binary onto the device took: cuModuleLoadData and what goes with it.
+"""Durations of loading kernels' binaries onto the device: cuModuleLoadData and its preparation.
 
-Triton's driver loads binaries, and so do Inductor's static launchers; the hooks of both tell
-`LOADS`, from whatever thread loads.
+Binaries are loaded by Triton's driver and by Inductor's static launchers, in any thread; hooks in
+both add to `LOADS`.
 """
 
 import threading
@@ -10,13 +10,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final
 
-#: Loads whose kernel has not been seen yet are remembered up to this many.
+#: Most loads that are stored until their kernel is launched.
 _LIMIT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One binary's loading: when it began, how long it took, in ns, and in which thread."""
+    """The loading of one binary: begin and duration in ns, and the thread."""
 
     begin: int
     duration: int
@@ -31,25 +31,25 @@ class Loads:
         self._begun = threading.local()
 
     def take(self, cache_key: str) -> Load | None:
-        """Return the last load of the kernel with that hash, once."""
+        """Return and remove the last load of the kernel with that hash, else None."""
         return self._loads.pop(cache_key, None)
 
     def add(self, cache_key: str, begin: int, duration: int) -> None:
-        """Note a load by the running thread."""
+        """Store a load by the running thread."""
         self._loads[cache_key] = Load(begin, duration, threading.get_native_id())
         while len(self._loads) > _LIMIT:
             self._loads.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all loads: those of an earlier recording are not of kernels in the next."""
+        """Remove all loads: kernels of a new recording must not get those of an earlier one."""
         self._loads.clear()
 
     def begins(self, *_facts: Any) -> None:
-        """Note from Triton that the running thread begins to load (`kernel_load_start_hook`)."""
+        """Note that the running thread begins to load (Triton's `kernel_load_start_hook`)."""
         self._begun.at = time.time_ns(), time.perf_counter_ns()
 
     def ends(self, _module: Any, _function: Any, _name: Any, _group: Any, cache_key: Any) -> None:
-        """Note from Triton that it has loaded (`kernel_load_end_hook`)."""
+        """Store the load that has just ended (Triton's `kernel_load_end_hook`)."""
         now = time.perf_counter_ns()
         begun = getattr(self._begun, "at", None)
         if begun is not None:

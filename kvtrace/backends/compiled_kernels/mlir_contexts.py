@@ -1,8 +1,9 @@
-"""MLIR's contexts with Triton's dialects in them, used again and again.
+"""Reused MLIR contexts with Triton's dialects.
 
-Making one takes a millisecond or two, which is longer than reading or printing a small kernel.
-A context keeps every type, constant and place that it has met, so none is used forever; and it may
-have threads, which a forked child does not have, so none is kept over a fork.
+Making a context takes a millisecond or two, longer than reading or printing a small kernel. A
+context stores every type, constant and location that it has met, so a context is dropped after some
+uses; and a context may have threads, which a forked child does not have, so contexts are dropped at
+a fork.
 """
 
 import os
@@ -10,24 +11,24 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-#: Uses after which a context is given up, with what it has met.
+#: Uses after which a context is dropped.
 _USES: Final = 64
-_kept: dict[Hashable, list[tuple[Any, int]]] = {}
+_idle: dict[Hashable, list[tuple[Any, int]]] = {}
 
 
 @contextmanager
 def context_with(dialects: Hashable, load: Callable[[Any], None]) -> Iterator[Any]:
-    """Lend a context exclusively; one in which something failed is dropped.
+    """Lend a context exclusively; a context in which an error occurs is dropped.
 
     Args:
-        dialects: represents what `load` loads.
-        load: loads dialects into a new context.
+        dialects: The identity of the dialects that `load` loads.
+        load: A function that loads dialects into a new context.
 
     """
-    kept = _kept.setdefault(dialects, [])
+    idle = _idle.setdefault(dialects, [])
     process = os.getpid()
     try:
-        context, uses = kept.pop()
+        context, uses = idle.pop()
     except IndexError:
         from triton._C.libtriton import ir
 
@@ -35,8 +36,8 @@ def context_with(dialects: Hashable, load: Callable[[Any], None]) -> Iterator[An
         load(context)
     yield context
     if uses + 1 < _USES and os.getpid() == process:
-        kept.append((context, uses + 1))
+        idle.append((context, uses + 1))
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(before=_kept.clear)
+    os.register_at_fork(before=_idle.clear)

@@ -1,7 +1,7 @@
 """Kernels and calls that a backend has recorded in the session's run, each of them once.
 
-The hot path tells calls apart by how their arguments were passed, too, and a call that is judged
-before its launch is met twice; what is equal once bound is one call here.
+The hot path also tells calls apart by how their arguments were passed, and a call that is judged
+before its launch is met twice; calls whose bound arguments are equal are one call here.
 """
 
 import weakref
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RecordedCalls:
-    """What one adapter has recorded. A forked process begins a separate run, and again here."""
+    """The kernels and calls recorded by one adapter, cleared when a forked process begins a run."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
@@ -27,13 +27,13 @@ class RecordedCalls:
         self._storages = KnownStorages()
 
     def kernel_id(self, kernel: Any, add: Callable[[], int]) -> int:
-        """Return the id of a compiled kernel; `add` records it, if that is not done yet."""
+        """Return the id of a compiled kernel, which `add` records if it is new."""
         self._renew()
-        known = self._kernel_ids.get(kernel)
-        if known is None:
-            known = self._kernel_ids[kernel] = add()
-            self._run = self._session.run_id  # the first kernel has begun it
-        return known
+        recorded_id = self._kernel_ids.get(kernel)
+        if recorded_id is None:
+            recorded_id = self._kernel_ids[kernel] = add()
+            self._run = self._session.run_id  # the first kernel begins the run
+        return recorded_id
 
     def call(
         self,
@@ -42,13 +42,13 @@ class RecordedCalls:
         parameters: Sequence[Parameter],
         values: Sequence[Any],
     ) -> tuple[int, tuple[ArgumentRecord, ...]]:
-        """Return the id and the arguments' records of a call, which is recorded if it is new.
+        """Return the id of a call and its argument records, after recording the call if it is new.
 
         Args:
-            kernel_id: the kernel.
-            grid: the grid.
-            parameters: the kernel's flattened signature.
-            values: the arguments, in the order of the parameters.
+            kernel_id: The kernel.
+            grid: The grid.
+            parameters: The kernel's flattened signature.
+            values: The arguments, in the order of the parameters.
 
         """
         self._renew()
@@ -56,12 +56,12 @@ class RecordedCalls:
         records = argument_records(parameters, values, self._storages)
         text = repr((kernel_id, grid, records)).encode(errors="replace")
         identity = blake2b(text, digest_size=16).digest()
-        known = self._calls.get(identity)
-        if known is None:
+        call_id = self._calls.get(identity)
+        if call_id is None:
             if len(self._calls) > session.settings.max_calls:
                 self._calls.clear()
-            known = self._calls[identity] = session.add_call(kernel_id, grid, records)
-        return known, records
+            call_id = self._calls[identity] = session.add_call(kernel_id, grid, records)
+        return call_id, records
 
     def _renew(self) -> None:
         if self._run != self._session.run_id:

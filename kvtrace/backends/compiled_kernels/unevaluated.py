@@ -1,8 +1,8 @@
 """Launches without a GPU that the evaluator cannot run: those of kernels written in Gluon.
 
-Such a launch is recorded and returns, and its tensors keep what they held. What the program
-computes from them is not what a GPU would have computed, so nothing that is observed afterwards is
-kept.
+Such a launch is recorded and returns, and its tensors stay unchanged. Values that the program
+computes from them differ from those with a GPU, so contents and defects observed afterwards are not
+recorded.
 """
 
 import weakref
@@ -14,15 +14,15 @@ from kvtrace.schema.layout import NOT_EVALUATED
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
-#: Called with a sentence before a launch is left out, by who needs its results; may refuse it.
+#: Functions called with a sentence before a launch is skipped; they may raise to refuse that.
 before_left_out: list[Callable[[str], None]] = []
 
-#: The first kernel of a session whose launches were left out.
-_first: "weakref.WeakKeyDictionary[Session, str]" = weakref.WeakKeyDictionary()
+#: The first kernel of a session whose launches were skipped.
+_first_unevaluated: "weakref.WeakKeyDictionary[Session, str]" = weakref.WeakKeyDictionary()
 
 
 def leave_out(session: "Session | None", kernel: str) -> None:
-    """Say that a launch of a kernel does not run; on standard error once in a recording."""
+    """Report a launch of a kernel that is not run; on standard error once in a recording."""
     sentence = (
         f"kernel {kernel} is written in Gluon, which is not evaluated: without a GPU its launches "
         "are recorded and do not run"
@@ -31,18 +31,18 @@ def leave_out(session: "Session | None", kernel: str) -> None:
         call(sentence)
     if session is None:
         return  # the recording has ended
-    level = "warning" if _first.setdefault(session, kernel) == kernel else "info"
+    level = "warning" if _first_unevaluated.setdefault(session, kernel) == kernel else "info"
     session.message(
         level,
         NOT_EVALUATED,
-        f"{sentence}; tensors keep what they held, and nothing is claimed of what the program "
-        "computes from them",
+        f"{sentence}; their tensors stay unchanged, and no contents that the program "
+        "computes from them are recorded or judged",
     )
 
 
 def why_unclaimed(session: "Session") -> str | None:
-    """Return why nothing is claimed of what tensors of a session hold; None: all launches ran."""
-    kernel = _first.get(session)
+    """Return the reason why a session's contents are not used; None if all launches ran."""
+    kernel = _first_unevaluated.get(session)
     if kernel is None:
         return None
     return (

@@ -1,24 +1,24 @@
-"""What differs between the versions of Triton that are recorded, in one place."""
+"""Differences between the recorded versions of Triton, in one place."""
 
 import re
 from typing import Any, Final
 
-#: The oldest version whose hooks and launching function are as the backends need them.
+#: The oldest version with the hooks and the launching function that the backends need.
 OLDEST: Final = (3, 5)
-#: The newest version that all tests are run with; `requirements/bounds.py` has them all.
+#: The newest version that all tests run with; `requirements/bounds.py` lists all versions.
 NEWEST_TESTED: Final = (3, 9)
 #: The oldest torch whose tensors the C extension reads.
 OLDEST_TORCH: Final = (2, 10)
 
 
 def version_of(library: Any) -> tuple[int, int]:
-    """Return major and minor version of the imported Triton or torch; (0, 0) if unknown."""
-    found = re.match(r"(\d+)\.(\d+)", str(getattr(library, "__version__", "")))
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    """Return (major, minor) of the imported Triton or torch; (0, 0) if unknown."""
+    match = re.match(r"(\d+)\.(\d+)", str(getattr(library, "__version__", "")))
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def untested(triton: Any) -> str:
-    """Say that Triton is newer than any that the tests are run with; empty if it is not."""
+    """Return a sentence if Triton is newer than any version in the tests, else an empty text."""
     if version_of(triton) <= NEWEST_TESTED:
         return ""
     newest = ".".join(map(str, NEWEST_TESTED))
@@ -29,9 +29,9 @@ def untested(triton: Any) -> str:
 
 
 def whole_kernel(kernel: Any) -> Any:
-    """The compiled kernel behind what a launch returned; None while it is being compiled.
+    """Return the compiled kernel behind a launch's result; None while it is being compiled.
 
-    Asynchronous compilation wraps kernels; only their launches wait for them.
+    Asynchronous compilation wraps kernels; only a launch waits for the kernel.
     """
     if hasattr(kernel, "asm"):
         return kernel
@@ -40,9 +40,10 @@ def whole_kernel(kernel: Any) -> Any:
 
 
 def definition(function: Any) -> tuple[str, int]:
-    """File and line of a jitted function's `def`, decorators left out.
+    """Return file and line of a jitted function's `def`, without decorators.
 
-    Triton 3.9 has it as `def_file_line_number`; before it is found as Triton does.
+    Triton 3.9 has the line as `def_file_line_number`; for older versions it is found as Triton
+    does.
     """
     file = str(function.fn.__code__.co_filename)
     line = getattr(function, "def_file_line_number", None)

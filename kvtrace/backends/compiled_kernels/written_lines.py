@@ -1,9 +1,9 @@
-"""Lines of the program that a kernel's code was generated from, as its comments say.
+"""Program lines from which a kernel's code was generated, read from comments in the code.
 
-Helion (seen in 1.5) writes above a statement that it generates which of the program's it is from:
-`# src[file.py:7]: out[tile] = x[tile] * 2`. Locations in such code become those of the program:
-findings, figures and the report point at what was written. The comments have a file's name and no
-folder: it is that of a module that is imported, and has that text in that line.
+Helion (seen in 1.5) writes above a generated statement the line of the program that it comes from:
+`# src[file.py:7]: out[tile] = x[tile] * 2`. Locations in such code are replaced by those of the
+program, so that findings, figures and the report point at the user's code. The comments name a file
+without its folder: the file is that of an imported module with that text in that line.
 """
 
 import linecache
@@ -25,33 +25,33 @@ _COMMENT: Final = re.compile(r"\s*# src\[([^\]:]+):(\d+)\]: (.*)")
 _LOCATION: Final = re.compile(r'loc\("([^"\\]*)":(\d+):\d+')
 
 #: A file, a line, and the column at which its statement begins, as the installed Triton counts.
-Place = tuple[str, int, int]
+Location = tuple[str, int, int]
 
 
 def as_written(text: str, function: Any) -> str:
-    """Return a kernel's IR whose locations are those of the program, where its code was generated.
+    """Return a kernel's IR with the program's locations in place of those of generated code.
 
-    `function` is the jitted function, None for kernels that have none.
+    `function` is the jitted function, None for a kernel without one.
     """
     source = _generated_source(function)
     if source is None:
         return text
     file, first = definition(function)
-    places = _places(file, source, first)
-    # Triton's cache may have the IR from another file of the same text: the first place is the
-    # function's own.
+    locations = _locations(file, source, first)
+    # Triton's cache may have the IR from another file of the same text: the first location is
+    # the function's.
     begin = _LOCATION.search(text)
     generated = {file, begin[1]} if begin is not None and int(begin[2]) == first else {file}
 
-    def moved(found: re.Match[str]) -> str:
-        place = places.get(int(found[2])) if found[1] in generated else None
-        return found[0] if place is None else 'loc("{}":{}:{}'.format(*place)
+    def replacement(match: re.Match[str]) -> str:
+        location = locations.get(int(match[2])) if match[1] in generated else None
+        return match[0] if location is None else 'loc("{}":{}:{}'.format(*location)
 
-    return _LOCATION.sub(moved, text)
+    return _LOCATION.sub(replacement, text)
 
 
 def hide_generator_of(function: Any) -> None:
-    """Leave the generated file, and Helion's own, out of the stacks of launches."""
+    """Hide the frames of the generated file, and of Helion, in the stacks of launches."""
     if _generated_source(function) is None:
         return
     hide_frames_of(definition(function)[0])
@@ -66,30 +66,30 @@ def _generated_source(function: Any) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _places(file: str, source: str, first: int) -> Mapping[int, Place]:
-    """Return the places in the program by line of the generated file, of which `source` is a part.
+def _locations(file: str, source: str, first: int) -> Mapping[int, Location]:
+    """Return the program's locations by line of the generated file, of which `source` is a part.
 
-    The same text in another file may be of another program, so `file` is a part of the key. A run
-    of comments is one statement on several lines, or a loop and what is in it.
+    The same text in another file may belong to another program, so `file` is part of the key.
+    Adjacent comments are one statement on several lines, or a loop and its body.
     """
     del file
-    found: dict[int, Place] = {}
-    place: Place | None = None
+    locations: dict[int, Location] = {}
+    location: Location | None = None
     depth = 0
     for number, line in enumerate(source.splitlines(), first):
         comment = _COMMENT.fullmatch(line)
         if comment is None:
             depth = 0
-            if place is not None and line.strip():
-                found[number] = place
+            if location is not None and line.strip():
+                locations[number] = location
             continue
         if depth <= 0:
-            place, depth = _place(comment[1], int(comment[2]), comment[3]), 0
+            location, depth = _location_of(comment[1], int(comment[2]), comment[3]), 0
         depth += sum(map(comment[3].count, "([{")) - sum(map(comment[3].count, ")]}"))
-    return found
+    return locations
 
 
-def _place(name: str, number: int, text: str) -> Place | None:
+def _location_of(name: str, number: int, text: str) -> Location | None:
     for file in _files_named(name):
         line = linecache.getline(file, number)
         if line.strip() == text.strip() and '"' not in file and "\\" not in file:

@@ -1,9 +1,9 @@
-"""The Inductor backend: launches of the kernels that `torch.compile` generates.
+"""The Inductor backend: records launches of the kernels that `torch.compile` generates.
 
-`launches.py` hooks Inductor's autotuner, `generated_kernels.py` tells what it launches,
-`static_loads.py` times the loading by Inductor's launchers, `origins.py` tells what kernels were
-generated from. May import `compiled_kernels/`, which has what it shares with Triton's backend, and
-what that may; but not `triton/`.
+`launches.py` hooks Inductor's autotuner, `generated_kernels.py` describes its kernels,
+`static_loads.py` times loading by Inductor's launchers, `origins.py` records from which operators
+and lines kernels were generated. This package may import `compiled_kernels/` (code shared with
+Triton's backend) and the packages that `compiled_kernels/` may import; but not `triton/`.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ __all__ = ["BACKEND", "GENERATING", "InductorBackend", "InductorGenerating"]
 
 
 class InductorBackend:
-    """Hooks Inductor's runtime."""
+    """The hooks in Inductor's runtime."""
 
     name: Final = "inductor"
     libraries: Final = (LIBRARY,)
@@ -37,21 +37,21 @@ class InductorBackend:
         self._hooks = InductorHooks(session)
         self._hooks.install()
         keep_code = session.settings.source != "off"
-        self._knows = partial(origins_of_line, keep_code=keep_code)
-        LINE_ORIGINS.append(self._knows)
+        self._line_origins = partial(origins_of_line, keep_code=keep_code)
+        LINE_ORIGINS.append(self._line_origins)
 
     def uninstall(self) -> None:
-        """Take the hooks out again."""
+        """Remove the hooks."""
         if self._hooks is not None:
             from kvtrace.capture.stacks import LINE_ORIGINS
 
-            LINE_ORIGINS.remove(self._knows)
+            LINE_ORIGINS.remove(self._line_origins)
             self._hooks.uninstall()
             self._hooks = None
 
 
 class InductorGenerating:
-    """Hooks Inductor's generation of code, to know what kernels are generated from."""
+    """The hook in Inductor's code generation, which records the origins of kernels."""
 
     name: Final = "inductor-generating"
     libraries: Final = (GENERATOR,)
@@ -60,7 +60,7 @@ class InductorGenerating:
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Hook the generator, which has just been imported."""
+        """Hook the generator that has just been imported."""
         from kvtrace.backends.inductor.origins import note_origins
         from kvtrace.backends.replacements import Replacements
 
@@ -68,7 +68,7 @@ class InductorGenerating:
         note_origins(self._replaced, session.problem)
 
     def uninstall(self) -> None:
-        """Take the hook out again."""
+        """Remove the hook."""
         if self._replaced is not None:
             self._replaced.undo()
             self._replaced = None

@@ -1,7 +1,7 @@
-"""What Inductor's autotuner launches: which kernel, with what signature, over which grid.
+"""Kernels that Inductor's autotuner launches: names, signatures, grids, stages.
 
-Inductor generates, for each configuration, a Python function `launcher(*arguments, stream)` that
-works out the grid and calls `runner(x, y, z, stream, …)`. The runner is a compiled kernel's, or,
+For each configuration, Inductor generates a Python function `launcher(*arguments, stream)` that
+computes the grid and calls `runner(x, y, z, stream, …)`. The runner is a compiled kernel's, or,
 with the static launcher, that of an object that knows no more than the kernel's hash; the stages
 then lie in Triton's cache, under `launcher.cache_hash`. Seen in torch 2.11 and 2.13.
 """
@@ -27,14 +27,14 @@ from kvtrace.backends.inductor.origins import origins_of
 from kvtrace.capture.records import KernelRecord, Parameter, capped
 from kvtrace.settings import Source
 
-#: Those that hold its static launchers, by version of torch (2.11 and newer, older).
+#: Modules with Inductor's static launchers (torch 2.11 and newer, older).
 STATIC_LAUNCHERS: Final = (
     "torch._inductor.runtime.static_triton_launcher",
     "torch._inductor.runtime.static_cuda_launcher",
 )
 
 _BINARIES: Final = frozenset({"cubin", "hsaco"})
-#: Facts of Inductor's own that are kept among the compile options.
+#: Facts of Inductor that are recorded among the compile options.
 _FACTS: Final = (
     "kernel_name",
     "grid_type",
@@ -46,15 +46,15 @@ _FACTS: Final = (
 
 
 class _Metadata(SimpleNamespace):
-    """A compiled kernel's metadata, as Triton's own offers it."""
+    """A compiled kernel's metadata, with the interface of Triton's."""
 
     def _asdict(self) -> dict[str, Any]:
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
-class Launched:
-    """One configuration of an Inductor kernel, ready to launch."""
+class LauncherKernel:
+    """The kernel of one configuration of an Inductor autotuner, with its launcher."""
 
     autotuner: Any
     launcher: Any
@@ -63,13 +63,13 @@ class Launched:
 
     @property
     def name(self) -> str:
-        """The kernel's name, as Inductor gave it."""
+        """The kernel's name, given by Inductor."""
         named = self.autotuner.inductor_meta.get("kernel_name")
         return str(named or self.autotuner.fn.__name__)
 
     @property
     def source(self) -> SimpleNamespace:
-        """The compiler's input, shaped as Triton's `ASTSource`, with constants by position."""
+        """The compiler's input in the form of Triton's `ASTSource`, with constants by position."""
         signature = dict(self.compile_meta["signature"])
         names = list(signature)
         constants = self.compile_meta.get("constants", {})
@@ -91,36 +91,38 @@ class Launched:
 
     @property
     def places(self) -> dict[int, tuple[int, ...]]:
-        """Where a launch's positional arguments have each place of the signature."""
+        """Index path among a launch's positional arguments for each signature position."""
         code = self.launcher.__code__
-        index = {name: at for at, name in enumerate(code.co_varnames[: code.co_argcount])}
+        index = {
+            name: position for position, name in enumerate(code.co_varnames[: code.co_argcount])
+        }
         signature = enumerate(self.compile_meta["signature"])
         return {place: (index[name],) for place, name in signature if name in index}
 
     def values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Return the values of all parameters, constants included, in the signature's order."""
+        """Return the values of all parameters, with constants, in the signature's order."""
         code = self.launcher.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        given = {**self.compile_meta.get("constants", {}), **dict(zip(names, args, strict=False))}
-        given.update(kwargs)
-        return [given.get(name) for name in self.compile_meta["signature"]]
+        positional = dict(zip(names, args, strict=False))
+        values_by_name = {**self.compile_meta.get("constants", {}), **positional, **kwargs}
+        return [values_by_name.get(name) for name in self.compile_meta["signature"]]
 
     def grid(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[int, int, int]:
-        """Work out the grid by the launcher's own code, with a runner that launches nothing."""
-        noted: list[tuple[int, int, int]] = []
+        """Return the grid, computed by the launcher's own code with a runner that only notes it."""
+        grids: list[tuple[int, int, int]] = []
 
         def runner(x: Any, y: Any, z: Any, *_: Any) -> None:
-            noted.append((int(x), int(y), int(z)))
+            grids.append((int(x), int(y), int(z)))
 
         shadow = FunctionType(
             self.launcher.__code__, {**self.launcher.__globals__, "runner": runner}
         )
         shadow(*args, **kwargs, stream=0)
-        return noted[0]
+        return grids[0]
 
     @property
     def target(self) -> str:
-        """What it was compiled for, as cuda:90."""
+        """The kernel's target, as cuda:90."""
         return target_of(self._metadata(self.stages().get("json")))
 
     def record(
@@ -131,14 +133,15 @@ class Launched:
         module: str | None,
         tell: Callable[[str], None],
     ) -> KernelRecord:
-        """Read everything there is to record; for the background thread.
+        """Return the kernel's whole record; for the background thread.
 
-        `compilation` and `load` are how it was compiled and loaded, and `module` the generated file
-        that launches it, if that is known. `tell` receives one sentence about what is missing.
+        `compilation` and `load` describe how the kernel was compiled and loaded, and `module` is
+        the generated file that launches it, if known. `tell` receives one sentence about missing
+        parts.
         """
         stages = dict(self.stages())
         metadata = self._metadata(stages.pop("json", None))
-        made = SimpleNamespace(
+        compiled = SimpleNamespace(
             src=self.source,
             metadata=metadata,
             asm=stages,
@@ -147,7 +150,7 @@ class Launched:
             n_regs=getattr(self.launcher, "n_regs", None),
             n_spills=getattr(self.launcher, "n_spills", None),
         )
-        record = kernel_record(made, compilation, load, "inductor", keep, tell)
+        record = kernel_record(compiled, compilation, load, "inductor", keep, tell)
         if "ttir" not in stages:
             tell(
                 f"kernel {self.name} is recorded without IR, as neither its launcher nor Triton's "
@@ -172,7 +175,7 @@ class Launched:
         return file, _definition_line(file, self.autotuner.fn.__name__)
 
     def stages(self) -> Mapping[str, Any]:
-        """Return the content of each stage: the compiled kernel's, or what Triton's cache holds."""
+        """Return the content of each stage from the compiled kernel or from Triton's cache."""
         return getattr(self.kernel, "asm", None) or dict(self._cached_files())
 
     def _facts(self) -> Iterator[tuple[str, str]]:
@@ -182,10 +185,10 @@ class Launched:
                 yield f"inductor.{name}", capped(str(meta[name]))
 
     def _metadata(self, stored: Any) -> _Metadata:
-        """Take the metadata from the compiled kernel, or the cache, or what the launcher knows."""
-        known = getattr(self.kernel, "metadata", None)
-        if known is not None and hasattr(known, "_asdict"):
-            return _Metadata(**known._asdict())
+        """Return the metadata of the compiled kernel, or of the cache, or of the launcher."""
+        metadata = getattr(self.kernel, "metadata", None)
+        if metadata is not None and hasattr(metadata, "_asdict"):
+            return _Metadata(**metadata._asdict())
         meta = self.compile_meta
         facts: dict[str, Any] = {
             "num_warps": meta.get("num_warps"),
@@ -204,7 +207,7 @@ class Launched:
         return _Metadata(**facts)
 
     def _cached_files(self) -> Iterator[tuple[str, Any]]:
-        """Read the kernel's stages from Triton's cache: suffix and content of each file."""
+        """Yield suffix and content of each of the kernel's files in Triton's cache."""
         key = getattr(self.launcher, "cache_hash", None)
         if key is None or getattr(self.kernel, "asm", None):
             return
@@ -214,11 +217,11 @@ class Launched:
                 yield suffix, path.read_bytes() if suffix in _BINARIES else path.read_text()
 
 
-def launched_with(autotuner: Any, launcher: Any) -> Launched:
-    """Tell what one of an autotuner's launchers launches: of a trial, or the one it chose."""
+def kernel_of_launcher(autotuner: Any, launcher: Any) -> LauncherKernel:
+    """Return the kernel of one of an autotuner's launchers: of a trial, or the chosen one."""
     scope = launcher.__globals__
     kernel = scope.get("bin") or scope["runner"].__self__
-    return Launched(autotuner, launcher, kernel, _compile_meta(autotuner, launcher))
+    return LauncherKernel(autotuner, launcher, kernel, _compile_meta(autotuner, launcher))
 
 
 def _compile_meta(autotuner: Any, launcher: Any) -> Mapping[str, Any]:

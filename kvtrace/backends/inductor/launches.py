@@ -1,9 +1,9 @@
-"""Launches of the kernels that Inductor generates: the hooks, and what they tell the session.
+"""Hooks around the launches of Inductor's kernels, and the kernels and calls that they record.
 
-They do not pass `JITFunction.run` but `CachingAutotuner.run`, all of them. That is wrapped, and
-nothing else of a launch: a launch hook of Triton's would change which launcher Inductor picks. The
-trials of Inductor's own autotuning pass `bench`, which is given a launcher that records; they have
-phase "autotune", as has a whole run that Inductor makes to measure.
+These launches all pass `CachingAutotuner.run` instead of `JITFunction.run`. Only this method is
+wrapped: a launch hook of Triton's would change which launcher Inductor picks. The trials of
+Inductor's autotuning pass `bench`, which gets a launcher that records; they have phase "autotune",
+as does a whole run that Inductor makes to measure.
 """
 
 import re
@@ -22,7 +22,11 @@ from kvtrace.backends.compiled_kernels.kernel_records import Compilation, Compil
 from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
 from kvtrace.backends.cupti import device_timeline
-from kvtrace.backends.inductor.generated_kernels import STATIC_LAUNCHERS, Launched, launched_with
+from kvtrace.backends.inductor.generated_kernels import (
+    STATIC_LAUNCHERS,
+    LauncherKernel,
+    kernel_of_launcher,
+)
 from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import calling_module
 from kvtrace.backends.inductor.static_loads import time_static_loads
@@ -36,12 +40,12 @@ if TYPE_CHECKING:
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
 
-#: How Inductor names the pointers of the kernels that it writes itself.
-_OWN_POINTER: Final = re.compile(r"(in|out|in_out)_ptr\d+|ws_ptr\w*|seed\w*")
+#: Inductor's names of pointers in kernels that it generates itself.
+_GENERATED_POINTER: Final = re.compile(r"(in|out|in_out)_ptr\d+|ws_ptr\w*|seed\w*")
 
 
 class InductorAdapter:
-    """Turns what the hot path has not seen before into kernels and calls of the session."""
+    """Records the session's kernels and calls that the hot path meets for the first time."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
@@ -51,22 +55,22 @@ class InductorAdapter:
         self.around = around_launches(session)
         self._recorded = RecordedCalls(session)
         self.judging = _judging(session, self)
-        self._launched: weakref.WeakKeyDictionary[Any, Launched] = weakref.WeakKeyDictionary()
+        self._launched: weakref.WeakKeyDictionary[Any, LauncherKernel] = weakref.WeakKeyDictionary()
         self._watches: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
 
     def prepare(self, autotuner: Any) -> None:
-        """Have an autotuner compile what it has to, as its run does first."""
+        """Make an autotuner compile its configurations, as its `run` does first."""
         try:
             if not autotuner.launchers:
                 autotuner.precompile()
-        except Exception as error:  # noqa: BLE001 - its run tells the program
+        except Exception as error:  # noqa: BLE001 - `run` raises it in the program
             self._session.problem(error)
 
     def judge_chosen(self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Judge a launch of the configuration that the autotuner has; trials are judged apart.
+        """Judge a launch of the autotuner's chosen configuration; trials are judged elsewhere.
 
         Raises:
-            KernelDefect: it has a defect, and the user asked for that.
+            KernelDefect: The call has a defect, and `sanitize=raise` is set.
 
         """
         assert self.judging is not None
@@ -77,7 +81,7 @@ class InductorAdapter:
     def look_at(
         self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stream: Any
     ) -> int:
-        """Look at what tensors hold before a launch; give the number of what was copied, or 0."""
+        """Copy contents of tensors before a launch; return the number of the copies, or 0."""
         if self.watching is None:
             return 0
         try:
@@ -92,7 +96,7 @@ class InductorAdapter:
             if watch.wait:
                 watch.wait -= 1
                 return 0
-            values = launched_with(autotuner, launchers[0]).values(args, _passed(kwargs))
+            values = kernel_of_launcher(autotuner, launchers[0]).values(args, _passed(kwargs))
             return self.watching.before(watch, NO_GRID, tuple(values), int(stream or 0))
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
@@ -106,7 +110,7 @@ class InductorAdapter:
         kwargs: dict[str, Any],
         stream: Any,
     ) -> Any:
-        """Copy what is there before a launch that is to be checked; None if it is not."""
+        """Copy memory before a launch that is checked; None for a launch that is not."""
         if not self._session.recorder.active:
             return None
         if getattr(autotuner, "triton_interpret", False):
@@ -119,7 +123,7 @@ class InductorAdapter:
             variant = checking.variant(launcher, lambda: _variant(autotuner, launcher))
             if variant is None or not checking.is_due(variant):
                 return None
-            launched, passed = launched_with(autotuner, launcher), _passed(kwargs)
+            launched, passed = kernel_of_launcher(autotuner, launcher), _passed(kwargs)
         except Exception as error:  # noqa: BLE001 - counted; the launch is not checked
             self._session.problem(error)
             return None
@@ -132,10 +136,10 @@ class InductorAdapter:
         )
 
     def _watch(self, autotuner: Any, launcher: Any) -> Watch | None:
-        """Return the watch of a launcher, if it needs one; decided once.
+        """Return the watch of a launcher, None if it needs none; decided once.
 
-        Its first launch is inspected when it has happened, so what it writes has to be known:
-        Inductor's own kernels have that in the names of their parameters.
+        The first launch is inspected afterwards, so the written positions must be known: for
+        Inductor's own kernels they follow from the parameters' names.
         """
         if launcher not in self._watches:
             self._watches[launcher] = self._new_watch(autotuner, launcher)
@@ -143,14 +147,14 @@ class InductorAdapter:
 
     def _new_watch(self, autotuner: Any, launcher: Any) -> Watch | None:
         assert self.watching is not None
-        launched = launched_with(autotuner, launcher)
+        launched = kernel_of_launcher(autotuner, launcher)
         if not self._session.settings.records_kernel(launched.name):
             return None
         parameters = launched.parameters()
-        pointers = [n for n, each in enumerate(parameters) if each.type.startswith("*")]
-        own = all(_OWN_POINTER.fullmatch(parameters[n].name) for n in pointers)
+        pointers = [n for n, p in enumerate(parameters) if p.type.startswith("*")]
+        is_generated = all(_GENERATED_POINTER.fullmatch(parameters[n].name) for n in pointers)
         watch = self.watching.watch(
-            launcher, parameters, tuple, lambda: module_of(launched), at_once=not own
+            launcher, parameters, tuple, lambda: module_of(launched), at_once=not is_generated
         )
         if watch is not None and watch.written is None:
             inputs = (n for n in pointers if parameters[n].name.startswith("in_ptr"))
@@ -162,8 +166,8 @@ class InductorAdapter:
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a configuration, given its autotuner and its launcher; see `adapters.Adapter`."""
         if getattr(owner, "triton_interpret", False):
-            return (-1, NO_DEVICE, -1)  # Triton's interpreter ran the function, and no launcher
-        launched = launched_with(owner, kernel)
+            return (-1, NO_DEVICE, -1)  # Triton's interpreter ran the function without a launcher
+        launched = kernel_of_launcher(owner, kernel)
         if not self._session.settings.records_kernel(launched.name):
             return (-1, NO_DEVICE, -1)
         keep = self._session.settings.source
@@ -187,14 +191,14 @@ class InductorAdapter:
         kind = DEVICE_KINDS.get(device.type, NO_DEVICE)
         self._launched[kernel] = launched
         index = -1 if device.index is None else int(device.index)
-        return (kernel_id, kind, index, self._looking(owner, kernel))
+        return (kernel_id, kind, index, self._inspector(owner, kernel))
 
-    def _looking(self, autotuner: Any, launcher: Any) -> Any:
-        """Return what looks at a launcher's launches; True where Python does, None: nothing."""
+    def _inspector(self, autotuner: Any, launcher: Any) -> Any:
+        """Return a launcher's native inspector; True if Python inspects, None without a watch."""
         watch = None if self.watching is None else self._watch(autotuner, launcher)
         if watch is None:
             return None
-        # What is checked and inspected has one number for both, which Python gives.
+        # A launch that is checked and inspected has one number for both, assigned by Python.
         return True if watch.look is None or self.around else watch.look
 
     def new_call(
@@ -210,8 +214,8 @@ class InductorAdapter:
         launch = self.coming(kernel, kernel_id, NO_GRID, args, kwargs)
         if self.watching is not None:
             self.watching.after(kernel, launch.values)
-        for each in self.around:
-            each.follow()
+        for wrapper in self.around:
+            wrapper.follow()
         return launch.call_id
 
     def coming(
@@ -222,7 +226,7 @@ class InductorAdapter:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> "ComingLaunch":
-        """Describe a launch, and record its call if that is new; see `judging.Adapter`."""
+        """Return a launch that is about to be made, and record its call if the call is new."""
         launched = self._launched[kernel]
         grid, parameters = launched.grid(args, kwargs), launched.parameters()
         values = launched.values(args, kwargs)
@@ -232,10 +236,10 @@ class InductorAdapter:
 
 @dataclass(frozen=True, slots=True)
 class ComingLaunch:
-    """A launch by its call, with what `judging.Launch` wants to know of it."""
+    """A launch that is about to be made, as `judging.Launch` describes it."""
 
     call_id: int
-    launched: Launched
+    launched: LauncherKernel
     grid: tuple[int, int, int]
     parameters: Sequence[Parameter]
     records: Sequence[ArgumentRecord]
@@ -252,26 +256,26 @@ class ComingLaunch:
         return self.launched.place
 
     def module(self) -> "Module":
-        """Read the kernel's IR; made once for a kernel."""
+        """Return the kernel's IR, parsed once for each kernel."""
         return module_of(self.launched)
 
 
 def _variant(autotuner: Any, launcher: Any) -> Variant:
-    launched = launched_with(autotuner, launcher)
+    launched = kernel_of_launcher(autotuner, launcher)
     return Variant(launched.name, launched.parameters(), tuple)
 
 
-def module_of(launched: Launched) -> "Module":
-    """Read the IR of what an autotuner launches; made once for a launcher."""
-    found = _modules.get(launched.launcher)
-    if found is None:
+def module_of(launched: LauncherKernel) -> "Module":
+    """Return the IR of a launcher's kernel, parsed once for each launcher."""
+    module = _modules.get(launched.launcher)
+    if module is None:
         from kvtrace.backends.compiled_kernels.generic import generic_ttir
         from kvtrace.ir.relocation import module_defined_in
 
         text = generic_ttir(launched.stages()["ttir"])
-        found = module_defined_in(text, launched.place[0], launched.target)
-        _modules[launched.launcher] = found
-    return found
+        module = module_defined_in(text, launched.place[0], launched.target)
+        _modules[launched.launcher] = module
+    return module
 
 
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
@@ -285,8 +289,8 @@ def _judging(session: "Session", adapter: InductorAdapter) -> "Judging | None":
     return Judging(session, adapter)
 
 
-def _compilation_of(launched: Launched) -> Compilation | None:
-    """Find how it was compiled, if that happened in this process and not in a worker."""
+def _compilation_of(launched: LauncherKernel) -> Compilation | None:
+    """Return the kernel's compilation, if it happened in this process and not in a worker."""
     from triton import knobs
 
     listener = knobs.compilation.listener
@@ -299,12 +303,12 @@ class InductorHooks:
     """The hooks of one session in Inductor's runtime."""
 
     def __init__(self, session: "Session") -> None:
-        """Prepare the hooks; `install` puts them in."""
+        """Prepare the hooks; `install` adds them to Inductor."""
         self._session = session
         self._replaced = Replacements()
 
     def install(self) -> None:
-        """Wrap the method that every launch passes, and the one that measures a trial."""
+        """Wrap `run`, which makes every launch, and `bench`, which measures a trial."""
         session = self._session
         autotuner: Any = sys.modules[LIBRARY].CachingAutotuner
         adapter = InductorAdapter(session)
@@ -318,42 +322,42 @@ class InductorHooks:
             time_static_loads(sys.modules.get(name), self._replaced, session.problem)
 
     def uninstall(self) -> None:
-        """Take the hooks out, where nothing else lies on top of them."""
+        """Remove the hooks, unless other hooks lie on top."""
         self._replaced.undo()
 
 
 def _hot_run(
     run: Callable[..., Any], session: "Session", adapter: InductorAdapter
 ) -> Callable[..., Any]:
-    """Make what records launches; the first launch does, which is when a device is known."""
+    """Return a `run` that records launches, made at the first launch, when a device is known."""
     session.begin_timeline(device_timeline)
-    careful = _careful(run, session, adapter)
+    inspecting = _inspecting_run(run, session, adapter)
     if session.settings.tensors == "all" or adapter.judging is not None:
-        return careful
-    for each in adapter.around:
-        run = _checked(run, adapter, each)
-    return session.recorder.wrap_choosing(run, adapter, careful)
+        return inspecting
+    for wrapper in adapter.around:
+        run = _checked(run, adapter, wrapper)
+    return session.recorder.wrap_choosing(run, adapter, inspecting)
 
 
 def _checked(
     original: Callable[..., Any], adapter: InductorAdapter, checking: AroundLaunches
 ) -> Callable[..., Any]:
-    """Launch, and keep what is to be checked."""
+    """Return a `run` that keeps memory for the check around a launch."""
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
-        begun = adapter.begin_check(checking, self, args, kwargs, stream)
-        if begun is None:
+        pending = adapter.begin_check(checking, self, args, kwargs, stream)
+        if pending is None:
             return original(self, *args, stream=stream, **kwargs)
-        return checking.launched(begun, lambda: original(self, *args, stream=stream, **kwargs))
+        return checking.launched(pending, lambda: original(self, *args, stream=stream, **kwargs))
 
     run.__wrapped__ = original  # type: ignore[attr-defined]
     return run
 
 
-def _careful(
+def _inspecting_run(
     original: Callable[..., Any], session: "Session", adapter: InductorAdapter
 ) -> Callable[..., Any]:
-    """Launch to measure, or with contents to keep, or what is to be judged first."""
+    """Return a `run` for launches that are measured, judged first, or whose contents are copied."""
     clock = time.time_ns
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
@@ -370,16 +374,16 @@ def _careful(
         if adapter.judging is not None:
             adapter.judge_chosen(autotuner, args, kwargs)
         number = adapter.look_at(autotuner, args, kwargs, stream)
-        made = partial(original, autotuner, *args, stream=stream, **kwargs)
-        checked = False
-        for each in adapter.around:
-            begun = adapter.begin_check(each, autotuner, args, kwargs, stream)
-            if begun is not None:
-                made, checked = partial(each.launched, begun, made, number), True
+        make = partial(original, autotuner, *args, stream=stream, **kwargs)
+        is_checked = False
+        for wrapper in adapter.around:
+            pending = adapter.begin_check(wrapper, autotuner, args, kwargs, stream)
+            if pending is not None:
+                make, is_checked = partial(wrapper.launched, pending, make, number), True
         enter = clock()
-        result = made()
+        result = make()
         leave = clock()
-        if not checked:
+        if not is_checked:
             session.recorder.tag(number)
         try:
             launchers = autotuner.launchers
@@ -397,14 +401,14 @@ def _careful(
 
 
 def _passed(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what is for the autotuner and not for the kernel."""
+    """Return the keyword arguments without those of the autotuner."""
     if not kwargs:
         return kwargs
     return {k: v for k, v in kwargs.items() if k not in ("benchmark_run", "stream")}
 
 
 class _Trial:
-    """A launcher that records its launches; all else about it is the launcher's own."""
+    """A launcher that records its launches; all other attributes are the launcher's own."""
 
     def __init__(self, launcher: Any, owner: Any, session: "Session", adapter: Any) -> None:
         self._launcher = launcher

@@ -1,8 +1,8 @@
-"""The modules of Inductor whose import kvtrace waits for."""
+"""Names of the modules of Inductor whose import kvtrace waits for."""
 
 from typing import Final
 
-#: Holds Inductor's autotuner.
+#: The module of Inductor's autotuner.
 LIBRARY: Final = "torch._inductor.runtime.triton_heuristics"
-#: Generates the kernels' code; it is not imported where all comes from a cache.
+#: The module of Inductor's code generation; not imported if all code comes from a cache.
 GENERATOR: Final = "torch._inductor.codegen.triton"

@@ -1,10 +1,10 @@
-"""What Inductor generated a kernel from: operators, nodes, modules and lines of the program.
+"""Origins of Inductor's kernels: operators, graph nodes, modules and lines of the program.
 
-All of that is known where Inductor writes the kernel's code: `TritonScheduling.define_kernel` is
-handed the scheduled nodes, whose `origins` are nodes of the graph that autograd traced. Where the
+All of these are known when Inductor writes the kernel's code: `TritonScheduling.define_kernel`
+receives the scheduled nodes, whose `origins` are nodes of the graph that autograd traced. If the
 code comes from Inductor's cache, nothing is generated; the module that calls the kernels then still
-says, in comments, which operators and nodes of the graph each of them was made from, and no more.
-Seen in torch 2.11 and 2.13.
+names, in comments, the operators and graph nodes of each kernel, and no more. Seen in torch 2.11
+and 2.13.
 """
 
 import re
@@ -20,104 +20,104 @@ from kvtrace.backends.inductor.libraries import GENERATOR
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.records import Origin, capped
 
-#: Generated kernels that are remembered until they are launched.
+#: Most generated kernels that are stored until they are launched.
 _LIMIT: Final = 10_000
-#: Longest line of the program's code that is kept, in characters.
+#: Longest line of the program's code that is stored, in characters.
 _CODE_LIMIT: Final = 200
 #: Larger modules are not searched for comments, in bytes.
 _MODULE_LIMIT: Final = 16 << 20
 
 _FRAME: Final = re.compile(r'File "([^"]+)", line (\d+), in ([^\n]+)(?:\n[ \t]*([^\n]*))?')
-#: Where dynamo found a module, and how it says that it was found in a dictionary.
+#: The root of dynamo's path to a module, and a dictionary entry within the path.
 _ROOT: Final = re.compile(r"^L\[[^\]]*\]")
 _ENTRY: Final = re.compile(r"(?:\._modules)?\[['\"]?([^'\"\]]+)['\"]?\]")
-#: Inductor's name for what it generates: `i3/ci3v….py`, a folder by the hash that names the file.
+#: Path of Inductor's generated files: `i3/ci3v….py`, folder and file named by a hash.
 _GENERATED: Final = re.compile(r"[/\\](\w\w)[/\\]c\1\w+\.py$")
 _COMMENT: Final = re.compile(r"\s*# .*Source Nodes: \[([^\]]*)\], Original ATen: \[([^\]]*)\]")
-#: The body of a function that is at the margin.
+#: The body of a function at module level.
 _FUNCTION: Final = re.compile(r"^def .*\n((?:[ \t].*\n?|\n)*)", re.MULTILINE)
 _LAUNCH: Final = re.compile(r"\s*(\w+)\.run\(")
 #: A call of generated code: of a kernel, or of a library.
 _CALL: Final = re.compile(r"\s*(?:\w+\.run\(|(?:\w+ = )?(?:extern_kernels|torch\.ops)\.)")
-#: So many lines above a call its comment is looked for.
+#: Number of lines above a call in which its comment is searched.
 _ABOVE: Final = 6
-#: Where Inductor writes calls of libraries' kernels.
+#: The module in which Inductor writes calls of libraries' kernels.
 _LOWERING: Final = "torch._inductor.ir"
 
 
 class Origins:
-    """Origins by the kernel's name and code, as they were seen when the code was generated.
+    """Origins by the kernel's name and code, recorded when the code was generated.
 
-    Those of a library's kernel that generated code calls are known by the comment above the call.
+    Origins of a library's kernel are stored by the comment above the call in generated code.
     """
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[tuple[str, str], dict[Origin, None]] = OrderedDict()
+        self._kernels: OrderedDict[tuple[str, str], dict[Origin, None]] = OrderedDict()
         self._calls: OrderedDict[str, dict[Origin, None]] = OrderedDict()
 
     def add(self, name: str, code: str, origins: Iterable[Origin]) -> None:
-        """Note what a kernel is generated from; one that is used several times has all of it."""
-        self._seen.setdefault((name, _body(code)), {}).update(dict.fromkeys(origins))
-        while len(self._seen) > _LIMIT:
-            self._seen.popitem(last=False)
+        """Store the origins of a kernel; a kernel that is used several times has all origins."""
+        self._kernels.setdefault((name, _body(code)), {}).update(dict.fromkeys(origins))
+        while len(self._kernels) > _LIMIT:
+            self._kernels.popitem(last=False)
 
     def of(self, name: str, code: str | None) -> tuple[Origin, ...] | None:
-        """Return what is known of a kernel with this code; None where nothing is."""
-        found = self._seen.get((name, _body(code or "")))
-        return tuple(found) if found else None
+        """Return the origins of a kernel with this code; None if unknown."""
+        origins = self._kernels.get((name, _body(code or "")))
+        return tuple(origins) if origins else None
 
     def add_call(self, comment: str, origins: Iterable[Origin]) -> None:
-        """Note what a call of a library's kernel is generated from, by its comment."""
+        """Store the origins of a call of a library's kernel, by its comment."""
         self._calls.setdefault(comment.strip(), {}).update(dict.fromkeys(origins))
         while len(self._calls) > _LIMIT:
             self._calls.popitem(last=False)
 
     def of_call(self, comment: str) -> tuple[Origin, ...] | None:
-        """Return what is known of a call with this comment; None where nothing is."""
-        found = self._calls.get(comment.strip())
-        return tuple(found) if found else None
+        """Return the origins of a call with this comment; None if unknown."""
+        origins = self._calls.get(comment.strip())
+        return tuple(origins) if origins else None
 
 
-#: The process's: code is generated long before the kernel is launched.
+#: The origins of the whole process: code is generated long before the kernel is launched.
 ORIGINS: Final = Origins()
 
 
 def origins_of(
     name: str, code: str | None, module: str | None, *, keep_code: bool
 ) -> tuple[Origin, ...] | None:
-    """Return what a kernel was generated from, None if it is unknown.
+    """Return the origins of a kernel, None if unknown.
 
-    `code` is its function's source, `module` the file that calls it.
+    `code` is the source of the kernel's function, `module` the file that calls the kernel.
     """
-    found = ORIGINS.of(name, code)
-    if found is None and module is not None:
-        found = _commented(module).get(name)
-    return found if keep_code else _without_code(found)
+    origins = ORIGINS.of(name, code)
+    if origins is None and module is not None:
+        origins = _commented(module).get(name)
+    return origins if keep_code else _without_code(origins)
 
 
 def origins_of_line(file: str, line: int | None, *, keep_code: bool) -> tuple[Origin, ...] | None:
-    """Return what a line of a generated module was generated from; None for any other line."""
+    """Return the origins of a line of a generated module; None for any other line."""
     if line is None or not _GENERATED.search(file):
         return None
     lines = _lines_of(file)
     for above in range(min(line, len(lines)) - 1, max(line - 2 - _ABOVE, -1), -1):
-        said = _COMMENT.match(lines[above])
-        if said:
-            found = ORIGINS.of_call(lines[above]) or _said(said)
-            return found if keep_code else _without_code(found)
+        comment = _COMMENT.match(lines[above])
+        if comment:
+            origins = ORIGINS.of_call(lines[above]) or _of_comment(comment)
+            return origins if keep_code else _without_code(origins)
         if above < line - 1 and _CALL.match(lines[above]):
             return None
     return None
 
 
-def _without_code(found: tuple[Origin, ...] | None) -> tuple[Origin, ...] | None:
-    return found and tuple(
-        Origin(one.op, one.node, one.module, one.file, one.line, one.function) for one in found
+def _without_code(origins: tuple[Origin, ...] | None) -> tuple[Origin, ...] | None:
+    return origins and tuple(
+        Origin(o.op, o.node, o.module, o.file, o.line, o.function) for o in origins
     )
 
 
 def calling_module() -> str | None:
-    """Return the file of the generated module that the running launch comes from, if one does."""
+    """Return the file of the generated module that makes the running launch, else None."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if _GENERATED.search(frame.f_code.co_filename):
@@ -127,15 +127,17 @@ def calling_module() -> str | None:
 
 
 def note_origins(replaced: Replacements, problem: Callable[[Exception], None]) -> None:
-    """Hook the generator, which has been imported."""
+    """Hook the generator, whose module has been imported."""
     owner = sys.modules[GENERATOR].TritonScheduling
     define = owner.define_kernel
 
     def define_kernel(*args: Any, **kwargs: Any) -> Any:
         name = define(*args, **kwargs)
         try:
-            given = dict(zip(("self", "src_code", "node_schedule"), args, strict=False)) | kwargs
-            ORIGINS.add(str(name), str(given["src_code"]), _of_schedule(given["node_schedule"]))
+            positional = dict(zip(("self", "src_code", "node_schedule"), args, strict=False))
+            arguments = positional | kwargs
+            origins = _of_schedule(arguments["node_schedule"])
+            ORIGINS.add(str(name), str(arguments["src_code"]), origins)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             problem(error)
         return name
@@ -169,8 +171,8 @@ def _note_calls(replaced: Replacements, problem: Callable[[Exception], None]) ->
 def _of_schedule(schedule: Iterable[Any]) -> Iterator[Origin]:
     for entry in schedule:
         scheduled = entry.get_nodes() if hasattr(entry, "get_nodes") else (entry,)
-        for one in scheduled:
-            yield from _of_nodes(getattr(getattr(one, "node", None), "origins", ()))
+        for scheduler_node in scheduled:
+            yield from _of_nodes(getattr(getattr(scheduler_node, "node", None), "origins", ()))
 
 
 def _of_nodes(nodes: Iterable[Any]) -> Iterator[Origin]:
@@ -192,19 +194,19 @@ def _origin(node: Any) -> Origin:
 
 
 def _operator(operator: Any) -> str:
-    """Return "aten.mul" of aten.mul.Tensor; others by the name that they have."""
+    """Return "aten.mul" for aten.mul.Tensor; other operators by their name."""
     packet = getattr(operator, "_overloadpacket", operator)
     return capped(str(packet) if packet is not operator else str(getattr(operator, "__name__", "")))
 
 
 def _traced_name(node: Any) -> str:
-    """Return the node's name in the graph that dynamo traced, where it has one there."""
+    """Return the node's name in the graph that dynamo traced, or else its present name."""
     sources = node.meta.get("from_node")
     return str(getattr(sources[0], "name", node.name)) if sources else str(node.name)
 
 
 def _module(stack: Mapping[str, Any] | None) -> str | None:
-    """Return the path of the innermost module; None where the node is in none below the root."""
+    """Return the path of the innermost module; None for a node in no module below the root."""
     if not stack:
         return None
     path = str(list(stack.values())[-1][0])
@@ -222,25 +224,25 @@ def _place(trace: Any) -> tuple[str | None, int | None, str | None, str | None]:
 
 
 def _body(code: str) -> str:
-    """Return the lines of a kernel's function but the first, which has a name that may change."""
-    found = _FUNCTION.search(code, max(code.rfind("@triton.jit"), 0))
-    return found[1].strip() if found else ""
+    """Return the lines of a kernel's function without the first, whose name may change."""
+    match = _FUNCTION.search(code, max(code.rfind("@triton.jit"), 0))
+    return match[1].strip() if match else ""
 
 
 @lru_cache(maxsize=8)
 def _commented(module: str) -> dict[str, tuple[Origin, ...]]:
-    """Return what a generated module says of each kernel that it calls; nothing if it is gone."""
-    found: dict[str, dict[Origin, None]] = {}
+    """Return the origins that a generated module names for each kernel; empty if it is gone."""
+    origins_by_kernel: dict[str, dict[Origin, None]] = {}
     comment: re.Match[str] | None = None
     for line in _lines_of(module):
-        said = _COMMENT.match(line)
+        match = _COMMENT.match(line)
         launch = _LAUNCH.match(line)
-        if said:
-            comment = said
+        if match:
+            comment = match
         elif launch:
-            found.setdefault(launch[1], {}).update(dict.fromkeys(_said(comment)))
+            origins_by_kernel.setdefault(launch[1], {}).update(dict.fromkeys(_of_comment(comment)))
             comment = None
-    return {name: tuple(origins) for name, origins in found.items() if origins}
+    return {name: tuple(origins) for name, origins in origins_by_kernel.items() if origins}
 
 
 @lru_cache(maxsize=8)
@@ -253,11 +255,11 @@ def _lines_of(module: str) -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-def _said(comment: re.Match[str] | None) -> tuple[Origin, ...]:
-    """Return the operators and nodes of a comment."""
-    operators = (Origin(op=op) for op in _listed(comment, 2))
-    return (*operators, *(Origin(node=node) for node in _listed(comment, 1)))
+def _of_comment(comment: re.Match[str] | None) -> tuple[Origin, ...]:
+    """Return the operators and nodes of a comment as origins."""
+    operators = (Origin(op=op) for op in _names_in(comment, 2))
+    return (*operators, *(Origin(node=node) for node in _names_in(comment, 1)))
 
 
-def _listed(comment: re.Match[str] | None, group: int) -> list[str]:
-    return [] if comment is None else [each for each in comment[group].split(", ") if each]
+def _names_in(comment: re.Match[str] | None, group: int) -> list[str]:
+    return [] if comment is None else [name for name in comment[group].split(", ") if name]

@@ -1,4 +1,4 @@
-"""How long Inductor's static launchers took to load a binary, by their `load_kernel`."""
+"""Durations of loading binaries by Inductor's static launchers, measured around `load_kernel`."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from kvtrace.backends.replacements import Replacements
 def time_static_loads(
     module: Any, replaced: Replacements, problem: Callable[[Exception], None]
 ) -> None:
-    """Wrap `load_kernel` of Inductor's static launchers, which `module` holds (None: has none)."""
+    """Wrap `load_kernel` of Inductor's static launchers in `module`; nothing to do for None."""
     for owner in _static_launchers(module):
         replaced.put(owner, "load_kernel", _timed(owner.load_kernel, problem))
 
@@ -25,7 +25,7 @@ def _static_launchers(module: Any) -> Iterator[Any]:
 def _timed(load: Callable[..., Any], problem: Callable[[Exception], None]) -> Callable[..., Any]:
     def load_kernel(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if getattr(self, "function", None) is not None:
-            return load(self, *args, **kwargs)  # it is loaded, and this does nothing
+            return load(self, *args, **kwargs)  # already loaded: nothing happens
         begin, before = time.time_ns(), time.perf_counter_ns()
         result = load(self, *args, **kwargs)
         duration = time.perf_counter_ns() - before

@@ -143,7 +143,7 @@ def _stop_compiler_at_ttir(session: "Session") -> Replacements:
             "installed, and KVTRACE_COMPILE=full records them",
         )
         if background is not None:
-            background.add(kernel.known)
+            background.add(kernel.ttir_kernel)
 
     def record_times(cache_key: str, total: int, initialization: int, lowered: int) -> None:
         if state.adapter is not None:

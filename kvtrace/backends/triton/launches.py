@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled_kernels.around import AroundLaunches, around_launches
 from kvtrace.backends.compiled_kernels.contents_to_copy import Watching
-from kvtrace.backends.compiled_kernels.handed_over import hand_over, works_for
+from kvtrace.backends.compiled_kernels.handed_over import hand_over, compiles_for
 from kvtrace.backends.compiled_kernels.kernel_records import (
     Compilation,
     CompilationListener,
@@ -194,7 +194,7 @@ class ComingLaunch:
 
 def _handing_over(session: Session) -> Callable[[str, Compilation], None] | None:
     """Return a receiver of compilations if this is a compile worker of Inductor's, else None."""
-    process = works_for(sys.argv)
+    process = compiles_for(sys.argv)
     return None if process is None else partial(hand_over, session.out, process)
 
 

@@ -78,10 +78,10 @@ class DefectObserver(Observer):
         if adapter is not None and compiled is not None and session.recording:
             kernel_id = adapter.new_kernel(None, compiled)[0]
             if kernel_id >= 0:
-                from kvtrace.backends.compiled_kernels.judged_launches import saw
+                from kvtrace.backends.compiled_kernels.judged_launches import record_defects
 
                 launch = adapter.coming(compiled, kernel_id, grid, values, {})
-                defect = saw(session, launch, self._verdicts)
+                defect = record_defects(session, launch, self._verdicts)
         for out_of_bounds in self._out_of_bounds.values():
             if out_of_bounds.rule == "out-of-bounds":
                 self._report(session, out_of_bounds, is_reported=defect is not None)
@@ -109,7 +109,7 @@ class DefectObserver(Observer):
         reported.add((self._kernel, file, line))
         if not is_reported:
             judging = sys.modules.get("kvtrace.backends.compiled_kernels.judged_launches")
-            is_reported = judging is not None and judging.has_told(session, file, line)
+            is_reported = judging is not None and judging.has_reported(session, file, line)
         argument = self._arguments[defect.argument]
         sentence = _sentence(f"kernel {self._kernel}, {file}:{line}", defect, argument)
         session.message("info" if is_reported else "warning", "out-of-bounds", sentence)

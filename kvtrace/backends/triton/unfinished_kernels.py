@@ -115,18 +115,18 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
 
     Args:
         src: Triton's description of what is compiled.
-        known: The facts that need no later stage.
+        ttir_kernel: The facts that need no later stage.
         whole: A function by which Triton compiles the whole kernel.
 
     """
 
-    def __init__(self, src: Any, known: KernelAtTtir, whole: Callable[[], Any]) -> None:
+    def __init__(self, src: Any, ttir_kernel: KernelAtTtir, whole: Callable[[], Any]) -> None:
         self.src = src
-        self.hash = known.hash
-        self.name = known.name
-        self.known = known
-        self.metadata = _unfinished_metadata(known.metadata, self)
-        self.asm = _LazyStages(known.asm["ttir"], self.finish)
+        self.hash = ttir_kernel.hash
+        self.name = ttir_kernel.name
+        self.ttir_kernel = ttir_kernel
+        self.metadata = _unfinished_metadata(ttir_kernel.metadata, self)
+        self.asm = _LazyStages(ttir_kernel.asm["ttir"], self.finish)
         self.packed_metadata = None  # only launchers of machine code need it
         self.module: Any = None
         self.function: Any = None
@@ -159,7 +159,7 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
     def _init_handles(self) -> None:
         if self.module is not None:
             return
-        metadata = self.known.metadata
+        metadata = self.ttir_kernel.metadata
         threads = metadata.num_warps * metadata.target.warp_size
         if threads > _MAX_THREADS:  # Triton itself raises the error
             whole = self.finish()
@@ -169,7 +169,7 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
                 self._run = whole._run
             self.module, self.function = whole.module, whole.function
             return
-        self._run = EvaluatingLauncher(self.src, metadata, ttir=self.known.asm["ttir"])
+        self._run = EvaluatingLauncher(self.src, metadata, ttir=self.ttir_kernel.asm["ttir"])
         self._run.compiled = weakref.ref(self)
         self.module = self.function = 1
 
@@ -273,7 +273,7 @@ class StoppingCompiler:
             except CompilationError as error:  # an error in the program, which Triton finds too
                 filter_traceback(error)
                 raise
-            except Exception as error:  # noqa: BLE001 - the program's error, if Triton raises it too
+            except Exception as error:  # noqa: BLE001 - the program's, if Triton raises it too
                 failure = error
         if unfinished is None:
             whole = plain(src, **options)

@@ -52,7 +52,7 @@ def test_columns_count_from_one() -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("nonsense", "cannot read the IR"), ("module {}", "it has no tt.func"), ("", "no tt.func")],
+    [("nonsense", "cannot read the IR"), ("module {}", "there is no tt.func"), ("", "no tt.func")],
 )
 def test_what_is_no_ttir_is_one_sentence(text: str, words: str) -> None:
     with pytest.raises(GenericFormFailed, match=words) as caught:

@@ -15,7 +15,7 @@ from kvtrace.backends.compiled_kernels.mlir_contexts import context_with
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Every context that is made meanwhile, in order."""
-    monkeypatch.setattr(mlir_contexts, "_kept", {})
+    monkeypatch.setattr(mlir_contexts, "_idle", {})
     found: list[Any] = []
     yield found
     found.clear()

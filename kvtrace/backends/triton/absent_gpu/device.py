@@ -32,7 +32,7 @@ def install_everything(session: "Session") -> Replacements:
     except UnknownBuild:
         device.undo()
         raise
-    replaced = install_answers(session, target, says_there_is_one=True)
+    replaced = install_answers(session, target, reports_gpu=True)
     replaced.undone_by(device.undo)
     install_operators(replaced)
     install_generators(replaced)
