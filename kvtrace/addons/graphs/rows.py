@@ -1,8 +1,8 @@
-"""Rows of the table `graph_ops` as plain data, and the graphs that they make.
+"""Rows of the table `graph_ops` as plain data, and the graphs that they form.
 
 A graph is the rows of one `graph_id`, in the order of `op_index`. Bodies of loops and branches are
-separate graphs; their ids are `outermost + (number << 32)`, and the op that they belong to names
-them in attributes (`condition`, `body`, `true`, `false`).
+separate graphs; their ids are `outermost + (number << 32)`, and attributes of the op that they
+belong to have these ids (`condition`, `body`, `true`, `false`).
 """
 
 import json
@@ -14,13 +14,13 @@ from typing import Any, Final
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import Selection
 
-#: The number of a body is above these bits of its id, that of its outermost graph below.
+#: A graph id has the body's number above these bits, and the outermost graph's id below.
 BODY_SHIFT: Final = 32
 
 #: Attributes that name a body by its graph_id.
 BODY_ROLES: Final = ("condition", "body", "true", "false")
 
-#: How many operands ops have at least; all others one. With fewer, MLIR's parser can crash.
+#: Fewest operands of ops (others: one); with fewer, MLIR's parser can crash.
 _LEAST_OPERANDS: Final = {
     **dict.fromkeys(("parameter", "constant", "iota", "replica_id", "while"), 0),
     **dict.fromkeys(("reduce", "reduce_window", "dot_general", "convolution", "gather"), 2),
@@ -34,7 +34,7 @@ Frame = tuple[str | None, int | None, int | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class GraphOp:
-    """One row; `stack` in the place of its id."""
+    """One row, with the stack instead of its id."""
 
     graph_id: int
     op_index: int
@@ -49,7 +49,7 @@ class GraphOp:
     aliases: str | None = None
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute that is not text as the value that it was."""
+        """Return the value of an attribute that is JSON."""
         text = self.attributes.get(name)
         try:
             return default if text is None else json.loads(text)
@@ -58,7 +58,7 @@ class GraphOp:
 
 
 def damaged(op: GraphOp, what: str) -> DamagedFile:
-    """Make the error of a row that no program has recorded."""
+    """Return the error of a row that no program has recorded."""
     return DamagedFile(
         f"the op {op.op_index} ({op.opcode}) of the graph {op.graph_id} in the trace is damaged: "
         f"{what}; restore the trace from a copy, or record the program again."
@@ -67,62 +67,62 @@ def damaged(op: GraphOp, what: str) -> DamagedFile:
 
 @contextmanager
 def damage_named(graph_id: int) -> Iterator[None]:
-    """Read rows of a graph in a trace, which may be anything.
+    """Convert errors of damaged rows of a graph into `DamagedFile`.
 
     Raises:
-        DamagedFile: they make no graph.
+        DamagedFile: The rows do not form a graph.
 
     """
     try:
         yield
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        said = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {error}"
         raise DamagedFile(
-            f"the graph {graph_id} in the trace is damaged, or newer than kvtrace ({said}); "
+            f"the graph {graph_id} in the trace is damaged, or newer than kvtrace ({reason}); "
             "restore the trace from a copy, or record the program again."
         ) from error
 
 
 def outermost(graph_id: int) -> int:
-    """The graph that a body belongs to, or the graph itself."""
+    """Return the id of the graph that a body belongs to, or of the graph itself."""
     return graph_id & ((1 << BODY_SHIFT) - 1)
 
 
 def by_graph(rows: Iterable[GraphOp]) -> dict[int, list[GraphOp]]:
-    """Rows by graph_id, each graph in order."""
+    """Return rows by graph_id, each graph in order."""
     graphs: dict[int, list[GraphOp]] = {}
     for row in rows:
         graphs.setdefault(row.graph_id, []).append(row)
-    for listed in graphs.values():
-        listed.sort(key=lambda row: row.op_index)
+    for graph in graphs.values():
+        graph.sort(key=lambda row: row.op_index)
     return graphs
 
 
 def outputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
-    """The results of a graph, in order."""
-    found = [op for op in ops if op.output_name is not None]
-    return sorted(found, key=lambda op: int(op.attributes["output_index"]))
+    """Return the results of a graph, in order."""
+    outputs = [op for op in ops if op.output_name is not None]
+    return sorted(outputs, key=lambda op: int(op.attributes["output_index"]))
 
 
 def inputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
-    """The parameters of a graph, in order."""
+    """Return the parameters of a graph, in order."""
     return [op for op in ops if op.opcode == "parameter"]
 
 
 def read_graphs(
     selection: Selection, *, meaning_only: bool = False
 ) -> dict[tuple[str, int], list[GraphOp]]:
-    """Every graph of the selected runs, by (run, graph_id), with the rows of its bodies.
+    """Return every graph of the selected runs, by (run, graph_id), with the rows of its bodies.
 
-    With `meaning_only` ops have no stacks, and large constants their hash in the place of a value:
+    With `meaning_only` ops have no stacks, and large constants have a hash instead of their value,
     enough to compare graphs.
 
     Raises:
-        DamagedFile: an op has no type or shape, or operands that do not come before it.
+        DamagedFile: An op has no type or shape, or an operand that is not an earlier op.
 
     """
     frames = {} if meaning_only else _frames(selection)
-    found: dict[tuple[str, int], list[GraphOp]] = {}
+    graphs: dict[tuple[str, int], list[GraphOp]] = {}
     for row in selection.table("graph_ops").to_pylist(maps_as_pydicts="lossy"):
         op = GraphOp(
             graph_id=row["graph_id"],
@@ -137,15 +137,15 @@ def read_graphs(
             output_name=row["output_name"],
             aliases=row["aliases"],
         )
-        found.setdefault((row["run"], outermost(op.graph_id)), []).append(op)
-    for ops in found.values():
+        graphs.setdefault((row["run"], outermost(op.graph_id)), []).append(op)
+    for ops in graphs.values():
         for graph in by_graph(ops).values():
             _check(graph)
-    return found
+    return graphs
 
 
 def _check(graph: Sequence[GraphOp]) -> None:
-    """Refuse rows that make no graph."""
+    """Raise an error for rows that do not form a graph."""
     earlier: set[int] = set()
     for op in graph:
         if op.op_index in earlier:
@@ -160,7 +160,7 @@ def _check(graph: Sequence[GraphOp]) -> None:
 
 
 def _with_constant(attributes: dict[str, str], selection: Selection | None) -> dict[str, str]:
-    """The attributes with a constant's value, which may be an artifact; without, its hash."""
+    """Return the attributes with a constant's value, or with its hash if no trace is given."""
     digest = attributes.get("value_artifact")
     if digest is None:
         return attributes

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled_kernels.around import AroundLaunches, around_launches
 from kvtrace.backends.compiled_kernels.contents_to_copy import Watching
-from kvtrace.backends.compiled_kernels.handed_over import hand_over, compiles_for
+from kvtrace.backends.compiled_kernels.handed_over import compiles_for, hand_over
 from kvtrace.backends.compiled_kernels.kernel_records import (
     Compilation,
     CompilationListener,

@@ -14,7 +14,7 @@ that is recorded, run by NumPy, and written as StableHLO.
     graph = attention.specialize(*[tensor[float32, (16, 64)]] * 3)
     print(graph.to_stablehlo())
 
-`builders.py` says how functions are added, docs/hlo.md what there is. May import the schema, and
+`builders.py` says how to add functions, docs/hlo.md lists them. May import the schema, and
 converters for text.
 """
 

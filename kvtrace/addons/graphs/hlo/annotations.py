@@ -1,9 +1,9 @@
 """Annotations of parameters: `tensor[float32, (N, 4)]`, `tensor[mutable, float32, (N,)]`.
 
-They are read when a function is traced, and checked against what it is given. An extent is an
+Annotations are read when a function is traced, and checked against the arguments. An extent is an
 integer; or any other object (a string, a TypeVar), which represents one extent throughout a call;
-or None or `...`, which fit everything. A parameter that is annotated without `mutable` cannot be
-written to. With extents that are all integers, an annotation is also an argument of `specialize`.
+or None or `...`, which fit everything. A parameter annotated without `mutable` cannot be written
+to. An annotation whose extents are all integers is also an argument of `specialize`.
 """
 
 import inspect
@@ -18,7 +18,7 @@ from kvtrace.addons.graphs.hlo.errors import BadArgument, GraphError, SignatureM
 
 
 class _Marker:
-    """A word of annotations."""
+    """A word in annotations, such as `mutable`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -30,32 +30,32 @@ class _Marker:
 #: In an annotation: the function writes to the parameter.
 mutable: Final = _Marker("mutable")
 
-#: In an annotation: it does not, which is so without the word as well.
+#: In an annotation: the function does not write to the parameter, as without any word.
 immutable: Final = _Marker("immutable")
 
 
 @dataclass(frozen=True, slots=True)
 class TensorAnnotation:
-    """What is known of a parameter; None: anything."""
+    """Required type and shape of a parameter; None allows anything."""
 
     dtype: Dtype | None = None
     shape: tuple[Any, ...] | None = None
     mutable: bool = False
 
     def __call__(self) -> None:
-        """Make typing's `Optional[...]` take it for a type."""
+        """Raise an error; `Optional[...]` of typing accepts only callable objects."""
         raise TypeError("an annotation is not a function")
 
     def __or__(self, other: Any) -> Any:
-        return typing.Union[self, other]  # noqa: UP007 - what | is made of
+        return typing.Union[self, other]  # noqa: UP007 - the implementation of |
 
     def check(
         self, name: str, shape: tuple[int, ...], dtype: Dtype, extents: dict[Any, int]
     ) -> None:
-        """Compare an argument; `extents` holds what symbols of this call represent.
+        """Compare an argument with the annotation; `extents` has the values of this call's symbols.
 
         Raises:
-            SignatureMismatch: it does not fit.
+            SignatureMismatch: The argument does not fit the annotation.
 
         """
         if self.dtype is not None and dtype != self.dtype:
@@ -70,14 +70,16 @@ class TensorAnnotation:
                 f"the parameter {name} is annotated with {len(self.shape)} axes, and its argument "
                 f"has shape {list(shape)}; give an array of that many axes"
             )
-        for axis, (wanted, extent) in enumerate(zip(self.shape, shape, strict=True)):
-            if wanted is None or wanted is ...:
+        for axis, (annotated, extent) in enumerate(zip(self.shape, shape, strict=True)):
+            if annotated is None or annotated is ...:
                 continue
-            meant = wanted if isinstance(wanted, int) else extents.setdefault(wanted, extent)
-            if meant != extent:
-                label = "" if isinstance(wanted, int) else f" ({wanted})"
+            required = (
+                annotated if isinstance(annotated, int) else extents.setdefault(annotated, extent)
+            )
+            if required != extent:
+                label = "" if isinstance(annotated, int) else f" ({annotated})"
                 raise SignatureMismatch.here(
-                    f"the parameter {name} is annotated with {meant} elements{label} on axis "
+                    f"the parameter {name} is annotated with {required} elements{label} on axis "
                     f"{axis}, and its argument has {extent}; give an array of that extent"
                 )
 
@@ -87,16 +89,18 @@ class tensor:  # noqa: N801 - as written in annotations
 
     _mutable = False
 
-    def __class_getitem__(cls, given: Any) -> TensorAnnotation:
-        """Read what is in the brackets: words, an element type and a shape, in any order."""
+    def __class_getitem__(cls, content: Any) -> TensorAnnotation:
+        """Return the annotation for words, an element type and a shape, in any order."""
         from kvtrace.addons.graphs.hlo.arguments import dtype_of
 
         dtype: Dtype | None = None
         shape: tuple[Any, ...] | None = None
-        changes = cls._mutable
-        for part in given if isinstance(given, tuple) and not _is_shape(given) else (given,):
+        is_mutable = cls._mutable
+        for part in (
+            content if isinstance(content, tuple) and not _is_shape(content) else (content,)
+        ):
             if isinstance(part, _Marker):
-                changes = part is mutable
+                is_mutable = part is mutable
             elif isinstance(part, tuple | list):
                 shape = tuple(part)
             elif dtype is None:
@@ -106,7 +110,7 @@ class tensor:  # noqa: N801 - as written in annotations
                     f"the annotation of a tensor has {part!r} after its element type; "
                     "put extents in parentheses."
                 )
-        return TensorAnnotation(dtype, shape, changes)
+        return TensorAnnotation(dtype, shape, is_mutable)
 
 
 class mutable_tensor(tensor):  # noqa: N801 - as written in annotations
@@ -115,14 +119,14 @@ class mutable_tensor(tensor):  # noqa: N801 - as written in annotations
     _mutable = True
 
 
-def _is_shape(given: tuple[Any, ...]) -> bool:
-    return all(isinstance(part, int) for part in given)
+def _is_shape(parts: tuple[Any, ...]) -> bool:
+    return all(isinstance(part, int) for part in parts)
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, TensorAnnotation]:
-    """The annotated tensors among a function's parameters."""
+    """Return the tensor annotations of a function's parameters, by name."""
     try:
-        found = inspect.get_annotations(function)
+        raw = inspect.get_annotations(function)
     except (TypeError, NameError):
         return {}
     names = dict(getattr(function, "__globals__", {}))
@@ -132,32 +136,34 @@ def annotations_of(function: Callable[..., Any]) -> dict[str, TensorAnnotation]:
             names[name] = cell.cell_contents
         except ValueError:
             continue  # a variable that is assigned later
-    read: dict[str, TensorAnnotation] = {}
-    for name, given in found.items():
-        annotation = _read(_evaluated(given, names))
+    annotations: dict[str, TensorAnnotation] = {}
+    for name, annotation_or_text in raw.items():
+        annotation = _read(_evaluated(annotation_or_text, names))
         if annotation is not None and name != "return":
-            read[name] = annotation
-    return read
+            annotations[name] = annotation
+    return annotations
 
 
-def _evaluated(given: Any, names: dict[str, Any]) -> Any:
-    """An annotation that `from __future__ import annotations` has left as text."""
-    if not isinstance(given, str):
-        return given
+def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
+    """Return an annotation that `from __future__ import annotations` has left as text."""
+    if not isinstance(annotation, str):
+        return annotation
     try:
-        return eval(given, names)  # noqa: S307 - the program's own annotation, as typing does
+        return eval(annotation, names)  # noqa: S307 - the program's own annotation, as typing does
     except GraphError:
-        raise  # an invalid annotation of kvtrace's reports it, also where it is not text
+        raise  # an invalid annotation of kvtrace's is an error, as it is without text
     except Exception:  # noqa: BLE001 - an annotation of something else, which may be anything
         return None
 
 
-def _read(given: Any) -> TensorAnnotation | None:
-    if isinstance(given, TensorAnnotation):
-        return given
-    if isinstance(given, type) and issubclass(given, tensor):
-        # Without brackets nothing is required, and so nothing is refused except by `tensor[...]`.
+def _read(annotation: Any) -> TensorAnnotation | None:
+    if isinstance(annotation, TensorAnnotation):
+        return annotation
+    if isinstance(annotation, type) and issubclass(annotation, tensor):
+        # Without brackets nothing is required, and writing is allowed.
         return TensorAnnotation(mutable=True)
-    if typing.get_origin(given) in (typing.Union, types.UnionType):
-        return next((found for part in typing.get_args(given) if (found := _read(part))), None)
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return next(
+            (parsed for part in typing.get_args(annotation) if (parsed := _read(part))), None
+        )
     return None

@@ -1,4 +1,4 @@
-"""Axes, shapes and element types as callers write them, checked."""
+"""Checked axes, shapes and element types of callers' arguments."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ Shape = tuple[int, ...]
 
 
 def broadcast_shape(*shapes: Shape) -> Shape:
-    """The shape that shapes broadcast to.
+    """Return the shape that shapes broadcast to.
 
     Raises:
-        ShapeMismatch: an axis has two extents, neither of them 1.
+        ShapeMismatch: An axis has two extents, neither of which is 1.
 
     """
     rank = max(map(len, shapes))
@@ -33,32 +33,32 @@ def broadcast_shape(*shapes: Shape) -> Shape:
 
 
 def axis_of(axis: Any, rank: int) -> int:
-    """A possibly negative axis as a position.
+    """Return the position of a possibly negative axis.
 
     Raises:
-        BadAxis: there is no such axis.
+        BadAxis: The tensor has no such axis.
 
     """
     position = _integer(axis, "an axis")
     if not -rank <= position < rank:
         raise BadAxis.here(
-            f"there is no axis {position} in a tensor of {rank} axes; {_axes_there(rank)}"
+            f"there is no axis {position} in a tensor of {rank} axes; {_axes_advice(rank)}"
         )
     return position % rank
 
 
-def _axes_there(rank: int) -> str:
+def _axes_advice(rank: int) -> str:
     if rank == 0:
         return "leave the axis out, or give it one with np.expand_dims"
     return f"choose one from {-rank} to {rank - 1}"
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
-    """One axis, several, or None for all, as distinct positions.
+    """Return distinct positions for one axis, for several, or, with None, for all.
 
     Raises:
-        BadAxis: an axis is not there.
-        ShapeMismatch: one is named twice.
+        BadAxis: The tensor has no such axis.
+        ShapeMismatch: An axis is named twice.
 
     """
     if axis is None:
@@ -71,14 +71,14 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
 
 
 def shape_of(shape: Any) -> Shape:
-    """A shape given as one integer or several.
+    """Return the shape given as one integer or several.
 
     Raises:
-        ShapeMismatch: it has a negative extent.
+        ShapeMismatch: An extent is negative.
 
     """
-    given = shape if isinstance(shape, tuple | list | np.ndarray) else (shape,)
-    extents = tuple(_integer(extent, "an extent") for extent in given)
+    extents_given = shape if isinstance(shape, tuple | list | np.ndarray) else (shape,)
+    extents = tuple(_integer(extent, "an extent") for extent in extents_given)
     if any(extent < 0 for extent in extents):
         raise ShapeMismatch.here(f"the shape {list(extents)} has a negative extent")
     return extents
@@ -86,27 +86,27 @@ def shape_of(shape: Any) -> Shape:
 
 def _integer(value: Any, what: str) -> int:
     try:
-        return int(value.__index__())  # a tensor's says what is wrong
+        return int(value.__index__())  # a tensor's `__index__` raises an explanation
     except AttributeError:
         raise BadArgument.here(f"{what} is an integer, not {value!r}") from None
 
 
 def dtype_of(dtype: Any) -> Dtype:
-    """An element type however it is named.
+    """Return the element type for a name or an object.
 
     Raises:
-        DtypeNotOnTarget: there is no such type.
+        DtypeNotOnTarget: No element type has that name.
 
     """
     if isinstance(dtype, str) and dtype in _NAMED:
         return _NAMED[dtype]
     try:
-        found: Dtype = np.dtype(dtype)
+        element_type: Dtype = np.dtype(dtype)
     except TypeError:
         raise DtypeNotOnTarget.here(
             f"{dtype!r} names no element type; write one as np.float32 or 'bfloat16'"
         ) from None
-    return found
+    return element_type
 
 
 def _named() -> dict[str, Dtype]:

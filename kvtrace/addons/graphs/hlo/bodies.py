@@ -1,7 +1,7 @@
 """Ops that contain graphs: loops and branches.
 
-A body is traced in a separate builder. Its parameters are the values that are carried, then what
-it uses from outside; the op's attribute `<role>_operands` says which operand each parameter is.
+A body is traced in a separate builder. Its parameters are the carried values, then the tensors that
+it uses from outside; the op's attribute `<role>_operands` has the operand of each parameter.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ Function = Callable[..., Sequence[Any]]
 def traced_body(
     name: str, carried: Sequence[Tensor], function: Function
 ) -> tuple[Graph, list[Tensor]]:
-    """Trace a function of carried values into a graph, and give what it uses from outside."""
-    around = current()
-    builder = Builder(name, around.target, around.root, parent=around)
+    """Trace a function of carried values; return the graph, and outer tensors that it uses."""
+    outer = current()
+    builder = Builder(name, outer.target, outer.root, parent=outer)
     with builder.active():
         parameters = [
             builder.parameter(f"carried{number}", tensor.shape, tensor.dtype)
@@ -39,20 +39,20 @@ def while_(
     body: Function,
     trip_count: int | None = None,
 ) -> tuple[Tensor, ...]:
-    """Carry values through `body` as long as `condition` of them holds.
+    """Append a loop that carries values through `body` while `condition` holds; return the values.
 
-    `trip_count` says how often that is, where it is known; figures use it.
+    `trip_count` is the number of iterations, if known; figures use it.
 
     Raises:
-        BadArgument: the condition gives something else than one bool.
-        ShapeMismatch: the body changes the shape or type of a value.
+        BadArgument: The condition does not return one bool.
+        ShapeMismatch: The body changes the shape or type of a value.
 
     """
     test, test_outside = traced_body("condition", carried, condition)
     step, step_outside = traced_body("body", carried, body)
     if [(spec.dtype, spec.shape) for spec in test.outputs] != [(BOOL, ())]:
         raise BadArgument.here("the condition of a loop gives one bool without axes")
-    _same_results(carried, step)
+    _check_results(carried, step)
     count = len(carried)
     attributes: dict[str, Any] = {
         "condition_operands": tuple(range(count + len(test_outside))),
@@ -74,11 +74,11 @@ def while_(
 
 
 def if_(predicate: Tensor, true: Function, false: Function) -> tuple[Tensor, ...]:
-    """Return the results of one of two functions without arguments.
+    """Append a branch; return the results of one of two functions without arguments.
 
     Raises:
-        BadArgument: the predicate is not a single bool.
-        ShapeMismatch: they give results of different shapes or types.
+        BadArgument: The predicate is not a single bool.
+        ShapeMismatch: The functions' results differ in shape or type.
 
     """
     if predicate.dtype != BOOL or predicate.shape:
@@ -100,16 +100,16 @@ def if_(predicate: Tensor, true: Function, false: Function) -> tuple[Tensor, ...
     return current().emit_several("if", operands, results, attributes, graphs)
 
 
-def _same_results(carried: Sequence[Tensor], body: Graph) -> None:
-    given = [(tensor.shape, tensor.dtype) for tensor in carried]
-    for number, (wanted, spec) in enumerate(zip(given, body.outputs, strict=False)):
-        if wanted != (spec.shape, spec.dtype):
+def _check_results(carried: Sequence[Tensor], body: Graph) -> None:
+    initial = [(tensor.shape, tensor.dtype) for tensor in carried]
+    for number, (expected, spec) in enumerate(zip(initial, body.outputs, strict=False)):
+        if expected != (spec.shape, spec.dtype):
             raise ShapeMismatch.here(
                 f"the body of a loop gives {spec.dtype.name}{list(spec.shape)} as value {number}, "
-                f"and what it was given is {wanted[1].name}{list(wanted[0])}; "
-                "give the same shape and type"
+                f"but receives {expected[1].name}{list(expected[0])}; "
+                "return the same shape and type"
             )
-    if len(given) != len(body.outputs):
+    if len(initial) != len(body.outputs):
         raise BadArgument.here(
-            f"the body of a loop gives {len(body.outputs)} values, and carries {len(given)}"
+            f"the body of a loop gives {len(body.outputs)} values, and carries {len(initial)}"
         )

@@ -1,8 +1,8 @@
-"""The graph under construction: what traced operations are appended to.
+"""The graph under construction, to which traced operations are appended.
 
 There is one innermost builder per thread; ops always go into it. A body (of a loop or branch) has a
-separate builder whose `parent` is the one around it: a tensor from outside becomes a parameter of
-the body, and an operand of the op that the body belongs to.
+separate builder whose `parent` is the builder around it: a tensor from outside becomes a parameter
+of the body, and an operand of the op that the body belongs to.
 """
 
 import threading
@@ -29,7 +29,7 @@ _ELEMENTWISE: Final = (
     "shift_right_logical sign sine sqrt subtract tan tanh xor"
 )
 
-#: Ops whose result has an element for each of an operand's.
+#: Ops whose result has one element for each element of an operand.
 ELEMENTWISE: Final = frozenset(_ELEMENTWISE.split())
 
 _NO_ATTRIBUTES: Final[dict[str, Any]] = {}
@@ -45,7 +45,7 @@ _innermost = _Innermost()
 class Builder:
     """Collects ops. `root` is the frame that called the traced function: stacks end before it."""
 
-    #: What wraps a result; `kvtrace.hlo.wrapper` sets it, which needs this module itself.
+    #: The class of results, set by `kvtrace.hlo.wrapper`, which imports this module.
     tensor_class: "ClassVar[type[Tensor]]"
 
     def __init__(
@@ -60,7 +60,7 @@ class Builder:
         self.root = root
         self.parent = parent
         self.ops: list[Op] = []
-        #: Tensors of outer builders that are used here, with the parameter that represents each.
+        #: Tensors of outer builders that are used here, each with its parameter.
         self.captured: list[tuple[Tensor, Tensor]] = []
         self._captured: dict[tuple[int, int], Tensor] = {}
         self._constants: dict[Any, int] = {}
@@ -68,7 +68,7 @@ class Builder:
 
     @contextmanager
     def active(self) -> Iterator["Builder"]:
-        """Have operations appended here while the context lasts."""
+        """Make this the innermost builder while the context lasts."""
         before = _innermost.builder
         _innermost.builder = self
         try:
@@ -87,10 +87,10 @@ class Builder:
         attributes: dict[str, Any] = _NO_ATTRIBUTES,
         graphs: dict[str, Graph] | None = None,
     ) -> "Tensor":
-        """Append an op with one result, and give that.
+        """Append an op with one result, and return the result.
 
         Raises:
-            DtypeNotOnTarget: the target has no such elements.
+            DtypeNotOnTarget: The target lacks this element type.
 
         """
         if dtype not in self._dtypes:
@@ -98,11 +98,11 @@ class Builder:
         indices = tuple([self.index_of(operand) for operand in operands])
         op = Op(opcode, indices, dtype, shape, attributes, current_stack(self.root), graphs)
         self.ops.append(op)
-        made = self.tensor_class(self, len(self.ops) - 1, shape, dtype)
-        if opcode in ELEMENTWISE:  # NumPy gives its operands' order in memory to a result
+        result = self.tensor_class(self, len(self.ops) - 1, shape, dtype)
+        if opcode in ELEMENTWISE:  # in NumPy, a result has the memory order of its operands
             for operand in operands:
-                made._permuted = made._permuted or operand._permuted
-        return made
+                result._permuted = result._permuted or operand._permuted
+        return result
 
     def emit_several(
         self,
@@ -112,44 +112,44 @@ class Builder:
         attributes: dict[str, Any] = _NO_ATTRIBUTES,
         graphs: dict[str, Graph] | None = None,
     ) -> "tuple[Tensor, ...]":
-        """Append an op with several results, and the `get_tuple_element` of each."""
+        """Append an op with several results, and a `get_tuple_element` for each; return these."""
         indices = tuple([self.index_of(operand) for operand in operands])
         stack = current_stack(self.root)
         self.ops.append(Op(opcode, indices, None, (), attributes, stack, graphs))
-        made = len(self.ops) - 1
-        found = []
+        tuple_index = len(self.ops) - 1
+        elements = []
         for number, (shape, dtype) in enumerate(results):
             if dtype not in self._dtypes:
                 raise self._no_dtype(dtype)
-            op = Op("get_tuple_element", (made,), dtype, shape, {"index": number}, stack)
+            op = Op("get_tuple_element", (tuple_index,), dtype, shape, {"index": number}, stack)
             self.ops.append(op)
-            found.append(self.tensor_class(self, len(self.ops) - 1, shape, dtype))
-        return tuple(found)
+            elements.append(self.tensor_class(self, len(self.ops) - 1, shape, dtype))
+        return tuple(elements)
 
     def parameter(
         self, name: str, shape: tuple[int, ...], dtype: Dtype, stack: Stack | None = None
     ) -> "Tensor":
-        """Append a parameter; `stack` is where it is, if that is not where the program runs."""
-        made = self.emit("parameter", (), shape, dtype)
+        """Append a parameter; `stack` replaces the stack of the running program."""
+        tensor = self.emit("parameter", (), shape, dtype)
         op = self.ops[-1]
         op.input_name = name
         if stack is not None:
             op.stack = stack
-        return made
+        return tensor
 
     def constant(self, value: Any, shape: tuple[int, ...], dtype: Dtype) -> "Tensor":
-        """Return a tensor of one value. `value` is a Python scalar that fits the type."""
+        """Return a tensor of one value, a Python scalar that fits the type."""
         # The sign of a zero and the bits of a NaN are part of the value.
         key = (value.__class__, repr(value), shape, dtype)
         index = self._constants.get(key)
         if index is None:
-            made = self.emit("constant", (), shape, dtype, {"value": value})
-            self._constants[key] = made._index
-            return made
+            tensor = self.emit("constant", (), shape, dtype, {"value": value})
+            self._constants[key] = tensor._index
+            return tensor
         return self.tensor_class(self, index, shape, dtype)
 
     def literal(self, array: "np.ndarray[Any, Any]") -> "Tensor":
-        """Return a tensor with the contents that an array has now."""
+        """Return a constant tensor with the present contents of an array."""
         dtype = native(array.dtype)
         if dtype not in self._dtypes:
             raise self._no_dtype(dtype)
@@ -160,10 +160,10 @@ class Builder:
     # -- operands ---------------------------------------------------------------------------
 
     def index_of(self, tensor: "Tensor") -> int:
-        """Return the position of a tensor's current value, brought in from outside if necessary.
+        """Return the position of a tensor's present value, captured from outside if necessary.
 
         Raises:
-            ForeignTensor: it belongs to no trace in progress here.
+            ForeignTensor: The tensor belongs to no trace in progress here.
 
         """
         if tensor._view is not None:
@@ -182,13 +182,13 @@ class Builder:
                 "return it from the traced function, or pass it as an argument"
             )
         key = (id(tensor._builder), tensor._index)
-        known = self._captured.get(key)
-        if known is None:
-            now = self.tensor_class(tensor._builder, tensor._index, tensor.shape, tensor.dtype)
-            known = self.parameter(f"captured{len(self.captured)}", tensor.shape, tensor.dtype)
-            self._captured[key] = known
-            self.captured.append((now, known))
-        return known
+        parameter = self._captured.get(key)
+        if parameter is None:
+            captured = self.tensor_class(tensor._builder, tensor._index, tensor.shape, tensor.dtype)
+            parameter = self.parameter(f"captured{len(self.captured)}", tensor.shape, tensor.dtype)
+            self._captured[key] = parameter
+            self.captured.append((captured, parameter))
+        return parameter
 
     def _no_dtype(self, dtype: Dtype) -> DtypeNotOnTarget:
         instead = INSTEAD.get(dtype.name, "another element type")
@@ -204,28 +204,28 @@ class Builder:
         outputs: "Sequence[tuple[str, Tensor, str | None]]",
         structure: Any = None,
     ) -> Graph:
-        """Make the graph of what outputs depend on; each is (name, tensor, aliased parameter)."""
+        """Return the graph of the outputs, each given as (name, tensor, aliased parameter)."""
         results: list[tuple[int, str, str | None]] = []
-        taken: set[int] = set()
+        output_indices: set[int] = set()
         for name, tensor, aliased in outputs:
             index = self.index_of(tensor)
-            if index in taken or self.ops[index].opcode == "parameter":
-                # A result has one name, and a parameter is none: HLO's copy is between.
+            if index in output_indices or self.ops[index].opcode == "parameter":
+                # A result has one name and cannot be a parameter: a copy is inserted.
                 copied = self.emit("copy", (tensor,), tensor.shape, tensor.dtype)
                 index = copied._index
-            taken.add(index)
+            output_indices.add(index)
             results.append((index, name, aliased))
         for number, (index, name, aliased) in enumerate(results):
             op = self.ops[index]
             op.output_name = name
             op.aliases = aliased
             op.attributes = {**op.attributes, "output_index": number}
-        ops = _reached(self.ops, taken)
+        ops = _needed_ops(self.ops, output_indices)
         return Graph(self.name, ops, structure, self.target, _replicas(ops))
 
 
-def _reached(ops: list[Op], outputs: set[int]) -> list[Op]:
-    """The parameters, and all that the outputs depend on, renumbered; results stay together."""
+def _needed_ops(ops: list[Op], outputs: set[int]) -> list[Op]:
+    """Return parameters and needed ops, renumbered; elements of a tuple stay together."""
     needed = bytearray(len(ops))
     for index in outputs:
         needed[index] = 1
@@ -234,39 +234,41 @@ def _reached(ops: list[Op], outputs: set[int]) -> list[Op]:
             for operand in ops[index].operands:
                 needed[operand] = 1
     order = [i for i, op in enumerate(ops) if op.opcode == "parameter"]
-    order += [i for i, op in enumerate(ops) if op.opcode != "parameter" and _kept(ops, i, needed)]
+    order += [
+        i for i, op in enumerate(ops) if op.opcode != "parameter" and _is_needed(ops, i, needed)
+    ]
     renumbered = {old: new for new, old in enumerate(order)}
-    kept = [ops[index] for index in order]
-    for op in kept:
+    needed_list = [ops[index] for index in order]
+    for op in needed_list:
         op.operands = tuple([renumbered[operand] for operand in op.operands])
-    return kept
+    return needed_list
 
 
-def _kept(ops: list[Op], index: int, needed: bytearray) -> bool:
+def _is_needed(ops: list[Op], index: int, needed: bytearray) -> bool:
     op = ops[index]
-    if op.opcode == "get_tuple_element":  # all results of an op are kept, or none
+    if op.opcode == "get_tuple_element":  # all results of an op, or none
         return bool(needed[op.operands[0]])
     return bool(needed[index])
 
 
 def _replicas(ops: Sequence[Op]) -> int:
-    """How many devices the collectives of a graph are for."""
-    found = 1
+    """Return how many devices the collectives of a graph involve."""
+    count = 1
     for op in ops:
         for body in (op.graphs or {}).values():
-            found = max(found, body.num_replicas)
+            count = max(count, body.num_replicas)
         for group in op.attributes.get("replica_groups", ()):
-            found = max(found, max(group, default=-1) + 1)
+            count = max(count, max(group, default=-1) + 1)
         for pair in op.attributes.get("source_target_pairs", ()):
-            found = max(found, max(pair) + 1)
-    return found
+            count = max(count, max(pair) + 1)
+    return count
 
 
 def current() -> Builder:
-    """The builder that operations go into.
+    """Return the builder that operations are appended to.
 
     Raises:
-        ForeignTensor: nothing is being traced in this thread.
+        ForeignTensor: No trace is in progress in this thread.
 
     """
     builder = _innermost.builder

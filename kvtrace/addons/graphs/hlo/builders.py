@@ -1,4 +1,4 @@
-"""What each NumPy function becomes: one dictionary, filled where the builders are written.
+"""Builders of graph ops for NumPy functions, registered where they are defined.
 
 A builder is a function with the NumPy function's signature that takes tensors, arrays and scalars,
 appends ops through `kvtrace.hlo.primitives`, and returns tensors. To add one, write it in a file
@@ -9,7 +9,7 @@ under `families/`:
         x = lift(x)
         return multiply(x, x)
 
-`@operation` is for what NumPy lacks (`kvtrace.hlo.ops`). Both are complete with that one function.
+`@operation` is for functions that NumPy lacks (`kvtrace.hlo.ops`). Nothing else is needed.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _B = TypeVar("_B", bound=Builder)
 #: NumPy function or ufunc → builder.
 FUNCTIONS: Final[dict[Any, Builder]] = {}
 
-#: NumPy function, or name of a method → what says why a graph cannot have it.
+#: NumPy function, or name of a method → function that raises why a graph cannot have it.
 REFUSED: Final[dict[Any, Builder]] = {}
 REFUSED_METHODS: Final[dict[str, Builder]] = {}
 
@@ -49,12 +49,14 @@ def implements(
 ) -> Callable[[_B], _B]:
     """Register the builder of NumPy functions, and of tensors' methods with the same arguments.
 
-    A function that not every version of NumPy has is given by its name, as `linalg.vector_norm`.
+    A function that only some versions of NumPy have is named as text, as `linalg.vector_norm`.
     """
 
     def register(builder: _B) -> _B:
-        for given in functions:
-            function = _named(given) if isinstance(given, str) else given
+        for function_or_name in functions:
+            function = (
+                _named(function_or_name) if isinstance(function_or_name, str) else function_or_name
+            )
             if function is not None:
                 FUNCTIONS[function] = builder
         for method in methods:
@@ -69,15 +71,15 @@ def implements(
 
 
 def _named(name: str) -> Any:
-    """A function of NumPy's, None where this version has none of that name."""
-    found: Any = np
+    """Return NumPy's function of a dotted name, None if this version has none."""
+    value: Any = np
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+        value = getattr(value, part, None)
+    return value
 
 
 def operation(*names: str) -> Callable[[_B], _B]:
-    """Register a builder under names in `kvtrace.hlo.ops`; without, under its own."""
+    """Register a builder under names in `kvtrace.hlo.ops`, by default its own name."""
 
     def register(builder: _B) -> _B:
         for name in names or (builder.__name__,):
@@ -88,7 +90,7 @@ def operation(*names: str) -> Callable[[_B], _B]:
 
 
 def name_of(function: Any) -> str:
-    """A function's name for people: `numpy.linalg.svd`."""
+    """Return a function's full name, as `numpy.linalg.svd`."""
     if hasattr(function, "nin"):  # a ufunc, which has no module
         return f"numpy.{function.__name__}"
     module = getattr(function, "__module__", None)

@@ -1,8 +1,8 @@
-"""Collectives: ops that join what replicas have.
+"""Collectives: ops that combine the tensors of replicas.
 
-Each replica runs the same graph. `replica_groups` says who takes part with whom, as lists of
-replicas; every replica is in one group, and all groups have one size. `graph.evaluate_replicas`
-runs them all; a plain call runs one replica as if the others had the same inputs.
+Each replica runs the same graph. `replica_groups` lists the groups of replicas that exchange data;
+every replica is in one group, and all groups have one size. `graph.evaluate_replicas` runs all
+replicas; a plain call runs one replica as if the others had the same inputs.
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ _REDUCERS: Final[dict[Any, str]] = {
 
 
 def all_reduce(data: Operand, replica_groups: Groups, reduce_op: Any = np.add) -> Tensor:
-    """The elements of all replicas of a group, joined by a ufunc; the same on each."""
+    """Return the elements of all replicas of a group, reduced by a ufunc; the same on each."""
     x = lift(data)
     attributes = {"replica_groups": _groups(replica_groups), "reducer": _reducer(x, reduce_op)}
     return current().emit("all_reduce", (x,), x.shape, x.dtype, attributes)
 
 
 def all_gather(data: Operand, all_gather_dim: int, replica_groups: Groups) -> Tensor:
-    """The tensors of all replicas of a group, joined along an axis."""
+    """Return the tensors of all replicas of a group, concatenated along an axis."""
     x, groups = lift(data), _groups(replica_groups)
     axis = axis_of(all_gather_dim, len(x.shape))
     shape = _with_extent(x, axis, x.shape[axis] * len(groups[0]))
@@ -48,7 +48,7 @@ def all_gather(data: Operand, all_gather_dim: int, replica_groups: Groups) -> Te
 def reduce_scatter(
     data: Operand, reduce_scatter_dim: int, replica_groups: Groups, reduce_op: Any = np.add
 ) -> Tensor:
-    """What `all_reduce` gives, of which each replica of a group keeps its part along an axis."""
+    """Return each replica's part, along an axis, of the result of `all_reduce`."""
     x, groups = lift(data), _groups(replica_groups)
     axis = axis_of(reduce_scatter_dim, len(x.shape))
     shape = _with_extent(x, axis, _part(x, axis, len(groups[0])))
@@ -63,17 +63,17 @@ def reduce_scatter(
 def all_to_all(
     data: Operand, split_dimension: int, concat_dimension: int, replica_groups: Groups
 ) -> Tensor:
-    """Each replica's tensor split along an axis; part i of every one, joined, is replica i's."""
+    """Split each replica's tensor along an axis; replica i gets part i of each, concatenated."""
     x, groups = lift(data), _groups(replica_groups)
     split = axis_of(split_dimension, len(x.shape))
-    joined = axis_of(concat_dimension, len(x.shape))
+    concat = axis_of(concat_dimension, len(x.shape))
     count = len(groups[0])
     extents = list(x.shape)
     extents[split] = _part(x, split, count)
-    extents[joined] *= count
+    extents[concat] *= count
     attributes = {
         "split_dimension": split,
-        "concat_dimension": joined,
+        "concat_dimension": concat,
         "split_count": count,
         "replica_groups": groups,
     }
@@ -81,7 +81,7 @@ def all_to_all(
 
 
 def collective_permute(data: Operand, source_target_pairs: Sequence[Sequence[int]]) -> Tensor:
-    """The tensor of each pair's source on its target; zeros where nobody sends."""
+    """Send each pair's source tensor to its target; replicas without a source get zeros."""
     x = lift(data)
     pairs = tuple((int(source), int(target)) for source, target in source_target_pairs)
     for side in (0, 1):
@@ -96,33 +96,33 @@ def collective_permute(data: Operand, source_target_pairs: Sequence[Sequence[int
 
 
 def replica_id() -> Tensor:
-    """The number of the replica that runs, as uint32."""
+    """Return the number of the running replica, as uint32."""
     return current().emit("replica_id", (), (), UINT32)
 
 
 def _groups(groups: Groups) -> tuple[tuple[int, ...], ...]:
-    """The groups, checked.
+    """Return the groups as tuples, after checks.
 
     Raises:
-        BadArgument: a replica is missing or named twice, or groups have different sizes.
+        BadArgument: A replica is missing or named twice, or groups have different sizes.
 
     """
-    listed = tuple(tuple(int(replica) for replica in group) for group in groups)
-    replicas = [replica for group in listed for replica in group]
+    checked = tuple(tuple(int(replica) for replica in group) for group in groups)
+    replicas = [replica for group in checked for replica in group]
     if not replicas or sorted(replicas) != list(range(len(replicas))):
         raise BadArgument.here(
-            f"replica groups {list(map(list, listed))} do not name each replica from 0 on once"
+            f"replica groups {list(map(list, checked))} do not name each replica from 0 on once"
         )
-    if len({len(group) for group in listed}) != 1:
-        raise BadArgument.here(f"replica groups {list(map(list, listed))} have different sizes")
-    return listed
+    if len({len(group) for group in checked}) != 1:
+        raise BadArgument.here(f"replica groups {list(map(list, checked))} have different sizes")
+    return checked
 
 
 def _reducer(x: Tensor, reduce_op: Any) -> str:
     name = _REDUCERS.get(reduce_op)
     if name is None:
-        known = ", ".join(f"np.{ufunc.__name__}" for ufunc in _REDUCERS)
-        raise BadArgument.here(f"replicas are not joined by {reduce_op!r}; choose one of {known}")
+        choices = ", ".join(f"np.{ufunc.__name__}" for ufunc in _REDUCERS)
+        raise BadArgument.here(f"replicas are not joined by {reduce_op!r}; choose one of {choices}")
     if name in ("and", "or") and x.dtype != BOOL:
         raise BadArgument.here("logical collectives take bools; compare with zero first")
     return name

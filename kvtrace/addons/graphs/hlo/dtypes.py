@@ -1,18 +1,18 @@
-"""Element types: names, which target has which, and what two of them make together.
+"""Element types: their names, the types of each target, and promotion of two types.
 
 An element type is a `numpy.dtype`, those of `ml_dtypes` included; its name in tables is NumPy's
 (`float32`, `bfloat16`, `float8_e4m3fn`, `bool`).
 
 Promotion (docs/hlo.md has it as a table):
 - equal types stay; bool gives way to every other type;
-- two integers: NumPy's result, and int64 where NumPy would go to float64 (uint64 with a signed);
+- two integers: NumPy's result, but int64 where NumPy's is float64 (uint64 with a signed type);
 - an integer and a float: the float, whatever the widths;
 - two floats: the wider; float16 with bfloat16 is float32; a float8 gives way to every other float,
   and two different float8 make bfloat16, which holds both exactly;
-- a Python scalar (and NumPy's float64, int64 and bool scalars, which Python arithmetic on sizes
-  gives) is weak: it takes the tensor's type, unless its kind is higher (float over integer over
-  bool), when it counts as float32 or int32;
-- functions with fractional results make float32 of integers and bools.
+- a Python scalar (and NumPy's float64, int64 and bool scalars, as Python arithmetic on sizes
+  returns) is weak: the tensor's type wins, unless the scalar's kind is higher (float over integer
+  over bool); then the scalar is float32 or int32;
+- functions with fractional results convert integers and bools to float32.
 """
 
 from typing import Any, Final
@@ -81,22 +81,22 @@ INSTEAD: Final[dict[str, str]] = {
 
 
 def is_float(dtype: Dtype) -> bool:
-    """Whether it is one of the floats, small ones included."""
+    """Return whether a type is a float, 8-bit floats included."""
     return dtype in _FLOAT_SET
 
 
 def is_integer(dtype: Dtype) -> bool:
-    """Whether it is an integer; bool is none."""
+    """Return whether a type is an integer; bool is not."""
     return dtype in _INTEGER_SET
 
 
 def is_signed(dtype: Dtype) -> bool:
-    """Whether it is a signed integer."""
+    """Return whether a type is a signed integer."""
     return dtype in _SIGNED_SET
 
 
 def native(dtype: Dtype) -> Dtype:
-    """The type in this machine's order of bytes, which tensors have."""
+    """Return the type in this machine's byte order, which tensors have."""
     return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
@@ -104,13 +104,13 @@ _promoted: dict[tuple[Dtype, Dtype], Dtype] = {}
 
 
 def promote(left: Dtype, right: Dtype) -> Dtype:
-    """The type that two tensors' elements make together."""
+    """Return the common type of two tensors' elements."""
     if left == right:
         return left
-    known = _promoted.get((left, right))
-    if known is None:
-        known = _promoted[left, right] = _promote(left, right)
-    return known
+    promoted = _promoted.get((left, right))
+    if promoted is None:
+        promoted = _promoted[left, right] = _promote(left, right)
+    return promoted
 
 
 def _promote(left: Dtype, right: Dtype) -> Dtype:
@@ -122,8 +122,8 @@ def _promote(left: Dtype, right: Dtype) -> Dtype:
         return _promote_floats(left, right)
     if is_float(left) or is_float(right):
         return left if is_float(left) else right
-    together = np.promote_types(left, right)
-    return INT64 if together == FLOAT64 else together
+    common = np.promote_types(left, right)
+    return INT64 if common == FLOAT64 else common
 
 
 def _promote_floats(left: Dtype, right: Dtype) -> Dtype:
@@ -137,12 +137,12 @@ def _promote_floats(left: Dtype, right: Dtype) -> Dtype:
 
 
 def is_weak(value: object) -> bool:
-    """Whether a scalar takes the type of the tensor that it meets."""
+    """Return whether a value is a scalar that takes the type of the other operand."""
     return isinstance(value, bool | int | float | np.float64 | np.int64 | np.bool_)
 
 
 def with_weak(dtype: Dtype, value: object) -> Dtype:
-    """The type that a tensor of `dtype` and a weak scalar make together."""
+    """Return the common type of a tensor of `dtype` and a weak scalar."""
     if isinstance(value, bool | np.bool_):
         return dtype
     if isinstance(value, int | np.integer):
@@ -151,24 +151,24 @@ def with_weak(dtype: Dtype, value: object) -> Dtype:
 
 
 def of_weak(value: object) -> Dtype:
-    """The type of a weak scalar that meets no tensor."""
+    """Return the type of a weak scalar without a tensor operand."""
     if isinstance(value, bool | np.bool_):
         return BOOL
     return INT32 if isinstance(value, int | np.integer) else FLOAT32
 
 
 def fractional(dtype: Dtype) -> Dtype:
-    """The type of a function's result that has fractions: sqrt, divide, mean."""
+    """Return the result type of functions with fractional results: sqrt, divide, mean."""
     return dtype if is_float(dtype) else FLOAT32
 
 
 def wide(dtype: Dtype) -> Dtype:
-    """The type that sums of `dtype` are made in: float32 for the smaller floats."""
+    """Return the type in which `dtype` is summed: float32 for smaller floats."""
     return FLOAT32 if is_float(dtype) and dtype.itemsize < 4 else dtype
 
 
 def lowest(dtype: Dtype) -> Any:
-    """The smallest value: minus infinity where the type has it."""
+    """Return the smallest value of a type: minus infinity if the type has it."""
     if dtype == BOOL:
         return False
     if is_integer(dtype):
@@ -177,7 +177,7 @@ def lowest(dtype: Dtype) -> Any:
 
 
 def highest(dtype: Dtype) -> Any:
-    """The greatest value: infinity where the type has it."""
+    """Return the greatest value of a type: infinity if the type has it."""
     if dtype == BOOL:
         return True
     if is_integer(dtype):
@@ -187,5 +187,5 @@ def highest(dtype: Dtype) -> Any:
 
 def _extreme(dtype: Dtype, infinity: float, bound: str) -> float:
     with np.errstate(all="ignore"):
-        held = float(np.asarray(infinity).astype(dtype))
-    return held if held == infinity else float(getattr(ml_dtypes.finfo(dtype), bound))
+        rounded = float(np.asarray(infinity).astype(dtype))
+    return rounded if rounded == infinity else float(getattr(ml_dtypes.finfo(dtype), bound))

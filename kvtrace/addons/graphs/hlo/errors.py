@@ -1,4 +1,4 @@
-"""What can be wrong with a program that is traced into a graph; each text names the user's line."""
+"""Errors of programs that are traced into graphs; each text names the user's line."""
 
 from typing import ClassVar, Self
 
@@ -9,20 +9,20 @@ from kvtrace.schema.errors import KvtraceError
 
 
 class GraphError(KvtraceError):
-    """A program cannot be traced, or a graph cannot be used as asked."""
+    """A program cannot be traced, or a graph does not support the requested use."""
 
     slug: ClassVar[str] = "graph"
 
     @classmethod
     def here(cls, text: str) -> Self:
-        """Make the error with the line of the user's program that is running: `text at FILE:LINE`.
+        """Return the error with the running line of the user's program: `text at FILE:LINE`.
 
-        `text` is what was found; where a semicolon follows, what comes after it is what to do.
+        `text` says what was found; a part after a semicolon says what to do.
         """
-        found, semicolon, advice = text.partition("; ")
+        problem, semicolon, advice = text.partition("; ")
         place = user_place()
-        where = f" at {place}" if place else ""
-        return cls(f"{found}{where}{semicolon}{advice}.")
+        location = f" at {place}" if place else ""
+        return cls(f"{problem}{location}{semicolon}{advice}.")
 
 
 class UnsupportedFunction(GraphError):
@@ -36,7 +36,7 @@ class UnsupportedMethod(UnsupportedFunction, AttributeError):
 
 
 class DataDependent(GraphError):
-    """The program asks for a value that is known only when the graph runs."""
+    """The program needs a value while tracing that is known only when the graph runs."""
 
     slug = "graph-data-dependent"
 
@@ -48,23 +48,23 @@ class DtypeNotOnTarget(GraphError):
 
 
 class ShapeMismatch(GraphError, ValueError):
-    """Shapes that do not fit each other, or an axis named twice; a ValueError, as NumPy's."""
+    """Shapes that do not fit each other, or an axis named twice; also a ValueError, as in NumPy."""
 
     slug = "graph-shape"
 
 
 class BadAxis(ShapeMismatch, AxisError):
-    """An axis that is not there; an AxisError, as NumPy's."""
+    """An axis that the tensor does not have; also an AxisError, as in NumPy."""
 
 
 class BadIndex(GraphError, IndexError):
-    """An index that does not fit its tensor; an IndexError, as NumPy's."""
+    """An index that does not fit its tensor; also an IndexError, as in NumPy."""
 
     slug = "graph-index"
 
 
 class BadArgument(GraphError, ValueError):
-    """An argument with a value or of a kind that a function does not take in a graph."""
+    """An argument whose value or type a function does not support in a graph."""
 
     slug = "graph-argument"
 
@@ -76,7 +76,7 @@ class SignatureMismatch(GraphError):
 
 
 class RefusedMutation(GraphError):
-    """An assignment in place that cannot be followed, or that an annotation forbids."""
+    """An assignment in place that a graph cannot express, or that an annotation forbids."""
 
     slug = "graph-mutation"
 

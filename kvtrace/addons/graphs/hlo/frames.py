@@ -1,8 +1,8 @@
-"""The user's place in the program, cheaply: code objects and instructions, resolved when asked for.
+"""The user's stack while tracing, stored as code objects and instructions and resolved on demand.
 
-An op keeps a `Stack`: the frames from the op's own line up to the function that is traced, without
-NumPy's frames and ours. While tracing, that is a tuple of (code object, instruction) and one
-look-up; lines and columns are read from the code objects' tables when the graph is written.
+An op has a `Stack`: the frames from the op's own line up to the traced function, without frames of
+NumPy and kvtrace. While tracing, that is a tuple of (code object, instruction) and one look-up;
+lines and columns are read from the code objects' tables when the graph is written.
 """
 
 import sys
@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-#: Most frames that are kept of a stack, the innermost ones.
+#: Most frames of a stack; outer frames are cut.
 DEPTH_LIMIT: Final = 64
 
 #: One frame as (file, line, column, function); lines and columns count from 1.
@@ -36,27 +36,27 @@ _INTERNED_LIMIT: Final = 1 << 18
 
 
 def current_stack(root: FrameType | None = None) -> Stack:
-    """The running thread's user frames, innermost first, up to but without the frame `root`."""
+    """Return the running thread's user frames, innermost first, inside of the frame `root`."""
     frame: FrameType | None = sys._getframe(1)
-    found: list[FrameType] = []
+    frames: list[FrameType] = []
     key: list[int] = []
-    while frame is not None and frame is not root and len(found) < DEPTH_LIMIT:
+    while frame is not None and frame is not root and len(frames) < DEPTH_LIMIT:
         code = frame.f_code
-        known = _hidden.get(id(code))
-        if known is None:
-            known = _hidden[id(code)] = (code, _is_hidden(code))
-        if not known[1]:
-            found.append(frame)
+        entry = _hidden.get(id(code))
+        if entry is None:
+            entry = _hidden[id(code)] = (code, _is_hidden(code))
+        if not entry[1]:
+            frames.append(frame)
             key.append(id(code))
             key.append(frame.f_lasti)
         frame = frame.f_back
     identity = tuple(key)
     stack = _interned.get(identity)
     if stack is None:
-        stack = tuple((frame.f_code, frame.f_lasti) for frame in found)
+        stack = tuple((frame.f_code, frame.f_lasti) for frame in frames)
         if len(_interned) >= _INTERNED_LIMIT:
             _interned.clear()
-        _interned[identity] = stack  # keeps the code objects alive, so that ids stay theirs
+        _interned[identity] = stack  # keeps code objects alive, so that ids stay valid
     return stack
 
 
@@ -66,7 +66,7 @@ def _is_hidden(code: CodeType) -> bool:
 
 
 def places(stack: Stack) -> tuple[Place, ...]:
-    """Lines and columns of a stack, innermost first."""
+    """Return file, line, column and function of a stack's frames, innermost first."""
     return tuple(_place(code, instruction) for code, instruction in stack)
 
 
@@ -83,7 +83,7 @@ def _place(code: CodeType, instruction: int) -> Place:
 
 
 def user_place() -> str:
-    """`FILE:LINE` of the innermost frame of the user's, for errors; empty where there is none."""
+    """Return `FILE:LINE` of the user's innermost frame, for errors; empty without one."""
     stack = current_stack()
     if not stack:
         return ""

@@ -1,9 +1,14 @@
-"""Gather and scatter: elements taken from, and written to, positions that are data.
+"""Gather and scatter: elements read from, and written to, positions that are data.
 
 Both work on windows of a tensor. `indices` has the components of a position along its last axis,
 one for each axis in `index_axes`; all its other axes are the batch. `sizes` is the window's extent
 along each axis of the tensor; `dropped` are axes of extent 1 that the result does not have, and
-`offsets` the places of the others in the result, whose remaining places are the batch's.
+`offsets` the positions of the other window axes in the result, whose remaining axes are the
+batch's.
+
+Example: rows 5 and 2 of a [9, 4] tensor have `indices` [[5], [2]], `index_axes` (0,), `sizes` (1,
+4), `dropped` (0,), `offsets` (1,) and a result of [2, 4]. Semantics: "gather" and "scatter" of the
+StableHLO specification.
 """
 
 from dataclasses import dataclass
@@ -24,13 +29,13 @@ from kvtrace.addons.graphs.hlo.primitives import (
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
-#: How a value is joined with what is there.
+#: How a written value is combined with the present element.
 Update = Literal["assign", "add", "multiply", "maximum", "minimum", "and", "or"]
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Which windows of a tensor, and how they lie in the result."""
+    """The windows of a gather or scatter, and their layout in the result."""
 
     index_axes: tuple[int, ...]
     sizes: Shape
@@ -38,18 +43,18 @@ class Windows:
     offsets: tuple[int, ...]
 
     def result_shape(self, batch: Shape) -> Shape:
-        """The shape of what is gathered, or written, for a batch of positions."""
-        kept = iter([size for axis, size in enumerate(self.sizes) if axis not in self.dropped])
-        rest = iter(batch)
+        """Return the shape of the gathered or written elements for a batch of positions."""
+        sizes = iter([size for axis, size in enumerate(self.sizes) if axis not in self.dropped])
+        extents = iter(batch)
         rank = len(batch) + len(self.offsets)
-        return tuple(next(kept) if i in self.offsets else next(rest) for i in range(rank))
+        return tuple(next(sizes) if i in self.offsets else next(extents) for i in range(rank))
 
 
 def gather(x: Tensor, indices: Tensor, windows: Windows) -> Tensor:
-    """The windows at positions; a position is moved so far that its window lies inside.
+    """Return the windows at positions; positions are clamped so that each window lies inside.
 
     Raises:
-        BadIndex: the tensor has no elements, and the result would.
+        BadIndex: The tensor has no elements, but the result has.
 
     """
     shape = windows.result_shape(indices.shape[:-1])
@@ -70,9 +75,10 @@ def gather(x: Tensor, indices: Tensor, windows: Windows) -> Tensor:
 def scatter(
     x: Tensor, indices: Tensor, updates: Tensor, windows: Windows, update: Update = "assign"
 ) -> Tensor:
-    """The tensor with windows joined with `updates`, which has the shape that `gather` gives.
+    """Return the tensor with `updates`, of the shape that `gather` returns, combined into windows.
 
-    Windows that do not lie inside are left out. Where two meet, the later one is written last.
+    Windows that do not lie inside are left out. Where two windows overlap, the later one is written
+    last.
     """
     if 0 in updates.shape:
         return x
@@ -86,8 +92,8 @@ def scatter(
     return current().emit("scatter", (x, indices, updates), x.shape, x.dtype, attributes)
 
 
-def wrapped(positions: Tensor, extent: int) -> Tensor:
-    """Positions counted from the end where they are negative, as int32 or wider."""
+def from_start(positions: Tensor, extent: int) -> Tensor:
+    """Return positions with negative ones counted from the end, as int32 or wider."""
     if positions.dtype.kind == "u":
         return positions
     wide = convert(positions, INT32) if positions.dtype.itemsize < INT32.itemsize else positions
@@ -97,7 +103,7 @@ def wrapped(positions: Tensor, extent: int) -> Tensor:
 
 
 def components(positions: "list[Tensor]") -> Tensor:
-    """Positions along several axes, of one shape, as one tensor with a last axis of components."""
+    """Return positions along several axes as one tensor whose last axis is the components."""
     if len(positions) == 1:
         return reshape(positions[0], (*positions[0].shape, 1))
     parts = [reshape(convert(p, INT32), (*p.shape, 1)) for p in positions]

@@ -1,9 +1,10 @@
 """A traced graph: a list of ops, which are the rows of the table `graph_ops`. There is no other IR.
 
 An op's `operands` are positions in the list, so a graph is in order of evaluation. The first ops
-are its parameters. A result of the graph is the op that has an `output_name`; its attribute
-`output_index` says which one it is. What has several results (sort, while) has dtype None, and is
-followed by one `get_tuple_element` for each. Bodies of loops and branches are separate graphs.
+are the graph's parameters. A result of the graph is an op with an `output_name`; its attribute
+`output_index` is the result's number. An op with several results (sort, while) has dtype None, and
+is followed by one `get_tuple_element` for each result. Bodies of loops and branches are separate
+graphs.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.graphs.figures import GraphFigures
     from kvtrace.addons.graphs.rows import GraphOp
 
-#: Constants of more bytes are kept as artifacts when a graph is recorded.
+#: Constants of more bytes are recorded as artifacts.
 CONSTANT_LIMIT: Final = 4096
 
 
@@ -40,12 +41,12 @@ class Graph:
     """A function of tensors, as ops.
 
     Attributes:
-        name: the traced function's name.
-        ops: in order of evaluation, parameters first.
-        target: whose element types it may have.
-        structure: how the function's return value is made of outputs: their numbers in tuples,
+        name: The traced function's name.
+        ops: The ops in order of evaluation, parameters first.
+        target: The target, which limits the element types.
+        structure: The function's return value with numbers of outputs as leaves, in tuples,
             lists and dicts.
-        num_replicas: how many devices run it together.
+        num_replicas: The number of devices that run the graph together.
 
     """
 
@@ -62,8 +63,10 @@ class Graph:
         self.structure = structure
         self.target = target
         self.num_replicas = num_replicas
-        found = [(op.attributes["output_index"], i) for i, op in enumerate(self.ops) if _out(op)]
-        self.output_indices = [index for _, index in sorted(found)]
+        outputs = [
+            (op.attributes["output_index"], i) for i, op in enumerate(self.ops) if _is_output(op)
+        ]
+        self.output_indices = [index for _, index in sorted(outputs)]
         self.input_count = sum(op.opcode == "parameter" for op in self.ops)
 
     def __repr__(self) -> str:
@@ -78,19 +81,19 @@ class Graph:
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
-        """The results, in order: what is returned, then what is only written in place."""
+        """The results in order: returned ones, then those that are only written in place."""
         return tuple(
             _spec(self.ops[index], self.ops[index].output_name) for index in self.output_indices
         )
 
     @property
     def aliases(self) -> dict[str, str]:
-        """Name of each output that is written in place → name of the input that holds it."""
+        """Name of each output that is written in place → name of the input written to."""
         ops = (self.ops[index] for index in self.output_indices)
         return {str(op.output_name): op.aliases for op in ops if op.aliases is not None}
 
     def evaluate(self, *arrays: Any) -> tuple[np.ndarray[Any, Any], ...]:
-        """Return every output, by NumPy, in the order of `outputs`. Changes no input.
+        """Return every output, computed by NumPy, in the order of `outputs`. Inputs stay unchanged.
 
         Raises:
             SignatureMismatch: the arrays do not fit the inputs.
@@ -103,7 +106,7 @@ class Graph:
     def evaluate_replicas(
         self, arrays: Sequence[Sequence[Any]]
     ) -> list[tuple[np.ndarray[Any, Any], ...]]:
-        """Return every output of each replica, given the inputs of each; collectives join them.
+        """Return every output of each replica, given the inputs of each replica.
 
         Raises:
             SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.
@@ -114,9 +117,9 @@ class Graph:
         return evaluate_replicas(self, arrays)
 
     def run(self, *arrays: Any) -> Any:
-        """Do what the traced function does, by NumPy: write in place, and give what it returns.
+        """Run the traced function by NumPy: write into inputs, and return the function's result.
 
-        `arrays` are the graph's inputs in order; what is not an array is made one.
+        `arrays` are the graph's inputs in order; other values are converted to arrays.
 
         Raises:
             SignatureMismatch: the arrays do not fit the inputs.
@@ -141,14 +144,14 @@ class Graph:
     def rows(self, graph_id: int, constants_apart: bool = False) -> "list[GraphOp]":
         """Return the rows of `graph_ops`, bodies included.
 
-        Bodies have the ids `graph_id + (number << 32)`, and are named by them in attributes. With
+        Bodies have the ids `graph_id + (number << 32)`, which attributes of their ops contain. With
         `constants_apart`, large constants have the attribute `value_artifact`, the hash of their
-        content, in the place of `value`.
+        content, instead of `value`.
         """
         return list(_rows(self, graph_id, graph_id, count(1), constants_apart))
 
 
-def _out(op: Op) -> bool:
+def _is_output(op: Op) -> bool:
     return op.output_name is not None
 
 
@@ -195,7 +198,7 @@ def _rows(
 
 
 def constant_contents(graph: Graph) -> Iterator[bytes]:
-    """The bytes of large constants, little-endian, those of bodies included."""
+    """Yield the bytes of large constants, little-endian, those of bodies included."""
     for op in graph.ops:
         value = op.attributes.get("value")
         if _is_large(value):

@@ -1,7 +1,7 @@
-"""What a traced mask selects: elements of unknown number, which keep their positions.
+"""Elements that a traced mask selects: their number is unknown, so all elements are kept.
 
 `x[mask] *= 2` and `x[mask].mean()` need no number: functions are applied to all elements, and the
-mask decides what is written back, or counts. Everything that would need the number is refused.
+mask decides which are written back, or counted. Operations that need the number are refused.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from kvtrace.addons.graphs.hlo.dtypes import highest, lowest
 from kvtrace.addons.graphs.hlo.errors import DataDependent
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
-#: Reductions that a mask can be handed to, and what they start from where NumPy needs it.
+#: Reductions that take a mask as `where`.
 _REDUCTIONS: Final = (np.sum, np.prod, np.mean, np.var, np.std, np.any, np.all, np.max, np.min)
 
 _ADVICE: Final = "use np.where, or a reduction with where="
 
 
 class MaskedElements(NDArrayOperatorsMixin):
-    """Values of all elements, and the mask of those that are selected."""
+    """Values of all elements, with the mask of the selected elements."""
 
     def __init__(self, values: Tensor, mask: Tensor) -> None:
         self.values = values
@@ -62,7 +62,7 @@ class MaskedElements(NDArrayOperatorsMixin):
         return FUNCTIONS[function](self.values, **settings)
 
     def astype(self, dtype: Any) -> "MaskedElements":
-        """Return the elements in another type."""
+        """Return the selected elements in another type."""
         return MaskedElements(METHODS["astype"](self.values, dtype), self.mask)
 
     def __getattr__(self, name: str) -> Callable[[], Any]:
@@ -83,10 +83,10 @@ class MaskedElements(NDArrayOperatorsMixin):
         self._refuse("a branch")
 
     def values_under(self, mask: Tensor) -> Tensor:
-        """Return the values of all elements, for a mask that is the same.
+        """Return the values of all elements, for an equal mask.
 
         Raises:
-            DataDependent: it is another.
+            DataDependent: The mask differs.
 
         """
         if mask._builder is not self.mask._builder or not _equal(mask, self.mask):
@@ -94,7 +94,7 @@ class MaskedElements(NDArrayOperatorsMixin):
         return self.values
 
     def _operand(self, value: Any, what: str) -> Any:
-        """An operand as values of all elements; only what has the same mask, or no axes, fits."""
+        """Return an operand as values of all elements; others need the same mask or no axes."""
         if isinstance(value, MaskedElements):
             return value.values_under(self.mask)
         if np.ndim(value) == 0:
@@ -102,10 +102,10 @@ class MaskedElements(NDArrayOperatorsMixin):
         return self._refuse(f"{what} with an array")
 
     def returned(self) -> NoReturn:
-        """Refuse to be a result.
+        """Raise the error of a result with an unknown number of elements.
 
         Raises:
-            DataDependent: always.
+            DataDependent: Always.
 
         """
         self._refuse("a result of the traced function")
@@ -118,7 +118,7 @@ class MaskedElements(NDArrayOperatorsMixin):
 
 
 def _equal(mask: Tensor, other: Tensor) -> bool:
-    """Whether two masks are one value: the same op, or the same op repeated over the same axes."""
+    """Return whether two masks have one value: the same op, or equal ops over the same op."""
     ops = mask._builder.ops
     first, second = ops[mask._index], ops[other._index]
     if mask._index == other._index:

@@ -1,4 +1,4 @@
-"""One op of a traced graph, and its result."""
+"""One op of a traced graph, with its result."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 
 class Op:
-    """One op, and its result.
+    """One op, with its result.
 
     Attributes:
-        opcode: StableHLO's name of it; `parameter` and `copy` as in HLO.
-        operands: positions of what it works on.
-        dtype: element type of the result; None where it has several results.
-        shape: shape of the result.
-        attributes: all else that the op's meaning depends on, as plain values.
-        stack: where the user's program made it.
-        graphs: bodies, by their role (condition, body, true, false).
-        input_name: name of the parameter that it is.
-        output_name: name of the result that it is.
-        aliases: parameter that this result is written into.
-        calls: what a `custom_call` runs: a function of arrays.
+        opcode: The op's name in StableHLO; `parameter` and `copy` as in HLO.
+        operands: Positions of the operands.
+        dtype: Element type of the result; None for several results.
+        shape: Shape of the result.
+        attributes: Further parameters of the op's meaning, as plain values.
+        stack: The stack in the user's program.
+        graphs: Bodies, by their role (condition, body, true, false).
+        input_name: Name of the parameter, if the op is one.
+        output_name: Name of the graph's result, if the op is one.
+        aliases: Parameter that this result is written into.
+        calls: Function of arrays that a `custom_call` runs.
 
     """
 

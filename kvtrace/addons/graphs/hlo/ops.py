@@ -1,8 +1,8 @@
-"""What NumPy lacks, as functions of tensors: `ops.softmax`, `ops.conv2d`, `ops.rms_norm`.
+"""Functions of tensors that NumPy lacks: `ops.softmax`, `ops.conv2d`, `ops.rms_norm`.
 
-Inside a traced function they append ops; outside, with arrays, they are traced and run at once.
-The functions are registered with `@operation` in `families/`; NumPy's own are found by
-their names as well.
+Inside of a traced function they append ops; outside, with arrays, they are traced and run at once.
+The functions are registered with `@operation` in `families/`; NumPy's functions are available by
+name as well.
 """
 
 from collections.abc import Callable
@@ -26,27 +26,27 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if builder is None and callable(of_numpy):
         builder = _FUNCTIONS.get(of_numpy)
     if builder is None:
-        known = ", ".join(sorted(_OPERATIONS))
-        raise AttributeError(f"kvtrace.hlo.ops has no {name!r}; it has {known}")
-    return _also_outside(builder)
+        names = ", ".join(sorted(_OPERATIONS))
+        raise AttributeError(f"kvtrace.hlo.ops has no {name!r}; it has {names}")
+    return _usable_outside(builder)
 
 
 def __dir__() -> list[str]:
     return sorted(_OPERATIONS)
 
 
-def _also_outside(builder: Callable[..., Any]) -> Callable[..., Any]:
+def _usable_outside(builder: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(builder)
     def call(*args: Any, **kwargs: Any) -> Any:
         if _tracing():
             return builder(*args, **kwargs)
-        return _alone(builder)(*args, **kwargs)
+        return _traced(builder)(*args, **kwargs)
 
     return call
 
 
 @cache
-def _alone(builder: Callable[..., Any]) -> Callable[..., Any]:
+def _traced(builder: Callable[..., Any]) -> Callable[..., Any]:
     from kvtrace.addons.graphs.hlo.traced import TracedFunction
 
     return TracedFunction(builder, observed=False)

@@ -1,8 +1,8 @@
-"""StableHLO's ops as functions of tensors: what builders are written with.
+"""StableHLO's ops as functions of tensors, of which builders consist.
 
-Each checks shapes, gives the result's, and appends one op; none broadcasts or promotes, save
-`lift`, `together` and `broadcast`. The meaning of each opcode by NumPy is in `meanings/`, its text
-in `kvtrace/addons/graphs/stablehlo`.
+Each checks shapes, computes the result's shape, and appends one op; only `lift`, `together` and
+`broadcast` convert types or broadcast. The meaning of each opcode in NumPy is in `meanings/`, its
+text in `kvtrace/addons/graphs/stablehlo`.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from kvtrace.addons.graphs.hlo.dtypes import (
 from kvtrace.addons.graphs.hlo.errors import BadArgument, BadIndex, ShapeMismatch
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
-#: What builders take: a tensor, an array, a scalar, or nested lists of scalars.
+#: An argument of builders: a tensor, an array, a scalar, or nested lists of scalars.
 Operand = Any
 Reducer = Literal["add", "multiply", "maximum", "minimum", "and", "or"]
 Direction = Literal["EQ", "NE", "LT", "LE", "GT", "GE"]
@@ -36,10 +36,10 @@ Direction = Literal["EQ", "NE", "LT", "LE", "GT", "GE"]
 
 
 def lift(value: Operand, dtype: Dtype | None = None) -> Tensor:
-    """Return any operand as a tensor; of `dtype`, where one is asked for.
+    """Return any operand as a tensor, of type `dtype` if given.
 
     Raises:
-        BadArgument: it is nothing that a graph can hold.
+        BadArgument: The value cannot be a tensor.
 
     """
     if not isinstance(value, Tensor):
@@ -90,9 +90,9 @@ def together(*values: Operand) -> list[Tensor]:
         if is_weak(value):
             lifted.append(value)
             continue
-        made = value if isinstance(value, Tensor) else _lifted(value, None)
-        dtype = made.dtype if dtype is None else promote(dtype, made.dtype)
-        lifted.append(made)
+        tensor = value if isinstance(value, Tensor) else _lifted(value, None)
+        dtype = tensor.dtype if dtype is None else promote(dtype, tensor.dtype)
+        lifted.append(tensor)
     for value in values:
         if is_weak(value):
             dtype = of_weak(value) if dtype is None else with_weak(dtype, value)
@@ -106,10 +106,10 @@ def together(*values: Operand) -> list[Tensor]:
 
 
 def broadcast(*tensors: Tensor) -> list[Tensor]:
-    """Return tensors of one shape, NumPy's way.
+    """Return tensors of one shape, by NumPy's broadcasting.
 
     Raises:
-        ShapeMismatch: their shapes do not go together.
+        ShapeMismatch: The shapes do not broadcast.
 
     """
     first = tensors[0].shape
@@ -120,14 +120,14 @@ def broadcast(*tensors: Tensor) -> list[Tensor]:
 
 
 def fresh(tensor: Tensor) -> Tensor:
-    """The tensor's value as a separate wrapper, as NumPy's copies are: no op."""
-    made = row_by_row(tensor)
-    made._permuted = tensor._permuted
-    return made
+    """Return the tensor's value in a separate wrapper, as NumPy copies are, without an op."""
+    copied = row_by_row(tensor)
+    copied._permuted = tensor._permuted
+    return copied
 
 
 def row_by_row(tensor: Tensor) -> Tensor:
-    """As `fresh`, and in row-major order in NumPy, too."""
+    """Return a copy as `fresh` does, whose elements are in row-major order in NumPy too."""
     builder = current()
     return Tensor(builder, builder.index_of(tensor), tensor.shape, tensor.dtype)
 
@@ -136,15 +136,15 @@ def row_by_row(tensor: Tensor) -> Tensor:
 
 
 def scalar(value: Any, dtype: Dtype) -> Tensor:
-    """A constant without axes; see `full`."""
+    """Return a constant without axes; see `full`."""
     return full(value, (), dtype)
 
 
 def full(value: Any, shape: Shape, dtype: Dtype) -> Tensor:
-    """A constant of one value.
+    """Return a constant of one value.
 
     Raises:
-        BadArgument: an integer type cannot hold the value.
+        BadArgument: An integer type cannot hold the value.
 
     """
     return current().constant(_fitting(value, dtype), shape, dtype)
@@ -165,7 +165,7 @@ def _fitting(value: Any, dtype: Dtype) -> Any:
 
 
 def iota(shape: Shape, axis: int, dtype: Dtype = INT32) -> Tensor:
-    """Positions along an axis."""
+    """Return the positions along an axis."""
     return current().emit("iota", (), shape, dtype, {"iota_dimension": axis})
 
 
@@ -173,37 +173,37 @@ def iota(shape: Shape, axis: int, dtype: Dtype = INT32) -> Tensor:
 
 
 def unary(opcode: str, x: Tensor) -> Tensor:
-    """An op of one operand that keeps shape and type."""
+    """Append an op of one operand that keeps shape and type."""
     return current().emit(opcode, (x,), x.shape, x.dtype)
 
 
 def binary(opcode: str, x: Tensor, y: Tensor) -> Tensor:
-    """An op of two operands of one shape and type."""
+    """Append an op of two operands of one shape and type."""
     return current().emit(opcode, (x, y), x.shape, x.dtype)
 
 
 def add(x: Tensor, y: Tensor) -> Tensor:
-    """The sum; `or` of bools."""
+    """Return the sum; `or` for bools."""
     return binary("add", x, y)
 
 
 def subtract(x: Tensor, y: Tensor) -> Tensor:
-    """The difference."""
+    """Return the difference."""
     return binary("subtract", x, y)
 
 
 def multiply(x: Tensor, y: Tensor) -> Tensor:
-    """The product; `and` of bools."""
+    """Return the product; `and` for bools."""
     return binary("multiply", x, y)
 
 
 def divide(x: Tensor, y: Tensor) -> Tensor:
-    """The quotient; of integers, rounded towards zero."""
+    """Return the quotient; integers are rounded towards zero."""
     return binary("divide", x, y)
 
 
 def compare(direction: Direction, x: Tensor, y: Tensor) -> Tensor:
-    """Whether a relation holds, by element."""
+    """Return, by element, whether a relation holds."""
     kind = "FLOAT" if is_float(x.dtype) else "SIGNED"
     if x.dtype.kind in "ub":
         kind = "UNSIGNED"
@@ -212,12 +212,12 @@ def compare(direction: Direction, x: Tensor, y: Tensor) -> Tensor:
 
 
 def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """`x` where the condition holds, else `y`."""
+    """Return `x` where the condition holds, else `y`."""
     return current().emit("select", (condition, x, y), x.shape, x.dtype)
 
 
 def convert(x: Tensor, dtype: Dtype) -> Tensor:
-    """The same values in another element type; to bool: whether they are not zero."""
+    """Return the values in another element type; as bool, whether they are not zero."""
     if x.dtype == dtype:
         return x
     if dtype == BOOL:
@@ -226,7 +226,7 @@ def convert(x: Tensor, dtype: Dtype) -> Tensor:
 
 
 def is_finite(x: Tensor) -> Tensor:
-    """Whether each element is neither infinite nor NaN."""
+    """Return, by element, whether a float is neither infinite nor NaN."""
     return current().emit("is_finite", (x,), x.shape, BOOL)
 
 
@@ -234,10 +234,10 @@ def is_finite(x: Tensor) -> Tensor:
 
 
 def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
-    """The tensor repeated along new leading axes and along axes of extent 1.
+    """Return the tensor repeated along new leading axes and along axes of extent 1.
 
     Raises:
-        ShapeMismatch: it does not fit.
+        ShapeMismatch: The tensor does not broadcast to the shape.
 
     """
     if x.shape == shape:
@@ -254,7 +254,7 @@ def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
 
 
 def broadcast_in_dim(x: Tensor, shape: Shape, dimensions: tuple[int, ...]) -> Tensor:
-    """The tensor with its axes put at `dimensions` of a larger shape, repeated along the others."""
+    """Return the tensor with its axes at `dimensions` of a larger shape, repeated along others."""
     op = x._builder.ops[x._index] if x._view is None else None
     if op is not None and op.opcode == "constant" and not isinstance(_value(op), np.ndarray):
         return current().constant(_value(op), shape, x.dtype)
@@ -267,14 +267,14 @@ def _value(op: Any) -> Any:
 
 
 def reshape(x: Tensor, shape: Shape) -> Tensor:
-    """The same elements, in row-major order, in another shape."""
+    """Return the elements, in row-major order, in another shape."""
     if x.shape == shape:
         return x
     return current().emit("reshape", (x,), shape, x.dtype)
 
 
 def transpose(x: Tensor, permutation: tuple[int, ...]) -> Tensor:
-    """The tensor with axis `permutation[i]` at position i."""
+    """Return the tensor with axis `permutation[i]` at position i."""
     if permutation == tuple(range(len(permutation))):
         return x
     shape = tuple(x.shape[axis] for axis in permutation)
@@ -282,7 +282,7 @@ def transpose(x: Tensor, permutation: tuple[int, ...]) -> Tensor:
 
 
 def slice_(x: Tensor, start: Shape, limit: Shape, strides: Shape | None = None) -> Tensor:
-    """The elements from `start` up to `limit`, every `strides`-th."""
+    """Return the elements from `start` up to `limit`, every `strides`-th."""
     steps = strides or (1,) * len(start)
     if limit == x.shape and not any(start) and all(step == 1 for step in steps):
         return x
@@ -295,10 +295,10 @@ def slice_(x: Tensor, start: Shape, limit: Shape, strides: Shape | None = None) 
 
 
 def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
-    """Tensors of one type, one after the other along an axis.
+    """Return tensors of one type, one after the other along an axis.
 
     Raises:
-        ShapeMismatch: other axes differ.
+        ShapeMismatch: Other axes differ.
 
     """
     first = tensors[0].shape
@@ -316,7 +316,7 @@ def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def pad(x: Tensor, value: Tensor, low: Shape, high: Shape, interior: Shape | None = None) -> Tensor:
-    """The tensor with `value` before, after and between its elements; negative: cut off."""
+    """Return the tensor with `value` before, after and between elements; negative: cut off."""
     between = interior or (0,) * len(low)
     shape = tuple(
         before + extent + max(0, extent - 1) * gap + after
@@ -327,19 +327,19 @@ def pad(x: Tensor, value: Tensor, low: Shape, high: Shape, interior: Shape | Non
 
 
 def reverse(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The tensor with axes in reverse order."""
+    """Return the tensor with axes in reverse order."""
     if not axes:
         return x
     return current().emit("reverse", (x,), x.shape, x.dtype, {"dimensions": axes})
 
 
 def dynamic_slice(x: Tensor, starts: Sequence[Tensor], sizes: Shape) -> Tensor:
-    """`sizes` elements from `starts`, one integer tensor per axis; clamped to stay inside."""
+    """Return `sizes` elements from `starts`, one integer tensor per axis; clamped to lie inside."""
     return current().emit("dynamic_slice", (x, *starts), sizes, x.dtype, {"slice_sizes": sizes})
 
 
 def dynamic_update_slice(x: Tensor, update: Tensor, starts: Sequence[Tensor]) -> Tensor:
-    """The tensor with `update` put in from `starts` on; clamped to stay inside."""
+    """Return the tensor with `update` written from `starts` on, clamped to stay inside."""
     if len(starts) != len(x.shape):
         raise BadIndex.here(f"{len(starts)} starts for a tensor of {len(x.shape)} axes")
     return current().emit("dynamic_update_slice", (x, update, *starts), x.shape, x.dtype)
@@ -349,7 +349,7 @@ def dynamic_update_slice(x: Tensor, update: Tensor, starts: Sequence[Tensor]) ->
 
 
 def reduce(x: Tensor, initial: Tensor, axes: tuple[int, ...], reducer: Reducer) -> Tensor:
-    """All elements along axes, joined by an op, starting from `initial`."""
+    """Return the elements reduced along axes, starting from `initial`."""
     shape = _others(x.shape, axes)
     attributes = {"dimensions": tuple(sorted(axes)), "reducer": reducer}
     return current().emit("reduce", (x, initial), shape, x.dtype, attributes)
@@ -362,12 +362,13 @@ def dot_general(
     batching: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
     dtype: Dtype | None = None,
 ) -> Tensor:
-    """Sums of products over contracting axes, for each position along batching axes.
+    """Return sums of products over contracting axes, for each position along batching axes.
 
-    The result has the batching axes, then x's other axes, then y's. `dtype` is that of the sums.
+    The result has the batching axes, then x's other axes, then y's. `dtype` is the type of the
+    sums.
 
     Raises:
-        ShapeMismatch: axes that belong together have different extents.
+        ShapeMismatch: Paired axes have different extents.
 
     """
     for left, right in zip((*contracting[0], *batching[0]), (*contracting[1], *batching[1])):  # noqa: B905
@@ -401,14 +402,14 @@ def call_kernel(
     results: Sequence[tuple[tuple[int, ...], Dtype]],
     flops: int,
 ) -> tuple[Tensor, ...]:
-    """Append a call of a kernel; `calls` gives its results as arrays, of those shapes and types.
+    """Append a call of a kernel; `calls` returns its results as arrays of these shapes and types.
 
-    A kernel that is given a traced tensor finds this by the tensor's method `_call_kernel`, and
-    need not know of graphs.
+    A kernel that is called with a traced tensor gets here by the tensor's method `_call_kernel`,
+    and does not depend on graphs.
     """
     attributes = {"call_target_name": name, "flops": flops}
     builder = current()
-    lifted = [lift(each) for each in operands]
-    made = builder.emit_several("custom_call", lifted, results, attributes)
+    lifted = [lift(operand) for operand in operands]
+    results_of_call = builder.emit_several("custom_call", lifted, results, attributes)
     builder.ops[-1 - len(results)].calls = calls
-    return made
+    return results_of_call

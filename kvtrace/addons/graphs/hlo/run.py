@@ -1,4 +1,4 @@
-"""Graphs evaluated with NumPy: one meaning per opcode, values freed after their last use."""
+"""Evaluation of graphs with NumPy: one meaning per opcode, values freed after their last use."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from kvtrace.addons.graphs.hlo.dtypes import native
 from kvtrace.addons.graphs.hlo.errors import RefusedMutation, SignatureMismatch, UnsupportedFunction
 from kvtrace.addons.graphs.hlo.graph import Graph
-from kvtrace.addons.graphs.hlo.meanings import COLLECTIVES, MEANINGS, load, taken
+from kvtrace.addons.graphs.hlo.meanings import COLLECTIVES, MEANINGS, body_arguments, load
 from kvtrace.addons.graphs.hlo.op import Op
 
 Array = np.ndarray[Any, Any]
@@ -40,7 +40,7 @@ def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
 
 
 def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
-    """Return every output of each replica, given the inputs of each; collectives join them.
+    """Return every output of each replica, given the inputs of each replica.
 
     Raises:
         SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.
@@ -52,53 +52,59 @@ def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tup
             f"the graph {graph.name} is for {graph.num_replicas} replicas, and inputs of "
             f"{len(arrays)} are given."
         )
-    checked = [_checked(graph, each) for each in arrays]
+    checked = [_checked(graph, inputs) for inputs in arrays]
     with np.errstate(all="ignore"):
-        return _in_step(graph, checked)
+        return _evaluate_in_step(graph, checked)
 
 
-def _in_step(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
-    """Evaluate one op of all replicas before the next."""
+def _evaluate_in_step(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
+    """Evaluate each op for all replicas before the next op."""
     values: list[list[Any]] = [
-        [*each, *[None] * (len(graph.ops) - graph.input_count)] for each in arrays
+        [*replica, *[None] * (len(graph.ops) - graph.input_count)] for replica in arrays
     ]
     for index in range(graph.input_count, len(graph.ops)):
         op = graph.ops[index]
-        operands = [[each[operand] for operand in op.operands] for each in values]
-        for each, result in zip(values, _results(op, operands), strict=True):
-            each[index] = result
-    return [tuple(each[index] for index in graph.output_indices) for each in values]
+        operands = [[replica[operand] for operand in op.operands] for replica in values]
+        for replica, result in zip(values, _results(op, operands), strict=True):
+            replica[index] = result
+    return [tuple(replica[index] for index in graph.output_indices) for replica in values]
 
 
 def _results(op: Op, operands: list[list[Any]]) -> list[Any]:
-    """One op's result on each replica."""
+    """Return one op's result on each replica."""
     collective = COLLECTIVES.get(op.opcode)
     if collective is not None:
         results: list[Any] = collective(op, operands)
         return results
     bodies = op.graphs or {}
     if not any(body.num_replicas > 1 for body in bodies.values()):
-        return [_result(op, each) for each in operands]
+        return [_result(op, replica) for replica in operands]
     if op.opcode == "if":
-        role = "true" if _agreed([each[0] for each in operands]) else "false"
-        return list(_in_step(bodies[role], [taken(op, role, each) for each in operands]))
+        role = "true" if _common_choice([replica[0] for replica in operands]) else "false"
+        return list(
+            _evaluate_in_step(
+                bodies[role], [body_arguments(op, role, replica) for replica in operands]
+            )
+        )
     count = op.attributes["carried"]
-    state = [list(each) for each in operands]
-    while _agreed(
+    state = [list(replica) for replica in operands]
+    while _common_choice(
         [
             out[0]
-            for out in _in_step(
-                bodies["condition"], [taken(op, "condition", each) for each in state]
+            for out in _evaluate_in_step(
+                bodies["condition"], [body_arguments(op, "condition", replica) for replica in state]
             )
         ]
     ):
-        ends = _in_step(bodies["body"], [taken(op, "body", each) for each in state])
-        for each, end in zip(state, ends, strict=True):
-            each[:count] = end
-    return [tuple(each[:count]) for each in state]
+        ends = _evaluate_in_step(
+            bodies["body"], [body_arguments(op, "body", replica) for replica in state]
+        )
+        for replica, end in zip(state, ends, strict=True):
+            replica[:count] = end
+    return [tuple(replica[:count]) for replica in state]
 
 
-def _agreed(choices: Sequence[Any]) -> bool:
+def _common_choice(choices: Sequence[Any]) -> bool:
     if len({bool(choice) for choice in choices}) != 1:
         raise SignatureMismatch(
             "replicas take different branches around a collective, for which all of them wait."
@@ -110,7 +116,7 @@ def _result(op: Op, operands: list[Any]) -> Any:
     if op.opcode == "get_tuple_element":
         return operands[0][op.attributes["index"]]
     meaning = MEANINGS.get(op.opcode)
-    if meaning is None and op.opcode in COLLECTIVES:  # of a graph for one replica
+    if meaning is None and op.opcode in COLLECTIVES:  # in a graph for one replica
         return COLLECTIVES[op.opcode](op, [operands])[0]
     if meaning is None:
         raise UnsupportedFunction(
@@ -137,8 +143,8 @@ def _checked(graph: Graph, arrays: Sequence[Any]) -> list[Array]:
             f"the graph {graph.name} has {len(inputs)} inputs, and {len(arrays)} arrays are given."
         )
     checked = []
-    for spec, given in zip(inputs, arrays, strict=True):
-        array = np.asarray(given)
+    for spec, value in zip(inputs, arrays, strict=True):
+        array = np.asarray(value)
         if not array.dtype.isnative:
             array = array.astype(native(array.dtype))
         if array.shape != spec.shape or array.dtype != spec.dtype:
@@ -151,21 +157,21 @@ def _checked(graph: Graph, arrays: Sequence[Any]) -> list[Array]:
 
 
 def run(graph: Graph, arrays: Sequence[Any]) -> Any:
-    """Do what the traced function does: write outputs that alias inputs, give what it returns.
+    """Run the traced function: write outputs that alias inputs, and return the function's result.
 
     Raises:
         SignatureMismatch: the arrays do not fit the inputs.
-        RefusedMutation: an array that is written to is read-only, or shares memory with another.
+        RefusedMutation: An array that is written to is read-only, or shares memory with another.
 
     """
     _check_written(graph, arrays)
-    # An output may be an input as it was before it is written to, so all are copied first.
+    # An output may be the old value of an input that is written to, so all are copied first.
     results = [np.array(result) for result in evaluate(graph, arrays)]
-    places = {spec.name: number for number, spec in enumerate(graph.inputs)}
+    positions = {spec.name: number for number, spec in enumerate(graph.inputs)}
     aliases = graph.aliases
     for number, spec in enumerate(graph.outputs):
         aliased = aliases.get(spec.name)
-        target = None if aliased is None else arrays[places[aliased]]
+        target = None if aliased is None else arrays[positions[aliased]]
         if isinstance(target, np.ndarray):
             target[...] = results[number]
             results[number] = target
@@ -173,11 +179,11 @@ def run(graph: Graph, arrays: Sequence[Any]) -> Any:
 
 
 def _check_written(graph: Graph, arrays: Sequence[Any]) -> None:
-    """Refuse to write where NumPy would not, or where it would change another input as well."""
+    """Refuse writes to read-only arrays, or to arrays that share memory with another input."""
     written = set(graph.aliases.values())
     if not written:
         return
-    places = []
+    extents = []
     for spec, array in zip(graph.inputs, arrays, strict=False):
         if not isinstance(array, np.ndarray):
             continue
@@ -186,11 +192,11 @@ def _check_written(graph: Graph, arrays: Sequence[Any]) -> None:
                 f"{graph.name} writes to {spec.name}, and its array is read-only; pass a copy()"
             )
         if array.size:
-            places.append((*_bounds(array), spec.name, array))
-    places.sort(key=lambda place: place[:2])
+            extents.append((*_bounds(array), spec.name, array))
+    extents.sort(key=lambda extent: extent[:2])
     earlier: list[tuple[int, str, Array]] = []
-    for begin, end, name, array in places:
-        earlier = [place for place in earlier if place[0] > begin]
+    for begin, end, name, array in extents:
+        earlier = [extent for extent in earlier if extent[0] > begin]
         for _, other, memory in earlier:
             if (name in written or other in written) and np.shares_memory(array, memory):
                 first, second = (name, other) if name in written else (other, name)
@@ -202,7 +208,7 @@ def _check_written(graph: Graph, arrays: Sequence[Any]) -> None:
 
 
 def _bounds(array: Array) -> tuple[int, int]:
-    """The addresses of an array's first byte, and behind its last."""
+    """Return the addresses of an array's first byte, and of the byte after its last."""
     address = int(array.__array_interface__["data"][0])
     steps = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
     first = address + sum(step for step in steps if step < 0)
@@ -210,7 +216,7 @@ def _bounds(array: Array) -> tuple[int, int]:
 
 
 def structured(structure: Any, leaves: Sequence[Any]) -> Any:
-    """What a function returns, of the numbers of its outputs and the outputs."""
+    """Return a structure with its `Leaf` numbers replaced by leaves."""
     if isinstance(structure, Leaf):
         return leaves[structure.number]
     if isinstance(structure, dict):
@@ -224,7 +230,7 @@ def structured(structure: Any, leaves: Sequence[Any]) -> Any:
 
 
 class Leaf:
-    """The place of an output in what a function returns."""
+    """The number of an output within a function's return value."""
 
     __slots__ = ("number",)
 

@@ -1,7 +1,7 @@
-"""What a traced function is given and returns, as leaves with names.
+"""Arguments and results of a traced function, as named leaves.
 
-Arguments that are arrays become tensors; dicts, lists and tuples are looked into; everything else
-is fixed when the function is traced, and part of the signature.
+Array arguments become tensors; dicts, lists and tuples are searched for arrays; all other values
+are constants of the trace, and part of the signature.
 """
 
 import ast
@@ -23,9 +23,9 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 @dataclass(slots=True)
 class Arguments:
-    """Arguments of a call: the arrays with their names, and what tells this signature from others.
+    """Arguments of a call: the arrays with their names, and the key of this signature.
 
-    `fixed` holds what the key names by identity, so that it stays alive with the graph.
+    `fixed` keeps objects alive that the key contains by identity.
     """
 
     names: list[str] = field(default_factory=list)
@@ -34,13 +34,13 @@ class Arguments:
     fixed: list[Any] = field(default_factory=list)
 
     def leaves(self) -> Iterator[tuple[str, tuple[int, ...], Dtype]]:
-        """Name, shape and element type of each array."""
+        """Yield name, shape and element type of each array."""
         for name, array in zip(self.names, self.arrays, strict=True):
             yield name, tuple(array.shape), native(np.dtype(array.dtype))
 
 
 def is_array(value: Any) -> bool:
-    """Whether an argument becomes a tensor: it has a shape and a type, and is not a scalar."""
+    """Return whether an argument becomes a tensor: it has a shape and a type, and is no scalar."""
     if isinstance(value, np.generic):
         return False
     return isinstance(value, np.ndarray | TensorAnnotation) or (
@@ -49,7 +49,7 @@ def is_array(value: Any) -> bool:
 
 
 def collect(value: Any, name: str, arguments: Arguments) -> None:
-    """Add an argument's arrays and key."""
+    """Add an argument's arrays and key to the arguments of a call."""
     key = arguments.key
     if is_array(value):
         if isinstance(value, TensorAnnotation):
@@ -73,7 +73,7 @@ def collect(value: Any, name: str, arguments: Arguments) -> None:
 
 
 def _fixed_key(value: Any, fixed: list[Any]) -> Any:
-    if isinstance(value, float):  # tells zeros by sign, and a NaN is itself
+    if isinstance(value, float):  # `repr` differs for signed zeros, and is equal for NaN
         return (type(value), repr(value))
     try:
         hash(value)
@@ -92,39 +92,39 @@ def _check_spec(spec: TensorAnnotation, name: str) -> None:
         )
 
 
-def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """The argument with the next tensors in the place of its arrays."""
+def with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """Return the argument with tensors in place of its arrays."""
     if is_array(value):
         return next(tensors)
     if isinstance(value, dict):
-        return {entry: replaced(item, tensors) for entry, item in value.items()}
+        return {entry: with_tensors(item, tensors) for entry, item in value.items()}
     if isinstance(value, tuple | list):
-        items = [replaced(item, tensors) for item in value]
+        items = [with_tensors(item, tensors) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
 
 
-def returned_leaves(value: Any, name: str | None, found: list[tuple[str | None, Any]]) -> Any:
-    """The structure of what was returned, with tensors and arrays collected as named leaves.
+def returned_leaves(value: Any, name: str | None, leaves: list[tuple[str | None, Any]]) -> Any:
+    """Append tensors and arrays of a result as named leaves; return the result's structure.
 
     Raises:
-        DataDependent: what a mask selects is returned, whose shape depends on values.
+        DataDependent: Elements selected by a mask are returned, whose shape depends on values.
 
     """
     if isinstance(value, MaskedElements):
         value.returned()
     if isinstance(value, Tensor | np.ndarray):
-        found.append((name, value))
-        return Leaf(len(found) - 1)
+        leaves.append((name, value))
+        return Leaf(len(leaves) - 1)
     if isinstance(value, dict):
         return {
-            key: returned_leaves(item, str(key) if name is None else f"{name}.{key}", found)
+            key: returned_leaves(item, str(key) if name is None else f"{name}.{key}", leaves)
             for key, item in value.items()
         }
     if isinstance(value, tuple | list):
         fields = getattr(value, "_fields", range(len(value)))
         items = [
-            returned_leaves(item, None if name is None else f"{name}.{entry}", found)
+            returned_leaves(item, None if name is None else f"{name}.{entry}", leaves)
             for entry, item in zip(fields, value, strict=True)
         ]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -132,9 +132,9 @@ def returned_leaves(value: Any, name: str | None, found: list[tuple[str | None, 
 
 
 def names_returned(function: Callable[..., Any]) -> Sequence[str | None] | str | None:
-    """The variables that a function returns: one name, or several of a tuple; None if unknown.
+    """Return the names of the variables that a function returns: one, or one per tuple element.
 
-    Several `return` statements must agree on a name for it to count.
+    A name counts only if all `return` statements agree; None if unknown.
     """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
@@ -143,14 +143,22 @@ def names_returned(function: Callable[..., Any]) -> Sequence[str | None] | str |
     body = tree.body[0] if tree.body else None
     if not isinstance(body, ast.FunctionDef):
         return None
-    found = [_names(node.value) for node in _returns(body.body) if node.value is not None]
-    if not found or any(type(names) is not type(found[0]) for names in found):
+    names_of_returns = [
+        _names(node.value) for node in _returns(body.body) if node.value is not None
+    ]
+    if not names_of_returns or any(
+        type(names) is not type(names_of_returns[0]) for names in names_of_returns
+    ):
         return None
-    if not isinstance(found[0], list):
-        return found[0] if all(name == found[0] for name in found) else None
-    if any(len(names or ()) != len(found[0]) for names in found):
+    if not isinstance(names_of_returns[0], list):
+        return (
+            names_of_returns[0]
+            if all(name == names_of_returns[0] for name in names_of_returns)
+            else None
+        )
+    if any(len(names or ()) != len(names_of_returns[0]) for names in names_of_returns):
         return None
-    columns = zip(*(names for names in found if isinstance(names, list)), strict=True)
+    columns = zip(*(names for names in names_of_returns if isinstance(names, list)), strict=True)
     return [column[0] if len(set(column)) == 1 else None for column in columns]
 
 

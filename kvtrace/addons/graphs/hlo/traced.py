@@ -1,4 +1,4 @@
-"""`trace`: a function of arrays becomes one that is traced for each new signature."""
+"""The decorator `trace`, which makes a function of arrays run as a graph for each signature."""
 
 import functools
 import inspect
@@ -19,8 +19,8 @@ from kvtrace.addons.graphs.hlo.signature import (
     Arguments,
     collect,
     names_returned,
-    replaced,
     returned_leaves,
+    with_tensors,
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
@@ -28,13 +28,13 @@ __all__ = ["Call", "TracedFunction", "families", "listeners", "trace"]
 
 
 class Listener(Protocol):
-    """Observes every call of a traced function, as captures do."""
+    """An observer of every call of a traced function, such as a recording."""
 
     def called(self, function: "TracedFunction", call: "Call") -> None:
         """Observe a call that has just ended."""
 
 
-#: Who observes calls.
+#: The observers of calls.
 listeners: Final[list[Listener]] = []
 
 
@@ -58,7 +58,7 @@ def trace(
     name: str | None = None,
     backend: str = "hlo",
 ) -> Any:
-    """Make a NumPy function one that runs as a graph.
+    """Return a function that runs a NumPy function as a graph.
 
         @trace
         def scale(x, factor):
@@ -69,14 +69,14 @@ def trace(
         graph = scale.specialize(tensor[float32, (2, 3)], 2.0)  # only traced
 
     Args:
-        function: what to trace; without, `trace` is a decorator with arguments.
-        target: whose element types it may use, one of `kvtrace.hlo.dtypes.TARGETS`.
-        outputs: names of the results; without, they are the variables that are returned.
-        name: the graph's name; without, the function's.
-        backend: `hlo`, the only one there is.
+        function: The function to trace; without, `trace` is a decorator with arguments.
+        target: The target, which limits element types; one of `kvtrace.hlo.dtypes.TARGETS`.
+        outputs: Names of the results; by default, the names of the returned variables.
+        name: The graph's name; by default, the function's.
+        backend: `hlo`, the only backend.
 
     Raises:
-        BadArgument: there is no such target or backend, or what is given is not a function.
+        BadArgument: No target or backend has that name, or the value is not a function.
 
     """
     if target not in TARGETS:
@@ -87,16 +87,16 @@ def trace(
         raise BadArgument.here(
             f"what is traced is a function, not {function!r}; write trace(f), or @trace above it"
         )
-    given = (outputs,) if isinstance(outputs, str) else outputs
+    output_names = (outputs,) if isinstance(outputs, str) else outputs
     if function is None:
-        return lambda made: TracedFunction(made, target, given, name)
-    return TracedFunction(function, target, given, name)
+        return lambda decorated: TracedFunction(decorated, target, output_names, name)
+    return TracedFunction(function, target, output_names, name)
 
 
 class TracedFunction:
-    """A function that is traced once for each signature, and runs as a graph from then on.
+    """A function that is traced once for each signature, and then runs as a graph.
 
-    While another function is traced, a call is traced into that one.
+    A call during another function's trace is traced into that function's graph.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class TracedFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function as a graph: write into arrays that it changes, give what it returns.
+        """Run the function as a graph: write into arrays that it changes, and return its result.
 
         Raises:
             GraphError: it cannot be traced; the text names the line.
@@ -143,11 +143,11 @@ class TracedFunction:
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
-        """The graphs that were traced, one for each signature."""
+        """The traced graphs, one for each signature."""
         return tuple(graph for graph, _ in self._graphs.values())
 
     def specialize(self, *args: Any, **kwargs: Any) -> Graph:
-        """Trace for arguments like these: arrays, or `tensor[dtype, shape]` in their place.
+        """Return the graph for arguments like these: arrays, or `tensor[dtype, shape]`.
 
         Raises:
             GraphError: it cannot be traced; the text names the line.
@@ -179,10 +179,10 @@ class TracedFunction:
 
     def _graph(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
         key = tuple(arguments.key)
-        known = self._graphs.get(key)
-        if known is None:
-            known = self._graphs[key] = (self._traced(bound, arguments), arguments.fixed)
-        return known[0]
+        entry = self._graphs.get(key)
+        if entry is None:
+            entry = self._graphs[key] = (self._traced(bound, arguments), arguments.fixed)
+        return entry[0]
 
     def _traced(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
         builder = Builder(self.name, self.target, root=sys._getframe())
@@ -195,16 +195,16 @@ class TracedFunction:
                 parameters = []
                 for name, shape, dtype in arguments.leaves():
                     self._check(annotations.get(name), name, shape, dtype, extents)
-                    made = builder.parameter(name, shape, dtype, definition)
-                    made._frozen = _frozen(annotations.get(name), name)
-                    parameters.append(made)
+                    parameter = builder.parameter(name, shape, dtype, definition)
+                    parameter._frozen = _frozen(annotations.get(name), name)
+                    parameters.append(parameter)
                 tensors = iter(parameters)
                 for name, value in bound.arguments.items():
-                    bound.arguments[name] = replaced(value, tensors)
+                    bound.arguments[name] = with_tensors(value, tensors)
                 returned = self.function(*bound.args, **bound.kwargs)
                 return self._finished(builder, parameters, arguments.names, returned)
         finally:
-            builder.root = None  # frames hold all that their functions see
+            builder.root = None  # a frame keeps all variables of its function alive
 
     def _check(
         self,
@@ -226,37 +226,41 @@ class TracedFunction:
     def _finished(
         self, builder: Builder, parameters: list[Tensor], names: list[str], returned: Any
     ) -> Graph:
-        found: list[tuple[str | None, Any]] = []
-        structure = self._structure(returned, found)
-        taken: set[str] = set()
+        leaves: list[tuple[str | None, Any]] = []
+        structure = self._structure(returned, leaves)
+        names_used: set[str] = set()
         mutated = {id(p): name for p, name in zip(parameters, names, strict=True) if p._version}
         results: list[tuple[str, Tensor, str | None]] = []
-        for number, (name, value) in enumerate(found):
-            chosen = self._outputs[number] if self._outputs is not None else name
-            alone = "output" if len(found) == 1 else f"output{number}"
+        for number, (name, value) in enumerate(leaves):
+            given_name = self._outputs[number] if self._outputs is not None else name
+            default_name = "output" if len(leaves) == 1 else f"output{number}"
             aliased = mutated.pop(id(value), None)
-            results.append((_unique(chosen or aliased or alone, taken), lift(value), aliased))
+            results.append(
+                (_unique(given_name or aliased or default_name, names_used), lift(value), aliased)
+            )
         for parameter in parameters:
             name = mutated.pop(id(parameter), None)
             if name is not None:
-                results.append((_unique(name, taken), parameter, name))
+                results.append((_unique(name, names_used), parameter, name))
         return builder.finish(results, structure)
 
-    def _structure(self, returned: Any, found: list[tuple[str | None, Any]]) -> Any:
+    def _structure(self, returned: Any, leaves: list[tuple[str | None, Any]]) -> Any:
         names = None if self._outputs is not None else names_returned(self.function)
-        several = isinstance(returned, tuple | list) and not hasattr(returned, "_fields")
-        if several and isinstance(names, list | tuple) and len(names) == len(returned):
+        is_sequence = isinstance(returned, tuple | list) and not hasattr(returned, "_fields")
+        if is_sequence and isinstance(names, list | tuple) and len(names) == len(returned):
             items = [
-                returned_leaves(item, name, found)
+                returned_leaves(item, name, leaves)
                 for item, name in zip(returned, names, strict=True)
             ]
             structure: Any = type(returned)(items)
         else:
-            alone = names if isinstance(names, str) and not isinstance(returned, dict) else None
-            structure = returned_leaves(returned, alone, found)
-        if self._outputs is not None and len(self._outputs) != len(found):
+            single_name = (
+                names if isinstance(names, str) and not isinstance(returned, dict) else None
+            )
+            structure = returned_leaves(returned, single_name, leaves)
+        if self._outputs is not None and len(self._outputs) != len(leaves):
             raise SignatureMismatch(
-                f"{self.name} returns {len(found)} tensors, and {len(self._outputs)} names are "
+                f"{self.name} returns {len(leaves)} tensors, and {len(self._outputs)} names are "
                 "given for them; give one for each."
             )
         return structure
@@ -271,11 +275,11 @@ def _frozen(annotation: TensorAnnotation | None, name: str) -> str | None:
     )
 
 
-def _unique(name: str, taken: set[str]) -> str:
-    """The name, with a number behind it where it is taken."""
-    chosen, number = name, 0
-    while chosen in taken:
+def _unique(name: str, names_used: set[str]) -> str:
+    """Return the name, with a number appended if the name is used already."""
+    candidate, number = name, 0
+    while candidate in names_used:
         number += 1
-        chosen = f"{name}_{number}"
-    taken.add(chosen)
-    return chosen
+        candidate = f"{name}_{number}"
+    names_used.add(candidate)
+    return candidate

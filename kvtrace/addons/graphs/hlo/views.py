@@ -1,7 +1,7 @@
-"""Views: tensors that share memory with another in NumPy, and so see each other's assignments.
+"""Views: tensors that share memory with another tensor in NumPy, so that assignments reach both.
 
-A view knows how to be read from its base, and how a new value of it changes the base. Where NumPy
-would copy or view as the memory happens to lie (reshape of a view), writing is refused.
+A view can be read from its base, and a new value of the view can be written into the base. Where
+NumPy copies or views depending on memory layout (reshape of a view), writing is refused.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ Write = Callable[[Tensor, Tensor], Tensor]
 
 
 class View:
-    """How one tensor is seen in another.
+    """The relation of one tensor to the tensor that it views.
 
     Attributes:
-        base: what is viewed.
-        version: the base's version that was read last.
-        window: what is seen, where it is named: equal windows see the same elements.
+        base: The viewed tensor.
+        version: The base's version that was read last.
+        window: The identity of the viewed elements, or None: equal windows view the same elements.
 
     """
 
@@ -37,10 +37,10 @@ class View:
         self.window = window
 
     def read_again(self) -> Tensor:
-        """Read the view's value from the base as it is now.
+        """Return the view's value, read from the present base.
 
         Raises:
-            RefusedMutation: whether NumPy would see the base's new value is unknown.
+            RefusedMutation: It is unknown whether the array would view or copy in NumPy.
 
         """
         if self._write is None:
@@ -48,10 +48,10 @@ class View:
         return self._read(row_by_row(self.base))
 
     def write_back(self, value: Tensor) -> None:
-        """Change the base by the view's new value.
+        """Write the view's new value into the base.
 
         Raises:
-            RefusedMutation: what NumPy would write to is unknown.
+            RefusedMutation: It is unknown whether the array would view or copy in NumPy.
 
         """
         if self._write is None:
@@ -66,9 +66,10 @@ def viewed(
     refusal: str = "",
     window: object = None,
 ) -> Tensor:
-    """Make the view of a tensor that `read` gives and `write(base, value)` takes back.
+    """Return a view whose value is `read(base)` and that is written back by `write(base, value)`.
 
-    `write` None: it is a copy or a view in NumPy, as memory lies; `refusal` explains it.
+    `write` is None if the memory layout decides between copy and view in NumPy; `refusal` explains
+    it.
     """
     value = row_by_row(read(row_by_row(base)))
     value._permuted = base._permuted
@@ -77,5 +78,5 @@ def viewed(
 
 
 def is_contiguous(tensor: Tensor) -> bool:
-    """Whether NumPy would surely reshape the array without a copy: no view, and row by row."""
+    """Return whether NumPy surely reshapes without a copy: not a view, and row-major."""
     return tensor._view is None and not tensor._permuted

@@ -1,9 +1,9 @@
 """The wrapper that represents an array while its function is traced.
 
-It has a shape and an element type, and no values. NumPy hands functions over to it
-(`__array_function__`, `__array_ufunc__`); operators and methods go to the same builders. Assignment
-in place gives the wrapper another op to represent; a view writes through to what it views, and
-reads again where that was written to (`views.py`).
+It has a shape and an element type, and no values. NumPy passes function calls to it
+(`__array_function__`, `__array_ufunc__`); operators and methods go to the same builders. An
+assignment in place makes the wrapper represent another op; a view writes through to its base, and
+is read again after writes to the base (`views.py`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +52,7 @@ class Tensor(NDArrayOperatorsMixin):
         "_view",
     )
 
-    #: Before arrays and scalars of NumPy in mixed operations.
+    #: Higher than NumPy's arrays and scalars in mixed operations.
     __array_priority__ = 1000.0
 
     def __init__(self, builder: Builder, index: int, shape: tuple[int, ...], dtype: Dtype) -> None:
@@ -63,19 +63,19 @@ class Tensor(NDArrayOperatorsMixin):
         self._version = 0
         self._view: View | None = None
         self._frozen: str | None = None
-        #: Whether NumPy may keep its elements in another order than row by row.
+        #: NumPy may store the elements in another order than row-major.
         self._permuted = False
 
     # -- facts ------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its shape, of Python integers."""
+        """The tensor's shape, of Python integers."""
         return self._shape
 
     @property
     def dtype(self) -> Dtype:
-        """Its element type."""
+        """The tensor's element type."""
         return self._dtype
 
     @property
@@ -93,7 +93,7 @@ class Tensor(NDArrayOperatorsMixin):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """Bytes of one element."""
         return self.dtype.itemsize
 
     @property
@@ -135,7 +135,7 @@ class Tensor(NDArrayOperatorsMixin):
             )
         raise AttributeError(f"a traced tensor has no attribute {name!r}")
 
-    # -- values, which there are none of ----------------------------------------------------
+    # -- values: refused, as none exist while tracing ---------------------------------------
 
     def __bool__(self) -> bool:
         self._no_value(
@@ -159,19 +159,19 @@ class Tensor(NDArrayOperatorsMixin):
         self._no_value("a traced value is turned into a Python number", "keep it a tensor")
 
     def item(self, *_: Any) -> NoReturn:
-        """Refuse: there is no value.
+        """Raise an error, as the tensor has no value while tracing.
 
         Raises:
-            DataDependent: always.
+            DataDependent: Always.
 
         """
         self._no_value("item() asks for a traced value", "keep it a tensor")
 
     def tolist(self) -> NoReturn:
-        """Refuse: there are no values.
+        """Raise an error, as the tensor has no values while tracing.
 
         Raises:
-            DataDependent: always.
+            DataDependent: Always.
 
         """
         self._no_value("tolist() asks for traced values", "keep it a tensor")
@@ -187,21 +187,21 @@ class Tensor(NDArrayOperatorsMixin):
             "the array a tensor",
         )
 
-    def _no_value(self, found: str, advice: str) -> NoReturn:
-        raise DataDependent.here(f"{found} ({self.dtype.name}{list(self.shape)}); {advice}")
+    def _no_value(self, problem: str, advice: str) -> NoReturn:
+        raise DataDependent.here(f"{problem} ({self.dtype.name}{list(self.shape)}); {advice}")
 
     def _call_kernel(self, *call: Any, written: "Sequence[Tensor]" = ()) -> "tuple[Tensor, ...]":
-        """Append a call of a kernel that has been given this tensor: see `primitives.py`.
+        """Append a call of a kernel that was passed this tensor: see `primitives.py`.
 
-        The last of its results are what it leaves in the tensors that are `written`.
+        The last results of the kernel are the new values of the `written` tensors.
         """
         from kvtrace.addons.graphs.hlo.primitives import call_kernel
 
-        made = call_kernel(*call)
-        returned = len(made) - len(written)
-        for tensor, value in zip(written, made[returned:], strict=True):
+        results = call_kernel(*call)
+        returned = len(results) - len(written)
+        for tensor, value in zip(written, results[returned:], strict=True):
             tensor.assign(value)
-        return made[:returned]
+        return results[:returned]
 
     # -- NumPy's functions ------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class Tensor(NDArrayOperatorsMixin):
             raise _unsupported(f"{name_of(ufunc)}{suffix}")
         if method != "__call__":
             out = kwargs.pop("out", None)
-            # NumPy's ufuncs reduce along the first axis where none is named.
+            # NumPy's ufuncs reduce along the first axis by default.
             arguments = (*inputs, 0) if len(inputs) == 1 and "axis" not in kwargs else inputs
             result = builder(*arguments, **kwargs)
             return into(None if out is None else out[0], result)
@@ -240,12 +240,12 @@ class Tensor(NDArrayOperatorsMixin):
     # -- assignment -------------------------------------------------------------------------
 
     def assign(self, value: "Tensor") -> None:
-        """Have the tensor, and all that it views or that views it, hold the value from now on.
+        """Set the value of the tensor, and so of its base and of its views.
 
         Raises:
-            ShapeMismatch: the value's shape is another.
-            BadArgument: its element type is of a higher kind, as float is over integer.
-            RefusedMutation: the tensor cannot be written to.
+            ShapeMismatch: The value has another shape.
+            BadArgument: The value's element type is of a higher kind, as float is over integer.
+            RefusedMutation: The tensor cannot be written to.
 
         """
         if value.shape != self.shape:
@@ -263,7 +263,7 @@ class Tensor(NDArrayOperatorsMixin):
     def _become(self, value: "Tensor") -> None:
         """Represent the value, which has this tensor's shape and element type."""
         builder = current()
-        index = builder.index_of(value)  # now: the value may be a view of what is written to
+        index = builder.index_of(value)  # before the write: the value may be a view of this tensor
         if self._view is not None:
             self._follow_base()
             self._view.write_back(Tensor(builder, index, self._shape, self._dtype))
@@ -281,7 +281,7 @@ class Tensor(NDArrayOperatorsMixin):
             self._view.version = self._view.base._version
 
     def _follow_base(self) -> None:
-        """Read a view's value again if what it views was written to since."""
+        """Read a view's value again if its base has been written to since."""
         view = self._view
         assert view is not None
         if view.base._view is not None:
@@ -300,7 +300,10 @@ Builder.tensor_class = Tensor
 
 
 def _kind(dtype: Dtype) -> int:
-    """Kinds that a value may be written in place into: the same one or a higher."""
+    """Return the rank of a type's kind.
+
+    A value may be written in place into a tensor of the same or a higher rank.
+    """
     if dtype == BOOL:
         return 0
     return 1 if is_integer(dtype) else 2 if is_float(dtype) else 3
@@ -328,33 +331,33 @@ def _call_ufunc(
             )
         result = FUNCTIONS[np.where](where, result, out[0])
     if out is not None and isinstance(result, tuple):
-        return tuple(into(place, value) for place, value in zip(out, result, strict=True))
+        return tuple(into(target, value) for target, value in zip(out, result, strict=True))
     return result if out is None else into(out[0], result)
 
 
 def _outer(ufunc: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """Every element of one with every element of the other."""
+    """Return the ufunc of every element of one operand with every element of the other."""
     columns = (1,) * len(np.shape(y) if not isinstance(y, Tensor) else y.shape)
     shape = x.shape if isinstance(x, Tensor) else np.shape(x)
     return ufunc(FUNCTIONS[np.reshape](x, (*shape, *columns)), y, **kwargs)
 
 
-def into(place: Any, result: Tensor) -> Tensor:
-    """Write a result into what `out` names, which None does not.
+def into(out: Any, result: Tensor) -> Tensor:
+    """Write a result into the tensor `out`, unless that is None; return the tensor or the result.
 
     Raises:
-        RefusedMutation: it is not a tensor of the graph.
+        RefusedMutation: `out` is not a tensor of the graph.
 
     """
-    if place is None:
+    if out is None:
         return result
-    if not isinstance(place, Tensor):
+    if not isinstance(out, Tensor):
         raise RefusedMutation.here(
             "a traced value is written into a NumPy array that is not a tensor of the graph; "
             "make the array with np.zeros_like of a tensor, or kvtrace.hlo.ops.zeros"
         )
-    place.assign(result)
-    return place
+    out.assign(result)
+    return out
 
 
 def _unsupported(name: str) -> GraphError:
@@ -365,7 +368,7 @@ def _unsupported(name: str) -> GraphError:
 
 
 def _bad_call(name: str, error: TypeError) -> Exception:
-    """A call whose arguments the builder does not take is the user's; any other error is ours."""
+    """Return a user's error for arguments that the builder lacks; other errors unchanged."""
     trace = error.__traceback__
     inner = trace.tb_next if trace is not None else None
     if inner is not None:

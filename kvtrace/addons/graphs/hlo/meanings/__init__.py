@@ -1,7 +1,7 @@
-"""What each opcode does, by NumPy: one function per opcode, in the file of its kind.
+"""Semantics of each opcode in NumPy: one function per opcode, in the file of its kind.
 
-A meaning takes the op and its operands as arrays, and gives the result: an array of the op's type
-and shape, or a tuple of them where it has several. May import the graph, and nothing that traces.
+A meaning takes the op and its operands as arrays, and returns the result: an array of the op's type
+and shape, or a tuple of arrays for several results. May import the graph, but nothing that traces.
 """
 
 import pkgutil
@@ -17,7 +17,7 @@ Meaning = Callable[..., Any]
 MEANINGS: Final[dict[str, Meaning]] = {}
 
 
-#: Meanings of ops that join replicas: `function(op, [operands of each replica])`.
+#: Meanings of collectives: `function(op, [operands of each replica])`.
 COLLECTIVES: Final[dict[str, Meaning]] = {}
 
 
@@ -33,7 +33,7 @@ def meaning(*opcodes: str) -> Callable[[Meaning], Meaning]:
 
 
 def collective(*opcodes: str) -> Callable[[Meaning], Meaning]:
-    """Register the meaning of opcodes that join replicas."""
+    """Register the meaning of collectives: `function(op, [operands of each replica])`."""
 
     def register(function: Meaning) -> Meaning:
         for opcode in opcodes:
@@ -43,13 +43,13 @@ def collective(*opcodes: str) -> Callable[[Meaning], Meaning]:
     return register
 
 
-def taken(op: Op, role: str, operands: list[Any]) -> list[Any]:
-    """Return the arguments of a body of an op.
+def body_arguments(op: Op, role: str, operands: list[Any]) -> list[Any]:
+    """Return the arguments of one of an op's bodies.
 
     Args:
         op: The op.
-        role: Which of its bodies, as "body" or "condition".
-        operands: The values that its attribute `<role>_operands` has positions in.
+        role: The body's role, as "body" or "condition".
+        operands: The values that the attribute `<role>_operands` has positions in.
 
     """
     return [operands[position] for position in op.attributes[f"{role}_operands"]]
@@ -57,9 +57,9 @@ def taken(op: Op, role: str, operands: list[Any]) -> list[Any]:
 
 @cache
 def load() -> None:
-    """Import every file of meanings, once."""
+    """Import every file of meanings; later calls do nothing."""
     for module in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
 
 
-__all__ = ["COLLECTIVES", "MEANINGS", "Op", "collective", "load", "meaning", "taken"]
+__all__ = ["COLLECTIVES", "MEANINGS", "Op", "body_arguments", "collective", "load", "meaning"]

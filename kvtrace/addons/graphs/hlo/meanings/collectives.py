@@ -1,4 +1,4 @@
-"""Ops that join replicas, given what each of them has."""
+"""Semantics of collectives, given the operands of every replica."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from kvtrace.addons.graphs.hlo.op import Op
 Array = np.ndarray[Any, Any]
 
 
-def _spread(op: Op, count: int, results: dict[int, Any]) -> list[Any]:
-    """Results by replica; replicas beyond the groups get zeros."""
+def _by_replica(op: Op, count: int, results: dict[int, Any]) -> list[Any]:
+    """Return the results by replica; replicas outside of the groups get zeros."""
     return [results.get(replica, np.zeros(op.shape, op.dtype)) for replica in range(count)]
 
 
-def _joined(op: Op, arrays: list[Array]) -> Array:
+def _reduced(op: Op, arrays: list[Array]) -> Array:
     function = REDUCERS[op.attributes["reducer"]]
     dtype = arrays[0].dtype
     if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
@@ -32,9 +32,9 @@ def _joined(op: Op, arrays: list[Array]) -> Array:
 def _all_reduce(op: Op, operands: list[list[Array]]) -> list[Any]:
     results: dict[int, Any] = {}
     for group in op.attributes["replica_groups"]:
-        total = _joined(op, [operands[replica][0] for replica in group])
+        total = _reduced(op, [operands[replica][0] for replica in group])
         results |= dict.fromkeys(group, total)
-    return _spread(op, len(operands), results)
+    return _by_replica(op, len(operands), results)
 
 
 @collective("all_gather")
@@ -43,35 +43,35 @@ def _all_gather(op: Op, operands: list[list[Array]]) -> list[Any]:
     for group in op.attributes["replica_groups"]:
         parts = [operands[replica][0] for replica in group]
         results |= dict.fromkeys(group, np.concatenate(parts, op.attributes["all_gather_dim"]))
-    return _spread(op, len(operands), results)
+    return _by_replica(op, len(operands), results)
 
 
 @collective("reduce_scatter")
 def _reduce_scatter(op: Op, operands: list[list[Array]]) -> list[Any]:
     results: dict[int, Any] = {}
     for group in op.attributes["replica_groups"]:
-        total = _joined(op, [operands[replica][0] for replica in group])
+        total = _reduced(op, [operands[replica][0] for replica in group])
         parts = np.split(total, len(group), op.attributes["scatter_dimension"])
         results |= dict(zip(group, parts, strict=True))
-    return _spread(op, len(operands), results)
+    return _by_replica(op, len(operands), results)
 
 
 @collective("all_to_all")
 def _all_to_all(op: Op, operands: list[list[Array]]) -> list[Any]:
-    split, joined = op.attributes["split_dimension"], op.attributes["concat_dimension"]
+    split, concat = op.attributes["split_dimension"], op.attributes["concat_dimension"]
     results: dict[int, Any] = {}
     for group in op.attributes["replica_groups"]:
         parts = [np.split(operands[replica][0], len(group), split) for replica in group]
-        for place, replica in enumerate(group):
-            results[replica] = np.concatenate([each[place] for each in parts], joined)
-    return _spread(op, len(operands), results)
+        for position, replica in enumerate(group):
+            results[replica] = np.concatenate([pieces[position] for pieces in parts], concat)
+    return _by_replica(op, len(operands), results)
 
 
 @collective("collective_permute")
 def _collective_permute(op: Op, operands: list[list[Array]]) -> list[Any]:
     pairs = op.attributes["source_target_pairs"]
     results = {target: operands[source][0] for source, target in pairs}
-    return _spread(op, len(operands), results)
+    return _by_replica(op, len(operands), results)
 
 
 @collective("replica_id")

@@ -1,10 +1,10 @@
-"""Loops, branches, and calls of what is not a graph: kernels."""
+"""Semantics of loops, branches, and calls of kernels."""
 
 from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.meanings import meaning, taken
+from kvtrace.addons.graphs.hlo.meanings import body_arguments, meaning
 from kvtrace.addons.graphs.hlo.op import Op
 
 
@@ -15,8 +15,8 @@ def _while(op: Op, *operands: Any) -> tuple[Any, ...]:
     assert op.graphs is not None
     count = op.attributes["carried"]
     values = list(operands)
-    while evaluate(op.graphs["condition"], taken(op, "condition", values))[0]:
-        values[:count] = evaluate(op.graphs["body"], taken(op, "body", values))
+    while evaluate(op.graphs["condition"], body_arguments(op, "condition", values))[0]:
+        values[:count] = evaluate(op.graphs["body"], body_arguments(op, "body", values))
     return tuple(values[:count])
 
 
@@ -26,7 +26,7 @@ def _if(op: Op, predicate: Any, *outside: Any) -> tuple[Any, ...]:
 
     assert op.graphs is not None
     role = "true" if predicate else "false"
-    return evaluate(op.graphs[role], taken(op, role, [predicate, *outside]))
+    return evaluate(op.graphs[role], body_arguments(op, role, [predicate, *outside]))
 
 
 @meaning("custom_call")

@@ -1,4 +1,4 @@
-"""Convolutions: windows as a view, and one product of matrices per group."""
+"""Semantics of convolutions: windows as a view, and one matrix product per group."""
 
 from typing import Any
 
@@ -26,23 +26,23 @@ def _convolution(op: Op, x: Array, kernel: Array) -> Array:
     axes = tuple(range(2, rank + 2))
     view: Any = np.lib.stride_tricks.sliding_window_view
     windows: Array = view(padded, sizes, axes)
-    every = [slice(None, None, step) for step in (*strides, *dilation)]
-    windows = windows[(slice(None), slice(None), *every)]
+    steps = [slice(None, None, step) for step in (*strides, *dilation)]
+    windows = windows[(slice(None), slice(None), *steps)]
     inner = kernel.shape[1]
     parts = []
     for group in range(groups):
-        taken = windows[:, group * inner : (group + 1) * inner]
-        each = kernel.shape[0] // groups
-        weights = kernel[group * each : (group + 1) * each]
-        summed = (1, *range(rank + 2, 2 * rank + 2))
-        product = np.tensordot(taken, weights, (summed, (1, *axes)))
+        group_windows = windows[:, group * inner : (group + 1) * inner]
+        group_outputs = kernel.shape[0] // groups
+        weights = kernel[group * group_outputs : (group + 1) * group_outputs]
+        window_axes = (1, *range(rank + 2, 2 * rank + 2))
+        product = np.tensordot(group_windows, weights, (window_axes, (1, *axes)))
         parts.append(np.moveaxis(product, -1, 1))
     result: Array = np.concatenate(parts, 1).astype(op.dtype)
     return result
 
 
 def _with_gaps(x: Array, gaps: tuple[int, ...]) -> Array:
-    """The input with zeros between its elements."""
+    """Return the input with zeros between its elements."""
     if all(gap == 1 for gap in gaps):
         return x
     spatial = [max(0, (n - 1) * gap + 1) for n, gap in zip(x.shape[2:], gaps, strict=True)]
@@ -52,7 +52,7 @@ def _with_gaps(x: Array, gaps: tuple[int, ...]) -> Array:
 
 
 def _padded(x: Array, padding: tuple[tuple[int, int], ...]) -> Array:
-    """The input with zeros around it, or cut off where a number is negative."""
+    """Return the input with zeros around it; negative padding cuts elements off."""
     widths = [(max(0, before), max(0, after)) for before, after in padding]
     wide = np.pad(x, [(0, 0), (0, 0), *widths])
     cut = [

@@ -1,4 +1,4 @@
-"""Ops that work element by element.
+"""Semantics of elementwise ops.
 
 Floats of 8 and 16 bits are computed in float32 and rounded once, as XLA does.
 """
@@ -57,7 +57,7 @@ _RELATIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def computed(function: Callable[..., Any], op: Op, *operands: Array) -> Array:
-    """Apply a function of NumPy in float32 at least, and give the op's type."""
+    """Return a NumPy function's result, computed in float32 at least, in the op's type."""
     dtype = op.dtype
     assert dtype is not None
     if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:

@@ -1,4 +1,4 @@
-"""Gather and scatter: windows at positions that are data, as index arrays of NumPy."""
+"""Semantics of gather and scatter, by NumPy's index arrays."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +16,10 @@ Array = np.ndarray[Any, Any]
 def _gather(op: Op, x: Array, indices: Array) -> Array:
     sizes = op.attributes["slice_sizes"]
     index = _positions(x, indices, op.attributes["start_index_map"], sizes, clamp=True)
-    taken = x[index]
+    windows = x[index]
     batch = indices.ndim - 1
-    taken = taken.reshape(_without(taken.shape, batch, op.attributes["collapsed_slice_dims"]))
-    return _moved(taken, batch, op.attributes["offset_dims"])
+    windows = windows.reshape(_without(windows.shape, batch, op.attributes["collapsed_slice_dims"]))
+    return _arranged(windows, batch, op.attributes["offset_dims"])
 
 
 @meaning("scatter")
@@ -30,8 +30,8 @@ def _scatter(op: Op, x: Array, indices: Array, updates: Array) -> Array:
     offsets = op.attributes["update_window_dims"]
     others = [axis for axis in range(updates.ndim) if axis not in offsets]
     updates = updates.transpose([*others, *offsets])
-    kept = iter(updates.shape[batch:])
-    sizes = tuple(1 if axis in inserted else next(kept) for axis in range(x.ndim))
+    extents = iter(updates.shape[batch:])
+    sizes = tuple(1 if axis in inserted else next(extents) for axis in range(x.ndim))
     count = int(np.prod(indices.shape[:-1], dtype=np.int64))
     flat = indices.reshape(count, indices.shape[-1])
     updates = updates.reshape(count, *sizes)
@@ -53,27 +53,27 @@ def _scatter(op: Op, x: Array, indices: Array, updates: Array) -> Array:
 def _positions(
     x: Array, indices: Array, axes: Sequence[int], sizes: Sequence[int], *, clamp: bool
 ) -> tuple[Array, ...]:
-    """An index array per axis, of the batch's axes followed by the window's."""
+    """Return an index array per axis, with the batch's axes before the window's."""
     batch = indices.shape[:-1]
     window = len(sizes)
-    found = []
+    index_arrays = []
     for axis, size in enumerate(sizes):
         steps = np.arange(size).reshape([size if i == axis else 1 for i in range(window)])
         if axis not in axes:
-            found.append(steps.reshape((1,) * len(batch) + steps.shape))
+            index_arrays.append(steps.reshape((1,) * len(batch) + steps.shape))
             continue
         start = indices[..., list(axes).index(axis)].astype(np.int64)
         if clamp:
             start = np.clip(start, 0, max(0, x.shape[axis] - size))
-        found.append(start.reshape(batch + (1,) * window) + steps)
+        index_arrays.append(start.reshape(batch + (1,) * window) + steps)
     shape = (*batch, *sizes)
-    return tuple(np.broadcast_to(array, shape) for array in found)
+    return tuple(np.broadcast_to(array, shape) for array in index_arrays)
 
 
 def _without(shape: tuple[int, ...], batch: int, dropped: Sequence[int]) -> tuple[int, ...]:
     return tuple(n for axis, n in enumerate(shape) if axis - batch not in dropped or axis < batch)
 
 
-def _moved(taken: Array, batch: int, offsets: Sequence[int]) -> Array:
-    """The window's axes from behind the batch's to their places."""
-    return np.moveaxis(taken, range(batch, taken.ndim), offsets)
+def _arranged(windows: Array, batch: int, offsets: Sequence[int]) -> Array:
+    """Move the window's axes from the end to their positions in the result."""
+    return np.moveaxis(windows, range(batch, windows.ndim), offsets)

@@ -1,4 +1,4 @@
-"""Sorting, and windows that run along axes."""
+"""Semantics of sorting, and of reductions over windows."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ def _sort(op: Op, *operands: Array) -> tuple[Array, ...]:
     elif is_float(key.dtype):
         order = np.argsort(-key, axis=axis, kind="stable")
     else:
-        # From behind, in ascending order, and from behind again: equal elements keep their order.
-        turned = np.argsort(np.flip(key, axis), axis=axis, kind="stable")
-        order = key.shape[axis] - 1 - np.flip(turned, axis)
+        # Reverse, sort ascending, reverse again: equal elements keep their order.
+        reversed_order = np.argsort(np.flip(key, axis), axis=axis, kind="stable")
+        order = key.shape[axis] - 1 - np.flip(reversed_order, axis)
     return tuple(np.take_along_axis(operand, order, axis) for operand in operands)
 
 
@@ -51,5 +51,5 @@ def _reduce_window(op: Op, x: Array, initial: Array) -> Array:
 
 
 def _is_cumulative(shape: Any, sizes: Any, padding: Any, axis: int) -> bool:
-    """Whether each element is joined with all before it."""
+    """Return whether each window has an element and all elements before it."""
     return sizes[axis] == shape[axis] and tuple(padding[axis]) == (shape[axis] - 1, 0)

@@ -1,4 +1,4 @@
-"""Ops that move elements, join them by reduction, and multiply matrices."""
+"""Semantics of ops that move elements, reduce them, and multiply matrices."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,7 +11,7 @@ from kvtrace.addons.graphs.hlo.op import Op
 
 Array = np.ndarray[Any, Any]
 
-#: What joins two elements, by the name in the attribute `reducer`.
+#: Functions of two elements, by the name in the attribute `reducer`.
 REDUCERS: Final[dict[str, Any]] = {
     "add": np.add,
     "multiply": np.multiply,
@@ -82,17 +82,17 @@ def _concatenate(op: Op, *parts: Array) -> Array:
 def _pad(op: Op, x: Array, value: Array) -> Array:
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     result = np.full(op.shape, value, dtype=op.dtype)
-    into: list[slice] = []
-    taken: list[slice] = []
+    target: list[slice] = []
+    source: list[slice] = []
     for extent, low, _, gap in zip(x.shape, *(op.attributes[name] for name in names), strict=True):
-        count, step = op.shape[len(into)], gap + 1
+        count, step = op.shape[len(target)], gap + 1
         first = max(0, -(low // step))  # the first element that is not cut off
         last = min(extent, (count - low + step - 1) // step) if count > low else 0
         last = max(first, last)
-        taken.append(slice(first, last))
+        source.append(slice(first, last))
         start = low + first * step
-        into.append(slice(start, start + (last - first) * step, step))
-    result[tuple(into)] = x[tuple(taken)]
+        target.append(slice(start, start + (last - first) * step, step))
+    result[tuple(target)] = x[tuple(source)]
     return result
 
 
@@ -116,7 +116,7 @@ def _dynamic_update_slice(_op: Op, x: Array, update: Array, *starts: Array) -> A
 def window(
     shape: tuple[int, ...], sizes: tuple[int, ...], starts: tuple[Array, ...]
 ) -> tuple[slice, ...]:
-    """The slices from `starts`, moved so far that they lie inside."""
+    """Return the slices from `starts`, clamped so that they lie inside."""
     return tuple(
         slice(begin := min(max(int(start), 0), extent - size), begin + size)
         for extent, size, start in zip(shape, sizes, starts, strict=True)
@@ -130,7 +130,7 @@ def _reduce(op: Op, x: Array, initial: Array) -> Array:
 
 
 def reduced(x: Array, initial: Array, axes: tuple[int, ...], reducer: str) -> Array:
-    """Join the elements along axes, floats of few bits in float32."""
+    """Return the elements reduced along axes; floats of 8 and 16 bits are reduced in float32."""
     function = REDUCERS[reducer]
     dtype = x.dtype
     if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:

@@ -14,7 +14,7 @@ __all__ = ["BACKEND", "NumpyBackend"]
 
 
 class NumpyBackend:
-    """Listens to the functions that `kvtrace.hlo` traces."""
+    """The backend that observes functions traced by `kvtrace.hlo`."""
 
     name: Final = "numpy"
     libraries: Final = ("kvtrace.addons.graphs.hlo.traced",)
@@ -31,7 +31,7 @@ class NumpyBackend:
         listeners.append(self._calls)
 
     def uninstall(self) -> None:
-        """Observe no more."""
+        """Stop observing calls."""
         from kvtrace.addons.graphs.hlo.traced import listeners
 
         if self._calls in listeners:

@@ -1,7 +1,7 @@
-"""Calls of traced functions: graphs and calls are recorded once, launches every time.
+"""Recorded calls of traced functions: graphs and calls once, launches every time.
 
 A graph's rows of `graph_ops` have its kernel's id as `graph_id`. Its figures are rows of `ops`,
-added when the run ends by the pass `graphs`.
+added by the pass `graphs` when the run ends.
 """
 
 import os
@@ -26,12 +26,12 @@ from kvtrace.settings import Source
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
-#: Unique calls whose figures are kept: they wait in memory until the run ends.
+#: Most unique calls with figures, which are in memory until the run ends.
 _FIGURES_LIMIT: Final = 1000
 
 
 class GraphCalls:
-    """What one session has recorded of graphs."""
+    """The graphs and calls recorded in one session."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
@@ -40,7 +40,7 @@ class GraphCalls:
         session.at_end.append(self._finish)
 
     def _begin_run(self) -> None:
-        """A forked process records a separate run."""
+        """Clear all ids, as a forked process records a separate run."""
         self._process = os.getpid()
         self._kernels: dict[int, tuple[int, Graph]] = {}
         self._call_ids: dict[Any, int] = {}
@@ -48,7 +48,7 @@ class GraphCalls:
         self._constants: set[str] = set()
 
     def called(self, function: TracedFunction, call: Call) -> None:
-        """Record a call, and its graph when that is new. Never raises into the program."""
+        """Record a call, and its graph if that is new. Never raises into the program."""
         session = self._session
         if not session.recording or not session.settings.records_kernel(function.name):
             return
@@ -67,9 +67,9 @@ class GraphCalls:
         kernel_id = self._kernel_id(function, call.graph)
         records = _arguments(call)
         key = (kernel_id, records)
-        known = self._call_ids.get(key)
-        if known is not None:
-            return known
+        earlier = self._call_ids.get(key)
+        if earlier is not None:
+            return earlier
         call_id = self._session.add_call(kernel_id, (1, 1, 1), records)
         self._call_ids[key] = call_id
         if len(self._figures) < _FIGURES_LIMIT:
@@ -80,20 +80,20 @@ class GraphCalls:
         return call_id
 
     def _kernel_id(self, function: TracedFunction, graph: Graph) -> int:
-        known = self._kernels.get(id(graph))
-        if known is not None:
-            return known[0]
+        earlier = self._kernels.get(id(graph))
+        if earlier is not None:
+            return earlier[0]
         session = self._session
         keep = session.settings.source
         kernel_id = session.add_kernel(lambda: _kernel_record(function, graph, keep))
-        self._kernels[id(graph)] = (kernel_id, graph)  # the graph lives on, and its id with it
-        # Only the background thread touches the set of what is written.
+        self._kernels[id(graph)] = (kernel_id, graph)  # with the graph, so that its id stays unique
+        # Only the background thread uses the set of written constants.
         session.add_columns("artifacts", lambda _: constant_columns(graph, self._constants))
         session.add_columns("graph_ops", lambda stack: graph_columns(graph, kernel_id, stack))
         return kernel_id
 
     def _finish(self) -> None:
-        """Add the figures of graphs to the run, which ends."""
+        """Add the figures of graphs to the run at its end."""
         run_id = self._session.run_id
         if run_id is None or not self._figures or self._process != os.getpid():
             return

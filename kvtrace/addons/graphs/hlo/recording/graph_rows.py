@@ -1,4 +1,4 @@
-"""Rows of graphs: `graph_ops` as traced, `ops` as their figures say."""
+"""Rows of recorded graphs: `graph_ops` as traced, `ops` with their figures."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -30,7 +30,7 @@ _KINDS: Final = {
 
 
 def short_name(dtype: Any) -> str:
-    """An element type as other tables have it: fp32, i64."""
+    """Return an element type's name in other tables: fp32, i64."""
     name = str(dtype.name)
     return SHORT_NAMES.get(name, name)
 
@@ -71,10 +71,10 @@ def constant_columns(graph: Graph, written: set[str]) -> dict[str, Any]:
 
 
 def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:
-    """Return a row per op, and behind them one per result, which is a store of it.
+    """Return a row per op, and then a row per result of the graph, a store.
 
-    Only loads and stores have bytes, as for a graph that is fused into one kernel: those of the
-    inputs and outputs. What each op moves by itself is in `Graph.figures`.
+    Only loads and stores have bytes, as in a graph that is fused into one kernel: those of inputs
+    and outputs. The bytes of each op by itself are in `Graph.figures`.
     """
     rows = []
     for index, (op, figures) in enumerate(zip(graph.ops, graph.figures().ops, strict=True)):
@@ -93,7 +93,7 @@ def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:
 
 
 def _row(graph: Graph, op: Op, call_id: int, index: int) -> dict[str, Any]:
-    # What is computed has the type of what it is computed from: a comparison's is not a bool.
+    # The type of the computation is its operand's: a comparison does not compute in bool.
     dtype = graph.ops[op.operands[0]].dtype if op.operands else op.dtype
     return {
         "call_id": call_id,
