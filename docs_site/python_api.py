@@ -8,7 +8,7 @@ from typing import Any, Final, get_args, get_type_hints
 import kvtrace
 import kvtrace.clients
 from kvtrace import registry
-from kvtrace.analysis.results import Rows, Told
+from kvtrace.analysis.results import Rows, CommandResult
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.capture import api
 from kvtrace.schema.errors import KvtraceError, MissingPackage
@@ -19,7 +19,7 @@ PLACE: Final = "reference/python.md"
 _OBJECTS: Final[tuple[type, ...]] = (
     OpenedTrace,
     Rows,
-    Told,
+    CommandResult,
     KvtraceError,
     MissingPackage,
 )

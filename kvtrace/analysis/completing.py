@@ -1,4 +1,4 @@
-"""What traces lack, made before they are shown or compared: passes, and stages behind TTIR."""
+"""Completion of traces before they are shown or compared: missing passes, and stages after TTIR."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,18 +12,18 @@ from kvtrace.schema.trace import Selection
 def complete(
     selections: Sequence[Selection], *, replay: bool | None, shown: Shown = unshown
 ) -> Iterator[str]:
-    """Replay, judge and check what has not been, then make missing stages; give what to say.
+    """Replay, judge and check runs that lack it, then make missing stages; yield messages.
 
     Args:
         selections: The runs.
-        replay: However long it takes (True), where that takes seconds (None), or not (False).
-        shown: Where progress is shown.
+        replay: True: however long it takes; None: if it takes only seconds; False: not at all.
+        shown: The progress display.
 
     """
     if replay is not False:
-        for each in selections:
-            yield from run_missing_passes(each, asked=bool(replay), shown=shown)
+        for selection in selections:
+            yield from run_missing_passes(selection, asked=bool(replay), shown=shown)
             for _, run_missing in registry.loaded("missing_passes"):
-                yield from run_missing(each, asked=bool(replay), shown=shown)
-    for each in selections:
-        yield from complete_stages(each, asked=bool(replay))
+                yield from run_missing(selection, asked=bool(replay), shown=shown)
+    for selection in selections:
+        yield from complete_stages(selection, asked=bool(replay))

@@ -1,4 +1,8 @@
-"""Conditions for all shapes, and the calls compared with them: `kvtrace sizes`."""
+"""Conditions for all shapes, and calls compared with the conditions: `kvtrace sizes`.
+
+Kernels whose conditions are equal are one variant, whatever runs and calls they have. Each call of
+a variant is compared with its conditions; a call outside of them is judged by itself.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +31,13 @@ if TYPE_CHECKING:
 
 _GRAVEST = ("violation", "unknown", "proven")
 _SECONDS = 6.0
-"""What the tables of sizes of all kernels together may take."""
+"""Seconds for the tables of sizes of all kernels together."""
 _LEAST_SECONDS = 0.05
 
 
 @dataclass
 class _Variant:
-    """A kernel with the same conditions in whatever runs and calls."""
+    """A kernel with one set of conditions, over all runs and calls."""
 
     described: KernelConditions
     calls: int = 0
@@ -46,10 +50,13 @@ class _Variant:
     broken: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, Contract] = field(default_factory=dict)
 
-    def whole(
+    def completed(
         self, sizes: Mapping[str, int], contracts: Sequence[Contract], seconds: float
     ) -> KernelConditions:
-        """Return the plain data; `sizes`: what to judge the kernel at, `seconds`: for its table."""
+        """Return the plain data of a kernel.
+
+        `sizes` are sizes to judge the kernel at, `seconds` is the time for its table of sizes.
+        """
         relations = self.relations()
         return replace(
             self.described, calls=self.calls, inside=self.inside, short=self.short,
@@ -57,11 +64,11 @@ class _Variant:
             envelope=_envelope(relations, [*contracts, *self.assumed.values()], seconds, self.bad)
             if seconds
             else (),
-            at=_at(relations, sizes), broken=tuple(self.broken),
+            at=_at_sizes(relations, sizes), broken=tuple(self.broken),
         )  # fmt: skip
 
     def relations(self) -> Relations:
-        """Return how the numbers of the calls hang together."""
+        """Return the relations between the numbers of the kernel's calls."""
         from kvtrace.verdicts.ranges.growth import Relations
 
         assert self.first is not None
@@ -69,15 +76,15 @@ class _Variant:
 
 
 def sizes_of(text: str | None) -> dict[str, int]:
-    """Read `--at "batch=64, seq=131072"`.
+    """Return the sizes of a text such as "batch=64, seq=131072", by name.
 
     Raises:
-        BadSetting: it is not a list of names and whole numbers.
+        BadSetting: it is not a list of names and completed numbers.
 
     """
     sizes: dict[str, int] = {}
     for part in (text or "").split(","):
-        name, equals, value = (each.strip() for each in part.partition("="))
+        name, equals, value = (word.strip() for word in part.partition("="))
         if not part.strip():
             continue
         digits = value.replace("_", "").removeprefix("-")
@@ -88,11 +95,11 @@ def sizes_of(text: str | None) -> dict[str, int]:
 
 
 def contracts_of(file: Path | None) -> list[Contract]:
-    """Read a file of contracts, one a line; lines that begin with # are comments.
+    """Return the contracts of a file, one per line; lines that begin with # are comments.
 
     Raises:
-        BadSetting: it cannot be read.
-        BadContract: a line is not a contract.
+        BadSetting: The file cannot be read.
+        BadContract: A line is not a contract.
 
     """
     from kvtrace.verdicts.ranges.contracts import contract_of
@@ -116,12 +123,13 @@ def kernel_conditions(
 ) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of all kernels that were called, and why some calls were left out.
 
-    `sizes`: what to judge each kernel at that has numbers of these names. `contracts`: what index
-    tensors hold, which each call is checked by; so it is by those in comments of its kernel.
-    `envelope`: whether the first bad value of each number is looked for, which may take seconds.
+    `sizes` are sizes to judge each kernel at that has numbers of these names. `contracts` are
+    assumptions on index tensors; each call is checked against them and against those in comments
+    of its kernel. With `envelope`, the first bad value of each number is searched, which may take
+    seconds.
 
     Raises:
-        BadSetting: a name of `sizes` is none of a number of any kernel.
+        BadSetting: No kernel has a number of a name in `sizes`.
 
     """
     from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
@@ -133,7 +141,7 @@ def kernel_conditions(
         table = selection.trace.table("calls", (run,), columns=["call_id", "kernel_id", "args"])
         rows = table.to_pylist()
         arguments = {row["call_id"]: row["args"] or [] for row in rows}
-        assumed, unread = _assumed(selection, run)
+        assumed, unread = _commented_contracts(selection, run)
         failures += unread
         kernel_of = {row["call_id"]: row["kernel_id"] for row in rows}
         described: dict[int, _Variant] = {}
@@ -144,13 +152,13 @@ def kernel_conditions(
                 else:
                     key = id(call.module.op)
                     if key not in described:
-                        told = _described(call)
-                        described[key] = variants.setdefault(told, _Variant(told))
+                        conditions = _described(call)
+                        described[key] = variants.setdefault(conditions, _Variant(conditions))
                     _add(described[key], call, run, arguments[call.call_id])
-                    own = assumed.get(kernel_of[call.call_id], [])
-                    described[key].assumed |= {contract.text: contract for contract in own}
-                    wrong = (violation(contract, call) for contract in (*contracts, *own))
-                    described[key].broken |= dict.fromkeys(text for text in wrong if text)
+                    commented = assumed.get(kernel_of[call.call_id], [])
+                    described[key].assumed |= {contract.text: contract for contract in commented}
+                    broken = (violation(contract, call) for contract in (*contracts, *commented))
+                    described[key].broken |= dict.fromkeys(text for text in broken if text)
                 if progress is not None:
                     progress(number, table.num_rows)
     related = [variant.relations() for variant in variants.values()] if sizes else []
@@ -160,33 +168,35 @@ def kernel_conditions(
             f"--at names {', '.join(missing)}, which no kernel has among its scalars; tensors' "
             "extents are named as in x.shape[0], and axes of the grid as in grid_x."
         )
-    ends, kernels = time.thread_time() + _SECONDS, []
+    deadline, kernels = time.thread_time() + _SECONDS, []
     for number, variant in enumerate(variants.values()):
-        left = max(ends - time.thread_time(), 0.0) / (len(variants) - number)
-        seconds = max(left, _LEAST_SECONDS) if envelope else 0.0
-        kernels.append(variant.whole(sizes or {}, contracts, seconds))
+        seconds_left = max(deadline - time.thread_time(), 0.0) / (len(variants) - number)
+        seconds = max(seconds_left, _LEAST_SECONDS) if envelope else 0.0
+        kernels.append(variant.completed(sizes or {}, contracts, seconds))
     return kernels, failures
 
 
-def _assumed(selection: Selection, run: Run) -> tuple[dict[int, list[Contract]], list[str]]:
-    """Return the contracts in comments of kernels, by kernel, and what is wrong with some."""
+def _commented_contracts(
+    selection: Selection, run: Run
+) -> tuple[dict[int, list[Contract]], list[str]]:
+    """Return the contracts in comments of kernels, by kernel, and errors of invalid contracts."""
     from kvtrace.verdicts.ranges.contracts import BadContract, contract_of, contracts_in
 
-    found: dict[int, list[Contract]] = {}
-    wrong: dict[str, None] = {}
+    contracts: dict[int, list[Contract]] = {}
+    errors: dict[str, None] = {}
     columns = ["kernel_id", "name", "source_artifact"]
     for row in selection.trace.table("kernels", (run,), columns=columns).to_pylist():
         digest = row["source_artifact"]
         source = selection.trace.artifact(digest) if digest else None
         for text in contracts_in((source or b"").decode("utf-8", "replace")):
             try:
-                found.setdefault(row["kernel_id"], []).append(contract_of(text))
+                contracts.setdefault(row["kernel_id"], []).append(contract_of(text))
             except BadContract as error:
-                wrong[f"a comment in {row['name']}: {error}"] = None
-    return found, list(wrong)
+                errors[f"a comment in {row['name']}: {error}"] = None
+    return contracts, list(errors)
 
 
-def _place(op: Op | None) -> tuple[str | None, int | None]:
+def _source_line(op: Op | None) -> tuple[str | None, int | None]:
     from kvtrace.ir import source_stack
 
     frames = source_stack(op) if op is not None else ()
@@ -203,7 +213,7 @@ def _envelope(
 
     return tuple(
         EnvelopeRow(
-            row.quantity, row.recorded, row.kind, row.first_bad, row.what, *_place(row.op),
+            row.quantity, row.recorded, row.kind, row.first_bad, row.what, *_source_line(row.op),
             row.expression, row.contract, row.along, row.basis, row.reason,
             low=row.fine[0] if row.fine else None, high=row.fine[1] if row.fine else None,
             last_bad=row.last_bad, below=row.below, below_kind=row.below_kind,
@@ -212,23 +222,23 @@ def _envelope(
     )  # fmt: skip
 
 
-def _at(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
-    """Judge a kernel at sizes, by its default rules; None: it has no number of these names."""
+def _at_sizes(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
+    """Return a kernel's verdicts at sizes, by its default rules; None if no name fits."""
     from kvtrace.verdicts.ranges.at_size import at_size
     from kvtrace.verdicts.ranges.sized_claims import rules_of_sizes
 
     chosen = {name: value for name, value in sizes.items() if relations.quantity(name)}
     if not chosen:
         return None
-    found = at_size(relations, chosen, rules_of_sizes())
-    verdicts = [v for v in found.verdicts if v.verdict != "proven"]
+    judged = at_size(relations, chosen, rules_of_sizes())
+    verdicts = [v for v in judged.verdicts if v.verdict != "proven"]
     return AtSizes(
         ", ".join(f"{name} = {value}" for name, value in chosen.items()),
-        found.along,
-        found.limit,
-        len(found.verdicts) - len(verdicts),
-        tuple(SizeVerdict(v.rule, v.verdict, v.message, *_place(v.op)) for v in verdicts),
-        found.reason,
+        judged.along,
+        judged.limit,
+        len(judged.verdicts) - len(verdicts),
+        tuple(SizeVerdict(v.rule, v.verdict, v.message, *_source_line(v.op)) for v in verdicts),
+        judged.reason,
     )
 
 
@@ -244,24 +254,24 @@ def _described(call: Call) -> KernelConditions:
     widths: dict[str, None] = {}
     assumptions: dict[str, None] = {}
     reach: dict[str, None] = {}
-    for found in conditions_of(call.module):
-        frames = source_stack(found.op)
-        argument = found.access.argument
+    for condition in conditions_of(call.module):
+        frames = source_stack(condition.op)
+        argument = condition.access.argument
         accesses.append(
             AccessLine(
-                found.access.kind,
+                condition.access.kind,
                 None if argument is None else names[argument],
                 frames[0].file if frames else None,
                 frames[0].line if frames else None,
-                None if found.condition is None else inside_text(found, summary),
-                found.exact,
-                found.reason,
+                None if condition.condition is None else inside_text(condition, summary),
+                condition.exact,
+                condition.reason,
             )
         )
-        widths |= dict.fromkeys(width_text(each, summary) for each in found.widths)
-        reach |= dict.fromkeys(width_text(each, summary) for each in found.reach)
+        widths |= dict.fromkeys(width_text(width, summary) for width in condition.widths)
+        reach |= dict.fromkeys(width_text(width, summary) for width in condition.reach)
         assumptions |= dict.fromkeys(
-            assumption_text(symbol, least, summary) for symbol, least in found.assumptions
+            assumption_text(symbol, least, summary) for symbol, least in condition.assumptions
         )
     frames = source_stack(call.module.main.op)
     return KernelConditions(
@@ -279,28 +289,28 @@ def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, 
     from kvtrace.verdicts.generic.compared_calls import held_against, judged
     from kvtrace.verdicts.ranges.launch_numbers import numbers_of
 
-    held = held_against(call)
+    comparisons = held_against(call)
     variant.calls += 1
     if variant.first is None:
         variant.first = call
     else:
         variant.more.append(numbers_of(call))
-    variant.short += not all(each.reaches for each in held)
-    if all(each.standing == "inside" for each in held):
+    variant.short += not all(comparison.reaches for comparison in comparisons)
+    if all(comparison.standing == "inside" for comparison in comparisons):
         variant.inside += 1
         return
-    written = invocation(call.kernel, call.grid, arguments) or call.kernel
-    found = _outside(call, run.run_id, written, held, judged(call, held))
-    variant.others.append(found)
-    if found.verdict == "violation":
-        variant.bad.append((numbers_of(call), found.message))
+    call_text = invocation(call.kernel, call.grid, arguments) or call.kernel
+    outside = _outside(call, run.run_id, call_text, comparisons, judged(call, comparisons))
+    variant.others.append(outside)
+    if outside.verdict == "violation":
+        variant.bad.append((numbers_of(call), outside.message))
 
 
 def _outside(
     call: Call,
     run: str,
-    written: str,
-    held: Sequence[HeldAgainst],
+    call_text: str,
+    comparisons: Sequence[HeldAgainst],
     verdicts: Sequence[Verdict],
 ) -> OutsideCall:
     from kvtrace.ir import source_stack
@@ -310,11 +320,11 @@ def _outside(
     return OutsideCall(
         run,
         call.call_id,
-        written,
-        any(each.standing == "outside" for each in held),
+        call_text,
+        any(comparison.standing == "outside" for comparison in comparisons),
         worst.verdict,
         worst.message,
         frames[0].file if frames else None,
         frames[0].line if frames else None,
-        next((each.reason for each in held if each.reason), None),
+        next((comparison.reason for comparison in comparisons if comparison.reason), None),
     )

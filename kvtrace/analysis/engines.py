@@ -1,4 +1,4 @@
-"""What works out elsewhere what a command would in this process: the group `kvtrace.engines`."""
+"""Engines that compute elsewhere what commands compute in this process: `kvtrace.engines`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from kvtrace.analysis.replaying import Engine as Evaluation
     from kvtrace.schema.trace import Run, Trace
 
-#: The name of this process among the engines.
+#: The name of this process as an engine.
 HERE = "here"
 
 
-class AskedTables(Protocol):
-    """The tables and views of some runs, asked in SQL of DuckDB's dialect."""
+class QueriedTables(Protocol):
+    """The tables and views of some runs, queried in SQL of DuckDB's dialect."""
 
     def rows(self, text: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """Run one statement, and return column names and rows."""
 
     def table(self, text: str) -> pa.Table:
-        """Run one statement; points in time are BIGINT, ns since 1970."""
+        """Run one statement, and return a table; points in time are BIGINT, ns since 1970."""
 
 
 class Engine(Protocol):
-    """Asks tables and evaluates calls elsewhere; `master` says where, None: as configured."""
+    """An engine that queries tables and evaluates calls; `master` is its address or None."""
 
-    def tables(self, trace: "Trace", runs: "Sequence[Run]", master: str | None) -> AskedTables:
+    def tables(self, trace: "Trace", runs: "Sequence[Run]", master: str | None) -> QueriedTables:
         """Return the tables of runs."""
 
     def evaluation(self, master: str | None) -> "Evaluation":
-        """Return what evaluates calls for clients."""
+        """Return the function that evaluates calls for clients."""
 
 
 def engine_names() -> tuple[str, ...]:
@@ -42,17 +42,17 @@ def engine_names() -> tuple[str, ...]:
 
 
 def load_engine(name: str) -> Engine | None:
-    """Return the engine of a name; None: this process.
+    """Return the engine of a name; None for this process.
 
     Raises:
-        BadSetting: there is none of that name.
+        BadSetting: No engine has that name.
 
     """
     if name == HERE:
         return None
     entry = registry.entry("engines", name)
     if entry is None:
-        known = ", ".join((HERE, *engine_names()))
-        raise BadSetting(f"there is no engine {name!r}; choose one of {known}.")
-    found: Engine = entry.load()
-    return found
+        names = ", ".join((HERE, *engine_names()))
+        raise BadSetting(f"there is no engine {name!r}; choose one of {names}.")
+    engine: Engine = entry.load()
+    return engine

@@ -1,4 +1,4 @@
-"""Judge every unique call of runs by rules, and read what was found."""
+"""Judgment of every unique call of runs by rules, with the resulting findings."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What was found, and a sentence for each call that could not be evaluated to its end.
+class JudgedRuns:
+    """The findings of runs, and a sentence for each call whose evaluation failed.
 
-    `left_out`: a sentence for each run that has nothing to judge.
+    `left_out` has a sentence for each run without anything to judge.
     """
 
     findings: Findings
@@ -40,19 +40,19 @@ class Judged:
 def judge_runs(
     selection: Selection, names: Sequence[str], *, proven: bool = False, shown: Shown = unshown,
     engine: Engine | None = None,
-) -> Judged:  # fmt: skip
-    """Judge by the rules that `names` name, as `rule_ids` reads them; fill the table findings.
+) -> JudgedRuns:  # fmt: skip
+    """Judge runs by the named rules (see `rule_ids`), and fill the table findings.
 
     Args:
         selection: The runs to judge.
         names: Rules.
-        proven: Whether proven accesses are listed, too.
-        shown: Where progress is shown.
-        engine: What evaluates the calls; None: this process.
+        proven: Also list proven accesses.
+        shown: The progress display.
+        engine: The engine that evaluates the calls; None for this process.
 
     Raises:
-        BadSetting: there is no rule of a name.
-        KvtraceError: the sanitizer failed, or the trace cannot be written.
+        BadSetting: No rule has a given name.
+        KvtraceError: The sanitizer failed, or the trace cannot be written.
 
     """
     trace, runs = selection.trace, selection.runs
@@ -74,10 +74,10 @@ def judge_runs(
         left_out += [outcome.left_out] if outcome.left_out is not None else []
     for run in runs:
         judge_by_kernel(trace, run, rules, names)
-    known = (*judged, *observed, *run_rules(), *pass_rules())
-    findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
+    known_rules = (*judged, *observed, *run_rules(), *pass_rules())
+    findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known_rules)
     findings = replace(findings, named=_parts(names) & set(rules))
-    return Judged(findings, tuple(failures), tuple(left_out))
+    return JudgedRuns(findings, tuple(failures), tuple(left_out))
 
 
 def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:
@@ -90,25 +90,25 @@ def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcom
 def judge_by_kernel(
     trace: Trace, run: Run, rules: Sequence[str], names: Sequence[str] = (), *, again: bool = True
 ) -> None:
-    """Judge a run's kernels by those of some rules that are about kernels; none may be.
+    """Judge a run's kernels by the given rules that are about kernels, if any.
 
     Args:
         trace: The trace; receives the findings.
         run: The run.
         rules: Ids of rules.
-        names: What the user named to choose them.
-        again: Whether what add-ons judged before is judged again, as these names ask for it.
+        names: The user's names of rules.
+        again: Also repeat judgments of add-ons that the run has already.
 
     """
     if any(name in KERNEL_RULES for name in rules):
         judge_kernels(trace, run)
     for name, added in added_rules():
-        wanted = set(added.rules) & set(rules)
+        chosen = set(added.rules) & set(rules)
         pass_name = f"{OF_RUNS}{name}"
-        known = not again and pass_name in trace.passes(run.run_id)
-        if not wanted or known or added.findings is None:
+        is_judged = not again and pass_name in trace.passes(run.run_id)
+        if not chosen or is_judged or added.findings is None:
             continue
-        tables = added.findings(trace, run, not _parts(names).isdisjoint({*wanted, "all"}))
+        tables = added.findings(trace, run, not _parts(names).isdisjoint({*chosen, "all"}))
         if tables is not None:
             settings = {"rules": dict(added.rules), "artifacts": _by_kind(tables)}
             trace.add_derived(run.run_id, pass_name, tables, settings)
@@ -117,22 +117,22 @@ def judge_by_kernel(
 
 
 def _by_kind(tables: "Mapping[str, pa.Table]") -> dict[str, str]:
-    """Return the hashes of the artifacts among what a judge found, by their kinds."""
+    """Return the hashes of the artifacts of a judgment, by kind."""
     rows = tables["artifacts"].to_pylist() if "artifacts" in tables else ()
     return {row["kind"]: row["sha256"] for row in rows}
 
 
 def _parts(names: Iterable[str]) -> frozenset[str]:
-    """Return each of the comma-separated names."""
+    """Return the names in comma-separated texts."""
     return frozenset(part.strip() for name in names for part in name.split(","))
 
 
 def sanitizer(rules: Sequence[str]) -> Client:
-    """Return the client that judges by those of some rules that are about calls."""
+    """Return the client that judges calls by those of the given rules that are about calls."""
     return as_client(Sanitizer([name for name in rules if name in RULES]), "sanitizer")
 
 
 def environment_rules() -> str:
-    """Return the rules that KVTRACE_RULES names, or the default ones."""
+    """Return the rules of KVTRACE_RULES, or the default rules."""
     settings, _ = settings_from_environment(os.environ)
     return settings.rules

@@ -1,4 +1,4 @@
-"""Passes that a trace lacks, run where that is quick: `kvtrace report` shows what they find."""
+"""Passes that a trace lacks, run if that is quick, as `kvtrace report` shows their results."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,18 +12,18 @@ from kvtrace.text import plural
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection, Trace
 
-#: How many unique calls are analyzed by default.
+#: Most unique calls that are analyzed by default.
 MOST_CALLS: Final = 2_000
-#: Unasked, a pass may take so long; it is given up when it is seen to take longer.
+#: Seconds for a pass that the user did not request; it stops once it is expected to take longer.
 MOST_SECONDS: Final = 10.0
-#: Nothing is foreseen before a pass has run so long.
-_FORESEEN_AFTER: Final = 1.0
-#: The table that shows whether a client has analyzed a run.
+#: Seconds before a pass's duration is extrapolated.
+_EXTRAPOLATE_AFTER: Final = 1.0
+#: The table whose presence shows that a client has analyzed a run.
 _TABLES: Final = {"tracer": "accesses", "profiler": "ops", "sanitizer": "findings"}
 
 
 class _TakesLong(KvtraceError):
-    """A pass would take longer than it may unasked."""
+    """A pass that was not requested would take too long."""
 
     slug = "takes-long"
 
@@ -31,24 +31,24 @@ class _TakesLong(KvtraceError):
 def run_missing_passes(
     selection: "Selection", *, asked: bool, shown: Shown = unshown
 ) -> Iterator[str]:
-    """Run the tracer, profiler and sanitizer where they have not run; give what there is to say.
+    """Run the tracer, profiler and sanitizer on runs that lack their results; yield messages.
 
     Args:
-        selection: The runs. What was captured without the IR that passes need is left alone, and so
-            is an excerpt.
-        asked: Whether the user wants it however long it takes.
-        shown: Where progress is shown.
+        selection: The runs. Runs without the IR that passes need are skipped, and so are excerpts.
+        asked: The user has requested the passes, however long they take.
+        shown: The progress display.
 
     """
     trace = selection.trace
-    whole = [run for run in selection.runs if run.sealed and EXCERPT not in run.settings]
-    missing = {run.run_id: _missing(trace, run) for run in whole}
+    complete_runs = [run for run in selection.runs if run.sealed and EXCERPT not in run.settings]
+    missing = {run.run_id: _missing(trace, run) for run in complete_runs}
     runs = [run for run in selection.runs if missing.get(run.run_id) and _has_ir(trace, run)]
     calls = trace.table("calls", runs, ["call_id"]).num_rows if runs else 0
     if not calls:
         return
     if calls > MOST_CALLS and not asked:
-        yield f"{calls:,} unique calls are too many to analyze without --replay: {_how(selection)}"
+        advice = _pass_advice(selection)
+        yield f"{calls:,} unique calls are too many to analyze without --replay: {advice}"
         return
     deadline = None if asked else time.monotonic() + MOST_SECONDS
     for run in runs:
@@ -56,25 +56,25 @@ def run_missing_passes(
             hint = "" if asked else ", skip with --no-replay"
             yield _run_passes(trace, run, missing[run.run_id], deadline, shown) + hint
         except KvtraceError as error:
-            yield f"{str(error).rstrip('.')}: {_how(selection)}"
+            yield f"{str(error).rstrip('.')}: {_pass_advice(selection)}"
             return
 
 
 def _missing(trace: "Trace", run: "Run") -> list[str]:
-    found = []
+    clients = []
     for client, table in _TABLES.items():
         if not replayed_parts(run_folder(trace.path, table, run.run_id)):
-            found.append(client)
-    return found
+            clients.append(client)
+    return clients
 
 
 def _has_ir(trace: "Trace", run: "Run") -> bool:
-    """Whether some kernel of the run was recorded with IR that is evaluated or judged."""
+    """Return whether a kernel of the run was recorded with IR that is evaluated or judged."""
     stages = trace.table("kernels", (run,), ["stages"])["stages"].to_pylist()
     return any(
         stage["stage"] in ("ttir_generic", "ttgir") and stage["artifact"]
-        for listed in stages
-        for stage in listed or ()
+        for kernel_stages in stages
+        for stage in kernel_stages or ()
     )
 
 
@@ -87,7 +87,7 @@ def _run_passes(
     began, rules = time.monotonic(), _rules() if "sanitizer" in clients else ()
     with shown(f"replay {run.run_id}") as progress:
         chosen = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
-        outcome = replay(trace, run, watched(progress, began, deadline), chosen)
+        outcome = replay(trace, run, limited_progress(progress, began, deadline), chosen)
     judge_by_kernel(trace, run, rules, (environment_rules(),), again=False)
     for error in outcome.errors:
         raise error
@@ -100,41 +100,41 @@ def _run_passes(
 
 
 def _rules() -> tuple[str, ...]:
-    """Return the rules that KVTRACE_RULES names."""
+    """Return the ids of the rules of KVTRACE_RULES."""
     from kvtrace.analysis.judging import environment_rules
     from kvtrace.verdicts.rules.choice import rule_ids
 
     return rule_ids([environment_rules()])
 
 
-def watched(
-    told: Callable[[int, int], None] | None,
+def limited_progress(
+    report: Callable[[int, int], None] | None,
     began: float,
     deadline: float | None,
     doing: str = "analyzing",
     what: str = "unique calls",
 ) -> Callable[[int, int], None]:
-    """Return the progress to report to, which ends the pass once it is seen to take too long."""
+    """Return a progress function that raises once a pass is expected to exceed its deadline."""
 
     def progress(done: int, total: int) -> None:
-        if told is not None:
-            told(done, total)
+        if report is not None:
+            report(done, total)
         now = time.monotonic()
-        taken = now - began
-        foreseen = began + taken * total / done
+        elapsed = now - began
+        expected_end = began + elapsed * total / done
         too_long = deadline is not None and (
-            now > deadline or (taken > _FORESEEN_AFTER and foreseen > deadline)
+            now > deadline or (elapsed > _EXTRAPOLATE_AFTER and expected_end > deadline)
         )
         if too_long and done < total:
             raise _TakesLong(
                 f"{doing} {total:,} {what} would take about "
-                f"{taken * total / done:,.0f} s, so it was skipped"
+                f"{elapsed * total / done:,.0f} s, so it was skipped"
             )
 
     return progress
 
 
-def _how(selection: "Selection") -> str:
+def _pass_advice(selection: "Selection") -> str:
     path = selection.trace.path
     return (
         f"kvtrace replay {path} and kvtrace sanitize {path} fill in bytes, FLOPs, accesses and "

@@ -1,4 +1,4 @@
-"""Judge the TTGIR of each kernel that a run has called: does anything in it come too early?"""
+"""Judgment of each called kernel's TTGIR by the rule `pipeline-order`."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,19 +28,19 @@ from kvtrace.verdicts.pipeline.rule import (
 from kvtrace.verdicts.rules.choice import rule_texts
 from kvtrace.verdicts.rules.table import KERNEL_RULES
 
-#: How many calls of a kernel are evaluated where a fault is looked for.
+#: Most calls of a kernel that are evaluated to find a fault.
 _CALLS: Final = 3
 
 Kernel = Mapping[str, Any]
 
 
 def judge_kernels(trace: Trace, run: Run) -> None:
-    """Judge each kernel of a run by `pipeline-order`, and put what came of it into `findings`.
+    """Judge each kernel of a run by `pipeline-order`, and add the verdicts to `findings`.
 
-    Kernels that were recorded without TTGIR, or never called, are left out.
+    Kernels without recorded TTGIR and kernels without calls are skipped.
 
     Raises:
-        KvtraceError: the trace cannot be read or written.
+        KvtraceError: The trace cannot be read or written.
 
     """
     columns = ["kernel_id", "name", "file", "stages", "options"]
@@ -53,9 +53,9 @@ def judge_kernels(trace: Trace, run: Run) -> None:
         if row["kernel_id"] in kernels:
             calls.setdefault(row["kernel_id"], []).append(row["call_id"])
     stacks = StackRows()
-    found = _verdicts(trace, run, [kernels[each] for each in calls], calls)
+    verdicts = _verdicts(trace, run, [kernels[kernel_id] for kernel_id in calls], calls)
     findings = [
-        _row(kernel, calls[kernel["kernel_id"]][0], verdict, stacks) for kernel, verdict in found
+        _row(kernel, calls[kernel["kernel_id"]][0], verdict, stacks) for kernel, verdict in verdicts
     ]
     tables = {
         "findings": pa.Table.from_pylist(findings, TABLES["findings"].schema),
@@ -67,7 +67,7 @@ def judge_kernels(trace: Trace, run: Run) -> None:
 def _verdicts(
     trace: Trace, run: Run, kernels: Sequence[Kernel], calls: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[Kernel, OrderVerdict]]:
-    """Yield kernels with the result of each; of those that share TTGIR, the first."""
+    """Yield kernels with their verdicts; of kernels with equal TTGIR, the first."""
     by_text: dict[str, list[Kernel]] = {}
     for kernel in kernels:
         by_text.setdefault(str(stage_artifact(kernel, "ttgir")), []).append(kernel)
@@ -84,13 +84,13 @@ def _verdicts(
     for digest, module in zip(asynchronous, generic, strict=True):
         same = by_text[digest]
         called = [call for kernel in same for call in calls[kernel["kernel_id"]]]
-        yield same[0], _verdict(module, same[0], _some(trace, run, called))
+        yield same[0], _verdict(module, same[0], _first_calls(trace, run, called))
 
 
-def _some(trace: Trace, run: Run, called: Sequence[int]) -> Iterator[Call]:
-    """Yield some calls, read when they are asked for."""
-    found = calls_of(trace, run, frozenset(called[:_CALLS]))
-    return islice((call for call in found if isinstance(call, Call)), _CALLS)
+def _first_calls(trace: Trace, run: Run, called: Sequence[int]) -> Iterator[Call]:
+    """Yield the first calls, read on demand."""
+    calls = calls_of(trace, run, frozenset(called[:_CALLS]))
+    return islice((call for call in calls if isinstance(call, Call)), _CALLS)
 
 
 def _verdict(text: str | UnreadableTtgir, kernel: Kernel, calls: Iterator[Call]) -> OrderVerdict:
@@ -104,16 +104,16 @@ def _verdict(text: str | UnreadableTtgir, kernel: Kernel, calls: Iterator[Call])
 
 
 def _row(kernel: Kernel, call_id: int, verdict: OrderVerdict, stacks: StackRows) -> dict[str, Any]:
-    """Return a row of `findings`, at a kernel's first call; ops of TTGIR have no index there."""
+    """Return a row of `findings` at a kernel's first call; ops of TTGIR have no index."""
     ttgir = stage_artifact(kernel, "ttgir")
     what = f"{RULE} {kernel['name']} {ttgir} {verdict.verdict} {verdict.message}"
-    violated = verdict.verdict == "violation"
+    is_violation = verdict.verdict == "violation"
     return {
         "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],
         "call_id": call_id,
         "rule": RULE,
         "verdict": verdict.verdict,
-        "severity": KERNEL_RULES[RULE].severity if violated else "note",
+        "severity": KERNEL_RULES[RULE].severity if is_violation else "note",
         "stack_id": None if verdict.op is None else stacks.add(source_stack(verdict.op)),
         "other_stack_id": None
         if verdict.other is None

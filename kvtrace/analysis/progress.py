@@ -1,11 +1,11 @@
-"""Where passes over calls show how far they are."""
+"""Types of progress displays of passes over calls."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-#: Called after each call with how many are done and how many there are.
+#: A function called after each call with the numbers of finished and of all calls.
 Progress = Callable[[int, int], None]
-#: Called with a pass's title: what to report progress to, or None.
+#: A function from a pass's title to a context of its progress function, or of None.
 Shown = Callable[[str], AbstractContextManager[Progress | None]]
 
 

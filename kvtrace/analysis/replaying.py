@@ -1,4 +1,4 @@
-"""Evaluate each unique call of several runs for clients."""
+"""Evaluation of each unique call of several runs for clients."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -9,9 +9,9 @@ from kvtrace.clients.recorded import Outcome, replay
 from kvtrace.clients.registry import load_client, load_clients
 from kvtrace.schema.trace import Selection
 
-#: Makes a client, wherever it is called.
+#: A function that makes a client, in any process.
 Recipe = Callable[[], Client]
-#: Evaluates the calls of runs for clients, and writes what they made, as `replay` does.
+#: A function that evaluates the calls of runs for clients and writes their tables, as `replay`.
 Engine = Callable[[Selection, Sequence[Recipe]], Iterable[Outcome]]
 
 
@@ -19,10 +19,10 @@ def replay_runs(
     selection: Selection, clients: Sequence[str], shown: Shown = unshown,
     engine: Engine | None = None,
 ) -> Iterator[Outcome]:  # fmt: skip
-    """Replay run by run, or by another engine; what clients wrote before is replaced.
+    """Replay run by run, or by another engine; results replace the clients' earlier rows.
 
     Raises:
-        BadSetting: a name has no client; this is reported before anything is done.
+        BadSetting: No client has a given name; raised before anything is done.
 
     """
     load_clients(clients)

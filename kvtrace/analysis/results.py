@@ -1,4 +1,4 @@
-"""What an opened trace gives: rows as Arrow, and what a command says of them."""
+"""Results of an opened trace: rows as Arrow, and the results of commands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -16,18 +16,18 @@ from kvtrace.schema.errors import MissingPackage
 from kvtrace.schema.tables import TABLES
 from kvtrace.text import plural, printable
 
-#: Rows that are shown where an object is printed.
+#: Rows that are shown when an object is printed.
 _SHOWN: Final = 10
-#: Rows that become Python's objects at a time.
+#: Rows that are converted to Python objects at a time.
 _AT_ONCE: Final = 10_000
-#: Columns of a terminal; a notebook has no width that it tells.
+#: Width of printed text; a notebook does not report its width.
 _WIDTH: Final = 100
 
 Data = TypeVar("Data")
 
 
 class Rows:
-    """Rows as an Arrow table, which pandas and Polars are given where they are installed."""
+    """Rows as an Arrow table, which pandas and Polars can read if they are installed."""
 
     def __init__(self, name: str, arrow: pa.Table) -> None:
         self.name = name
@@ -65,14 +65,14 @@ class Rows:
         return int(self.arrow.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Go through the rows as dictionaries; points in time are ISO 8601 text."""
+        """Iterate over the rows as dictionaries; points in time are ISO 8601 text."""
         table = self.arrow
         for start in range(0, table.num_rows, _AT_ONCE):
             names, rows = _values(table.slice(start, _AT_ONCE))
             yield from (dict(zip(names, row, strict=True)) for row in rows)
 
     def __getitem__(self, place: int | slice) -> Any:  # typing.overload would keep DuckDB alive
-        """Return one row, or as rows what a slice without a step takes."""
+        """Return one row, or the rows of a slice without a step."""
         start, end, step = _range(place, len(self))
         if isinstance(place, slice):
             if step != 1:
@@ -88,17 +88,17 @@ class Rows:
 
     def _repr_html_(self) -> str:
         names, rows = _values(self.arrow.slice(0, _SHOWN))
-        told = f"{markup.words(self.name)} <small>{self._size()}{_origin(self.name)}</small>"
-        columns = [self._column(place, name) for place, name in enumerate(names)]
-        return markup.shown(markup.table(columns, rows, told))
+        caption = f"{markup.words(self.name)} <small>{self._size()}{_origin(self.name)}</small>"
+        columns = [self._column(position, name) for position, name in enumerate(names)]
+        return markup.shown(markup.table(columns, rows, caption))
 
-    def _column(self, place: int, name: str) -> Column[tuple[Any, ...]]:
-        known = _known(self.name).get(name)
-        unit, meaning = known or ("", "")
-        numbers = pa.types.is_integer(kind := self.arrow.schema.field(place).type)
+    def _column(self, position: int, name: str) -> Column[tuple[Any, ...]]:
+        described = _units_and_meanings(self.name).get(name)
+        unit, meaning = described or ("", "")
+        numbers = pa.types.is_integer(kind := self.arrow.schema.field(position).type)
         number = numbers or pa.types.is_floating(kind)
         return Column(
-            name, lambda row: None if row[place] is None else _cut(str(row[place])), unit, "",
+            name, lambda row: None if row[position] is None else _cut(str(row[position])), unit, "",
             meaning, "number" if number else "words",
         )  # fmt: skip
 
@@ -108,7 +108,7 @@ class Rows:
 
 
 class Row(dict[str, Any]):
-    """A row as a dictionary, which a notebook shows with what each column means."""
+    """A row as a dictionary, which a notebook shows with the meaning of each column."""
 
     def __init__(self, table: str, values: Mapping[str, Any]) -> None:
         super().__init__(values)
@@ -116,29 +116,29 @@ class Row(dict[str, Any]):
 
     def __repr__(self) -> str:
         width = max(map(len, self), default=0)
-        known = _known(self.table)
+        described = _units_and_meanings(self.table)
         lines = [
-            _cut(f"  {name:<{width}}  {_with_unit(value, known.get(name))}")
+            _cut(f"  {name:<{width}}  {_with_unit(value, described.get(name))}")
             for name, value in self.items()
             if value is not None
         ]
         return "\n".join([f"a row of {printable(self.table)}", *map(printable, lines)])
 
     def _repr_html_(self) -> str:
-        known = _known(self.table)
+        described = _units_and_meanings(self.table)
         columns: list[Column[tuple[str, Any]]] = [
             Column("column", lambda pair: pair[0], kind="code"),
             Column("value", lambda pair: _cut(str(pair[1])), kind="sentence"),
-            Column("unit", lambda pair: known.get(pair[0], ("", ""))[0]),
-            Column("meaning", lambda pair: known.get(pair[0], ("", ""))[1], kind="sentence"),
+            Column("unit", lambda pair: described.get(pair[0], ("", ""))[0]),
+            Column("meaning", lambda pair: described.get(pair[0], ("", ""))[1], kind="sentence"),
         ]
-        told = f"a row of {markup.words(self.table)} <small>{_origin(self.table)[2:]}</small>"
-        given = [pair for pair in self.items() if pair[1] is not None]
-        return markup.shown(markup.table(columns, given, told))
+        caption = f"a row of {markup.words(self.table)} <small>{_origin(self.table)[2:]}</small>"
+        pairs = [pair for pair in self.items() if pair[1] is not None]
+        return markup.shown(markup.table(columns, pairs, caption))
 
 
 class Entry:
-    """One entry of what a command finds: `data`, whose fields it has, as text and in a notebook."""
+    """One entry of a command's result, with the fields of `data`, its text and its HTML."""
 
     def __init__(self, data: Any, text: Sequence[str], html: str) -> None:
         self.data = data
@@ -159,7 +159,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Presentation(Generic[Data]):
-    """How what a command finds is shown: its text, its HTML, and both of one entry."""
+    """The text and HTML of a command's result, and of one entry."""
 
     text: Sequence[str]
     html: Callable[[Data], str]
@@ -167,19 +167,19 @@ class Presentation(Generic[Data]):
     entry_html: Callable[[Data, Any], str]
 
 
-class Told(Rows, Generic[Data]):
-    """What a command finds: `data` with typed fields, its text, and its main list as rows.
+class CommandResult(Rows, Generic[Data]):
+    """A command's result: `data` with typed fields, its text, and its main list as rows.
 
     Attributes:
-        data: What was found.
-        text: What the command prints of it.
-        notes: What there is to say besides, as of calls that could not be evaluated.
+        data: The result.
+        text: The text that the command prints.
+        notes: Further messages, such as on calls that could not be evaluated.
 
     """
 
     def __init__(
         self, name: str, data: Data, objects: Callable[[Data], Any], kind: type[Any],
-        listed: Sequence[Any], shown: Presentation[Data], notes: Sequence[str] = (),
+        entries: Sequence[Any], shown: Presentation[Data], notes: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.name = name
         self.data = data
@@ -187,28 +187,28 @@ class Told(Rows, Generic[Data]):
         self.notes = tuple(notes)
         self._shown = shown
         self._objects = objects
-        self._columns = [each.name for each in fields(kind)]
-        self._listed = listed
+        self._columns = [column.name for column in fields(kind)]
+        self._entries = entries
 
     @property
     def arrow(self) -> pa.Table:
-        """The main list, a row an entry."""
-        entries = [_plain(entry) for entry in self._listed]
+        """The main list, one row per entry."""
+        entries = [_plain(entry) for entry in self._entries]
         columns = [pa.array([entry[name] for entry in entries]) for name in self._columns]
         return pa.table(columns, names=self._columns)
 
     def to_json(self) -> Any:
-        """Return what the command prints as JSON, as dictionaries and lists."""
+        """Return the command's JSON output, as dictionaries and lists."""
         return self._objects(self.data)
 
     def __len__(self) -> int:
-        return len(self._listed)
+        return len(self._entries)
 
-    def __getitem__(self, place: Any) -> Any:
-        """Return one entry of the main list, or a list of what a slice takes."""
-        if isinstance(place, slice):
-            return [self._entry(each) for each in self._listed[place]]
-        return self._entry(self._listed[place])
+    def __getitem__(self, position: Any) -> Any:
+        """Return one entry of the main list, or a list of entries for a slice."""
+        if isinstance(position, slice):
+            return [self._entry(data) for data in self._entries[position]]
+        return self._entry(self._entries[position])
 
     def _entry(self, data: Any) -> Entry:
         shown = self._shown
@@ -222,8 +222,8 @@ class Told(Rows, Generic[Data]):
 
 
 def record_text(_: Any, entry: Any) -> list[str]:
-    """Return the fields of an entry as lines; those without a value are left out."""
-    pairs = [(each.name, getattr(entry, each.name)) for each in fields(entry)]
+    """Return the fields of an entry as lines, without fields that have no value."""
+    pairs = [(column.name, getattr(entry, column.name)) for column in fields(entry)]
     width = max(len(name) for name, _ in pairs)
     return [_cut(f"{name:<{width}}  {value}") for name, value in pairs if value is not None]
 
@@ -234,9 +234,9 @@ def record_html(_: Any, entry: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return an entry as Arrow takes it: dataclasses as structs, their mappings as pairs."""
+    """Return an entry in types that Arrow accepts: dataclasses as structs, mappings as pairs."""
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {column.name: _plain(getattr(value, column.name)) for column in fields(value)}
     if isinstance(value, Mapping):
         return [{"key": str(key), "value": _plain(item)} for key, item in value.items()]
     if isinstance(value, list | tuple):
@@ -263,27 +263,29 @@ def _cut(line: str) -> str:
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
-def _range(place: int | slice, size: int) -> tuple[int, int, int]:
-    if isinstance(place, slice):
-        return place.indices(size)
-    at = range(size)[place]  # counts from the end, and raises IndexError, as a list does
-    return at, at + 1, 1
+def _range(position: int | slice, size: int) -> tuple[int, int, int]:
+    if isinstance(position, slice):
+        return position.indices(size)
+    first = range(size)[position]  # counts from the end, and raises IndexError, like a list
+    return first, first + 1, 1
 
 
-def _known(table: str) -> dict[str, tuple[str, str]]:
-    """Return unit and meaning of a table's columns, where the format has it."""
-    known = TABLES.get(table)
-    return {} if known is None else {c.name: (c.unit, c.meaning) for c in known.columns}
+def _units_and_meanings(table: str) -> dict[str, tuple[str, str]]:
+    """Return unit and meaning of a table's columns by name, if the format defines the table."""
+    definition = TABLES.get(table)
+    return {} if definition is None else {c.name: (c.unit, c.meaning) for c in definition.columns}
 
 
 def _origin(table: str) -> str:
-    """Say what a row is, and whether it was measured or derived, where the format has it."""
-    known = TABLES.get(table)
-    if known is None:
+    """Return what a row of the table is, and whether rows are measured or derived."""
+    definition = TABLES.get(table)
+    if definition is None:
         return ""
-    source = "measured while recording" if known.origin == "captured" else "derived from the trace"
-    return f"; a row is {markup.words(known.row)}; {source}"
+    source = (
+        "measured while recording" if definition.origin == "captured" else "derived from the trace"
+    )
+    return f"; a row is {markup.words(definition.row)}; {source}"
 
 
-def _with_unit(value: Any, known: tuple[str, str] | None) -> str:
-    return f"{value} {known[0]}".rstrip() if known is not None else str(value)
+def _with_unit(value: Any, unit_and_meaning: tuple[str, str] | None) -> str:
+    return f"{value} {unit_and_meaning[0]}".rstrip() if unit_and_meaning is not None else str(value)

@@ -1,4 +1,4 @@
-"""The sides that `kvtrace diff` compares, by directory, run, commit, tag or branch."""
+"""Sides of `kvtrace diff`: selected by directory, run, commit, tag or branch."""
 
 import re
 import subprocess
@@ -18,11 +18,11 @@ _SECONDS = 10
 def side(text: str, base: Path | None) -> "Selection":
     """Return the selected runs, as `kvtrace.schema.trace.resolve` does; also by names of git.
 
-    `@NAME` that begins no recorded commit is a tag or branch of the checkout here, whose commit is
-    looked for; otherwise, the branch that runs were recorded on.
+    If no recorded commit begins with the NAME of `@NAME`, it is a tag or branch of the present
+    checkout, whose commit is selected; otherwise a branch on which runs were recorded.
 
     Raises:
-        TraceNotFound, EmptyTrace, UnknownRun: as `resolve`.
+        TraceNotFound, EmptyTrace, UnknownRun: See `resolve`.
 
     """
     from kvtrace.schema.trace import Selection, open_trace, resolve
@@ -30,15 +30,15 @@ def side(text: str, base: Path | None) -> "Selection":
     try:
         return resolve(text, base=base)
     except UnknownRun as unknown:
-        folder, at, name = text.rpartition("@")
-        if not at:
+        folder, separator, name = text.rpartition("@")
+        if not separator:
             raise
         commit = _commit_of(name)
         if commit is not None:
             try:
                 return resolve(f"{folder}@{commit}", base=base)
             except UnknownRun:
-                pass  # the branch may have moved on since it was recorded
+                pass  # the branch may have moved since the recording
         trace = open_trace(folder or base or "")
         recorded = [run for run in trace.runs if run.git_branch == name]
         if not recorded:
@@ -51,10 +51,10 @@ def side(text: str, base: Path | None) -> "Selection":
 
 
 def within(selection: "Selection", part: "Asked") -> "Selection":
-    """Return a part of runs; the same runs where none is asked for.
+    """Return a part of the runs; the same selection for the default part.
 
     Raises:
-        BadSetting: there is no such part.
+        BadSetting: The runs have no such part.
 
     """
     from kvtrace.figures.asked import STEADY
@@ -66,25 +66,25 @@ def within(selection: "Selection", part: "Asked") -> "Selection":
     return Selection(windowed(selection.trace, selection.runs, part)[0], selection.runs)
 
 
-def kept_runs(name: str) -> "Selection":
-    """Return the runs that are kept under a name.
+def runs_under_name(name: str) -> "Selection":
+    """Return the runs that an add-on keeps under a name, such as a baseline.
 
     Raises:
-        BadSetting: there are none of that name, or nothing that is installed keeps runs.
+        BadSetting: No runs have that name, or no installed add-on keeps runs under names.
 
     """
-    for _, kept in registry.loaded("kept_runs"):
-        selection: Selection = kept(name)
+    for _, runs_of_name in registry.loaded("kept_runs"):
+        selection: Selection = runs_of_name(name)
         return selection
-    raise BadSetting("no add-on that keeps runs under names is here; give two sides, BEFORE AFTER.")
+    raise BadSetting("no add-on that names runs is installed; give two sides, BEFORE AFTER.")
 
 
 def _commit_of(name: str) -> str | None:
-    """Return the commit of a tag or branch of the checkout here; None where there is none."""
+    """Return the commit of a tag or branch of the present checkout, else None."""
     if not re.fullmatch(r"[\w][\w./+-]*", name):
         return None
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"],
             capture_output=True,
             text=True,
@@ -92,5 +92,5 @@ def _commit_of(name: str) -> str | None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None  # without git, a name of git means nothing
-    return done.stdout.strip() or None
+        return None  # git is missing or hangs
+    return process.stdout.strip() or None

@@ -1,6 +1,6 @@
 """The Python API over recorded traces: `kvtrace.open` and `kvtrace.diff`.
 
-Each method does what the command of its name does, by the same functions.
+Each method implements the command of its name, by the same functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kvtrace import registry
 from kvtrace.analysis.judging import environment_rules, judge_runs
 from kvtrace.analysis.replaying import replay_runs
-from kvtrace.analysis.results import Presentation, Rows, Told, record_html, record_text
+from kvtrace.analysis.results import CommandResult, Presentation, Rows, record_html, record_text
 from kvtrace.analysis.shown.findings import finding_html, finding_text, findings_html
 from kvtrace.analysis.shown.overviews import overview_html
 from kvtrace.analysis.shown.pages import ShownPage
@@ -37,7 +37,7 @@ from kvtrace.converters.query.query import connect, query_arrow
 from kvtrace.schema.trace import Run, Selection, select_runs
 from kvtrace.text import plural, printable
 
-if TYPE_CHECKING:  # what one method takes is imported by it
+if TYPE_CHECKING:  # imported by the methods that need them
     from kvtrace.converters.diff import Difference
     from kvtrace.converters.registry import Conversion
 
@@ -45,10 +45,10 @@ __all__ = ["OpenedTrace", "diff", "open"]
 
 
 class OpenedTrace:
-    """Runs of a recorded trace; `kvtrace.open` makes one.
+    """Runs of a recorded trace, as `kvtrace.open` returns them.
 
-    Tables and figures are read whenever they are asked for, so that they show what `sanitize` and
-    `replay` have added.
+    Tables and figures are read at each request, so that they include results of `sanitize` and
+    `replay`.
     """
 
     def __init__(self, selection: Selection) -> None:
@@ -61,12 +61,12 @@ class OpenedTrace:
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """Ids of the runs that were chosen, oldest first."""
+        """Ids of the selected runs, oldest first."""
         return tuple(run.run_id for run in self._runs)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What reading found so far that is worth saying, such as a torn journal."""
+        """Notes of reading the trace so far, such as on a torn journal."""
         return tuple(self.selection.trace.notes)
 
     @property
@@ -81,7 +81,7 @@ class OpenedTrace:
 
     @property
     def calls(self) -> Rows:
-        """A row for each unique call: kernel variant, grid and what is known of the arguments."""
+        """A row for each unique call: kernel variant, grid and recorded facts of the arguments."""
         return self.table("calls")
 
     @property
@@ -100,91 +100,93 @@ class OpenedTrace:
         return self.table("findings")
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> Rows:
-        """Return any table of docs/format.md, or one that a client has written.
+        """Return a table of docs/format.md, or a table that a client has written.
 
         Raises:
-            SchemaMismatch: there is no such table or column.
+            SchemaMismatch: The table or column does not exist.
             DamagedFile, NewerFormat: a file cannot be read.
 
         """
         return Rows(name, self.selection.table(name, columns))
 
     def sql(self, statement: str, most: int | None = None, *, memory: str | None = None) -> Rows:
-        """Return what one statement of DuckDB's SQL gives that only reads; as `kvtrace sql`.
+        """Return the rows of one reading statement in DuckDB's SQL, as `kvtrace sql`.
 
         Args:
             statement: The statement.
-            most: How many rows to make at most; None: all.
-            memory: What DuckDB may take, as "2GB"; None: most of what the machine has.
+            most: The most rows to return; None for all.
+            memory: The most memory for DuckDB, as "2GB"; None for most of the machine's.
 
         Raises:
-            BadQuery: it is not correct, or does not only read.
+            BadQuery: The statement is not correct, or does not only read.
 
         """
         with connect(self.selection.trace, self._runs, statement, memory=memory) as database:
             return Rows("sql", query_arrow(database, statement, most))
 
-    def info(self) -> Told[Overview]:
-        """Return what the runs hold; its rows are the runs."""
+    def info(self) -> CommandResult[Overview]:
+        """Return an overview of the runs; its rows are the runs."""
         overview = read_overview(self.selection.trace, self._runs)
         shown = Presentation(overview_text(overview), overview_html, record_text, record_html)
-        return Told(
+        return CommandResult(
             "info", overview, overview_object, RunOverview, overview.runs, shown, self.notes
         )
 
     def profile(
         self, *, calls: bool = False, lines: bool = False, device: str | None = None
-    ) -> Told[Profile]:
-        """Return where time, bytes and FLOPs go; its rows are the kernels.
+    ) -> CommandResult[Profile]:
+        """Return times, bytes and FLOPs; the result's rows are the kernels.
 
         Args:
-            calls: Whether each kernel's unique calls are in its row.
-            lines: Whether `data.lines` has the source lines.
-            device: Whose limits rooflines take, as "H100 PCIe"; None: the recorded device's.
+            calls: Include each kernel's unique calls in its row.
+            lines: Fill `data.lines` with the source lines.
+            device: The device whose limits rooflines use, as "H100 PCIe"; None: the recorded one.
 
         Raises:
-            BadSetting: no device of that name is known.
+            BadSetting: No known device has that name.
 
         """
         profile = read_profile(
             self.selection.trace, self._runs, calls=calls, lines=lines, device=device
         )
         shown = Presentation(profile_text(profile), profile_html, kernel_text, kernel_html)
-        return Told(
+        return CommandResult(
             "profile", profile, profile_object, KernelProfile, profile.kernels, shown, self.notes
         )
 
-    def sanitize(self, *rules: str, proven: bool = False) -> Told[Findings]:
-        """Judge every memory access of each unique call; its rows are the findings.
+    def sanitize(self, *rules: str, proven: bool = False) -> CommandResult[Findings]:
+        """Judge every memory access of each unique call; the result's rows are the findings.
 
         Fills the table findings of the trace.
 
         Args:
-            rules: Rules by id, `default` or `all`; one that begins with `-` is left out. Without
-                any, those that KVTRACE_RULES names.
-            proven: Whether proven accesses are listed, too.
+            rules: Rules by id, `default` or `all`; a leading `-` excludes a rule. Without
+                any, the rules of KVTRACE_RULES.
+            proven: Also list proven accesses.
 
         Raises:
-            BadSetting: there is no such rule.
-            TraceWriteError: the trace cannot be written on.
+            BadSetting: No rule has a given name.
+            TraceWriteError: The trace cannot be written.
 
         """
         judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
-        found = judged.findings if proven else without_proven(judged.findings)
-        text = findings_text(found, base=str(Path.cwd()))
+        findings = judged.findings if proven else without_proven(judged.findings)
+        text = findings_text(findings, base=str(Path.cwd()))
         shown = Presentation(text, findings_html, finding_text, finding_html)
         notes = (*judged.failures, *self.notes)
-        return Told("findings", found, _finding_objects, Finding, found.listed, shown, notes)
+        return CommandResult(
+            "findings", findings, _finding_objects, Finding, findings.listed, shown, notes
+        )
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
         """Evaluate each unique call for clients, which fill derived tables of the trace.
 
         Args:
-            clients: tracer, profiler, sanitizer or another package's; none: tracer and profiler.
+            clients: tracer, profiler, sanitizer or another package's; by default the first two.
 
         Raises:
-            BadSetting: there is no such client.
-            KvtraceError: a client failed; the others' rows are kept.
+            BadSetting: No client has a given name.
+            KvtraceError: A client failed; the other clients' rows are written.
 
         """
         outcomes = tuple(replay_runs(self.selection, clients or DEFAULT))
@@ -200,9 +202,8 @@ class OpenedTrace:
 
         Args:
             output: The file.
-            replay: Whether what has not been replayed and judged is, first; None: where that takes
-                seconds.
-            source: Whether sources, IR and addresses as expressions are in it.
+            replay: Replay and judge first what has not been; None: if that takes seconds.
+            source: Include sources, IR and addresses as expressions.
             max_mb: Largest size of the page, in MiB.
 
         Raises:
@@ -211,11 +212,16 @@ class OpenedTrace:
         """
         from kvtrace.analysis.writing import write_report
 
-        said: list[str] = []
+        messages: list[str] = []
         written = write_report(
-            self.selection, Path(output), said.append, replay=replay, source=source, max_mb=max_mb
+            self.selection,
+            Path(output),
+            messages.append,
+            replay=replay,
+            source=source,
+            max_mb=max_mb,
         )
-        return replaced(written, notes=(*said, *written.notes, *self.notes))
+        return replaced(written, notes=(*messages, *written.notes, *self.notes))
 
     def page(
         self, kernel: str | None = None, *, address: str = "", height: int = 720,
@@ -224,27 +230,27 @@ class OpenedTrace:
         """Return the report, or a kernel's page in it, for a notebook to show.
 
         Args:
-            kernel: The kernel whose page it begins with, by name.
-            address: What it begins with, as the report has it behind `#/`: "findings", "launches".
-            height: Of the page in the notebook, in CSS pixels.
-            replay: As `report`.
-            source: As `report`.
-            max_mb: Largest size of the page, in MiB; what does not fit is left out, least needed
-                first, and reported in the notes and on the page.
+            kernel: The name of the kernel whose page is shown first.
+            address: The view shown first, as behind `#/` in the report: "findings", "launches".
+            height: The page's height in the notebook, in CSS pixels.
+            replay: See `report`.
+            source: See `report`.
+            max_mb: Largest size of the page, in MiB; blocks that do not fit are left out, least
+                needed first, and reported in the notes and on the page.
 
         Raises:
-            BadSetting: there is no such kernel, or `max_mb` is too small.
+            BadSetting: No kernel has that name, or `max_mb` is too small.
 
         """
         from kvtrace.analysis.writing import page_html
 
-        said: list[str] = []
+        messages: list[str] = []
         html = page_html(
-            self.selection, said.append, kernel=kernel, address=address, replay=replay,
+            self.selection, messages.append, kernel=kernel, address=address, replay=replay,
             source=source, max_mb=max_mb,
         )  # fmt: skip
         title = f"report of {self.path}" + ("" if kernel is None else f", kernel {kernel}")
-        return ShownPage(printable(title), html, height, (*said, *self.notes))
+        return ShownPage(printable(title), html, height, (*messages, *self.notes))
 
     def convert(
         self, name: str, output: str | os.PathLike[str] | None = None, **settings: object
@@ -253,23 +259,23 @@ class OpenedTrace:
 
         Args:
             name: perfetto, chrome, csv, or an add-on's or a plugin's.
-            output: The file; None: one of the converter's own name in the current directory.
-            settings: Those of the converter; `_` in a name represents `-`.
+            output: The file; None: the converter's default name in the current directory.
+            settings: The converter's settings; `_` in a name represents `-`.
 
         Raises:
-            BadSetting: there is no such converter, or it has no such setting.
+            BadSetting: No converter or setting has that name.
 
         """
         from kvtrace.analysis.writing import convert
 
-        said: list[str] = []
+        messages: list[str] = []
         texts = {key.replace("_", "-"): str(value) for key, value in settings.items()}
         target = None if output is None else Path(output)
-        _, written = convert(self.selection, name, target, texts, said.append)
-        return replaced(written, notes=(*said, *written.notes, *self.notes))
+        _, written = convert(self.selection, name, target, texts, messages.append)
+        return replaced(written, notes=(*messages, *written.notes, *self.notes))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return a method that an add-on adds: the registry's group `trace_methods`."""
+        """Return a method of an add-on, from the registry's group `trace_methods`."""
         entry = None if name.startswith("_") else registry.entry("trace_methods", name)
         if entry is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -319,17 +325,16 @@ def diff(
     *,
     replay: bool | None = None,
     time_threshold: float | None = None,
-) -> Told[Difference]:
-    """Compare two traces, runs or commits; its rows are the headline, worst first.
+) -> CommandResult[Difference]:
+    """Compare two traces, runs or commits; the result's rows are the headline, worst first.
 
     Args:
-        before: An opened trace, or what `kvtrace diff` takes: a directory, DIRECTORY/@COMMIT (or
+        before: An opened trace, or a side of `kvtrace diff`: a directory, DIRECTORY/@COMMIT (or
             tag, or branch), or DIRECTORY/RUN.
         after: The same for the other side.
-        replay: Whether what has not been replayed and judged is, first; None: where that takes
-            seconds.
+        replay: Replay and judge first what has not been; None: if that takes seconds.
         time_threshold: Share (0.1 is 10 %) from which a change of median times is a difference;
-            None: from 5 % on it is claimed, and no difference.
+            None: changes from 5 % on are reported, but are no difference.
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun: there is no such trace, or no such run.
@@ -341,20 +346,30 @@ def diff(
     from kvtrace.converters.diff.model import HeadlineRow
 
     first, second = _side(before), _side(after)
-    said = list(complete((first, second), replay=replay))
+    messages = list(complete((first, second), replay=replay))
     labels = _label(before), _label(after)
     difference = compare(first, second, labels=labels, time_threshold=time_threshold)
     shown = Presentation(headline_text(difference), difference_html, record_text, record_html)
     headline = difference.headline
-    return Told("diff", difference, difference_object, HeadlineRow, headline, shown, said)
+    return CommandResult(
+        "diff", difference, difference_object, HeadlineRow, headline, shown, messages
+    )
 
 
-def _side(given: OpenedTrace | str | os.PathLike[str]) -> Selection:
-    return given.selection if isinstance(given, OpenedTrace) else side(os.fspath(given), None)
+def _side(trace_or_path: OpenedTrace | str | os.PathLike[str]) -> Selection:
+    return (
+        trace_or_path.selection
+        if isinstance(trace_or_path, OpenedTrace)
+        else side(os.fspath(trace_or_path), None)
+    )
 
 
-def _label(given: OpenedTrace | str | os.PathLike[str]) -> str:
-    return str(given.path) if isinstance(given, OpenedTrace) else os.fspath(given)
+def _label(trace_or_path: OpenedTrace | str | os.PathLike[str]) -> str:
+    return (
+        str(trace_or_path.path)
+        if isinstance(trace_or_path, OpenedTrace)
+        else os.fspath(trace_or_path)
+    )
 
 
 def _finding_objects(findings: Findings) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Files for other tools and pages for people, what they show made first where it is missing."""
+"""Files for other tools and report pages, after missing passes and stages are made."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
 from kvtrace.schema.window import TraceWindow
 
-#: Called with each line that there is to say before the file is written.
+#: A function that receives messages before the file is written.
 Tell = Callable[[str], object]
 #: Converters that show kernels' resources.
-_DRAWN: Final = frozenset({"perfetto", "chrome"})
-#: Seconds that no run takes: a hundred years.
+_WITH_RESOURCES: Final = frozenset({"perfetto", "chrome"})
+#: Seconds longer than any run: a hundred years.
 _LONGEST: Final = 100 * 366 * 86_400.0
 
 
@@ -28,41 +28,39 @@ def convert(
     selection: Selection, converter: str, output: Path | None, settings: Mapping[str, str],
     tell: Tell,
 ) -> tuple[Path, Conversion]:  # fmt: skip
-    """Write what a converter makes, to a file of the converter's own name where `output` is None.
+    """Write a converter's file, by default to the converter's default name.
 
     Raises:
-        BadSetting: there is no such converter, or it has no such setting.
+        BadSetting: No converter or setting has that name.
 
     """
-    chosen = load_converter(converter)
-    if converter in _DRAWN:
+    conversion_to = load_converter(converter)
+    if converter in _WITH_RESOURCES:
         for line in complete_stages(selection, asked=False):
             tell(line)
-    target = output or Path(chosen.default_output)
-    return target, chosen.convert(selection, target, settings)
+    target = output or Path(conversion_to.default_output)
+    return target, conversion_to.convert(selection, target, settings)
 
 
 def window(selection: Selection, since: float | None, until: float | None) -> Selection:
-    """Return the selection between two times, in seconds after its first run began.
+    """Return the selection between two times, in seconds after the start of its first run.
 
     Raises:
-        BadSetting: the first is not before the second, or nothing says when the runs began.
+        BadSetting: The first time is not before the second, or no run has a start time.
 
     """
     if since is None and until is None:
         return selection
     began = [run.started for run in selection.runs if run.started is not None]
     if not began:
-        raise BadSetting(
-            "nothing says when the runs began, so no window can be counted from there."
-        )
+        raise BadSetting("no run has a start time, so --from and --to cannot be applied.")
     times = (
         int(max(-_LONGEST, min(seconds, _LONGEST)) * 1e9) + min(began)
         for seconds in (-_LONGEST if since is None else since, _LONGEST if until is None else until)
     )
     begin, end = times
     if begin >= end:
-        raise BadSetting(f"the window from {since or 0} s to {until} s is none; turn them around.")
+        raise BadSetting(f"--from {since or 0} s is not before --to {until} s; exchange them.")
     return Selection(TraceWindow(selection.trace, begin, end), selection.runs)
 
 
@@ -75,18 +73,18 @@ def write_report(
     Args:
         selection: The runs to show.
         output: The file.
-        tell: Receives what was replayed and judged, and what was not.
-        replay: As `complete`; but with False the stages behind TTIR are not made, either.
-        source: Whether sources, IR and addresses as expressions are in the page.
+        tell: Receives messages on replaying and judging.
+        replay: See `complete`; with False, stages after TTIR are not made, either.
+        source: Include sources, IR and addresses as expressions.
         max_mb: Largest size of the page, in MiB.
-        shown: Where progress is shown.
-        part: What figures are of; else the steady part.
+        shown: The progress display.
+        part: The part of the runs that figures are of.
 
     Raises:
-        BadSetting: there is no such part.
+        BadSetting: The runs have no such part.
 
     """
-    from kvtrace.converters.report import CONVERTER  # read by no other conversion
+    from kvtrace.converters.report import CONVERTER  # not needed by other conversions
 
     if replay is not False:
         for line in complete((selection,), replay=replay, shown=shown):
@@ -100,10 +98,10 @@ def page_html(
     selection: Selection, tell: Tell, *, kernel: str | None = None, address: str = "",
     replay: bool | None = None, source: bool = True, max_mb: float = 20.0,
 ) -> str:  # fmt: skip
-    """Return the page that `write_report` writes, beginning with a kernel's page or an address.
+    """Return the page of `write_report` as HTML, opened at a kernel's page or an address.
 
     Raises:
-        BadSetting: the report has no such kernel, or `max_mb` is too small.
+        BadSetting: The report has no such kernel, or `max_mb` is too small.
 
     """
     from kvtrace.converters.report import report_of
@@ -114,7 +112,7 @@ def page_html(
             tell(line)
     report = report_of(selection)
     if kernel is not None:
-        names = [each.name for each in report.kernels]
+        names = [reported.name for reported in report.kernels]
         if kernel not in names:
             raise BadSetting(f"no kernel here is called {kernel!r}{nearest(kernel, names)}.")
         address = f"kernel/{names.index(kernel)}"

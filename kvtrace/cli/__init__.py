@@ -1,14 +1,13 @@
-"""The command line: `GROUPS` lists the core's commands, each in a separate thin module name.
+"""The command line: `GROUPS` lists the core's commands, each with the module that implements it.
 
-Add-ons and other packages add theirs as entry points of the group `kvtrace.commands`: an add-on's
-names a `Command`, which is read for the help, another package's may name a function.
+Add-ons and other packages add commands as entry points of the group `kvtrace.commands`: an add-on's
+entry names a `Command`, which is read for the help, another package's may name a function.
 
-A command's module has one function `command(...)`, annotated as `parsing.py` says. Its docstring
-is the help text and ends with an example; it returns None or 0 when all is well and 1 when it found
-what it looks for. A module is imported only when its command is asked for, and imports heavy
-packages inside the function, so that `kvtrace --help` and completion stay quick; a sentence names
-one that is not installed. Nothing imports this package from outside but the folder
-`commands` of an add-on.
+A command's module has one function `command(...)`, annotated as `parsing.py` says. Its docstring is
+the help text and ends with an example; it returns None or 0 when all is well and 1 when it found
+what it looks for. A module is imported only when its command is run, and imports heavy packages
+inside of the function, so that `kvtrace --help` and completion stay quick; a missing package is
+reported in a sentence. Only the folder `commands` of an add-on imports this package.
 """
 
 import gc
@@ -31,23 +30,23 @@ __all__ = ["GROUPS", "Command", "command_line", "complain", "main", "own_command
 FOUND: Final = 1
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
-#: The word that a shell wants completed (`completion.py`).
+#: Variable with the word that a shell completes (`completion.py`).
 _COMPLETE: Final = "_KVTRACE_COMPLETE"
-#: 128 + SIGPIPE, what a shell reports for a program whose reader went away.
+#: 128 + SIGPIPE, which a shell reports for a program whose reader has ended.
 READER_GONE: Final = 141
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command's function lives, and its one line in the help, under which heading."""
+    """The module of a command's function, its line in the help, and its heading there."""
 
     module: str
     help: str
-    passthrough: bool = False  # what follows the first argument belongs to the user's program
-    group: str = "Add-ons"  # of an add-on's; those of the core are in `GROUPS`
+    passthrough: bool = False  # words after the first argument belong to the user's program
+    group: str = "Add-ons"  # the heading of an add-on's command; the core's are in `GROUPS`
 
 
-#: What `kvtrace --help` shows, by heading. Commands of two words are shown as one line for all.
+#: The commands in `kvtrace --help`, by heading. Commands of two words share one line.
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Everyday": {
         "run": Command("kvtrace.cli.run", "Record a script while it runs", passthrough=True),
@@ -71,7 +70,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
         "replay": Command("kvtrace.cli.replay", "Evaluate each unique call: ops, accesses, loops"),
     },
-    "Many runs": {},  # add-ons' alone
+    "Many runs": {},  # filled by add-ons
     "Traces and settings": {
         "trace validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
         "trace recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
@@ -88,12 +87,12 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
 _CORE: Final[dict[str, Command]] = {
     name: entry for group in GROUPS.values() for name, entry in group.items()
 }
-#: Commands of two words, by the first.
+#: Commands of two words, by their first word.
 _PARTS: Final[dict[str, dict[str, Command]]] = {
-    first: {name.split()[1]: each for name, each in _CORE.items() if name.startswith(f"{first} ")}
+    first: {name.split()[1]: c for name, c in _CORE.items() if name.startswith(f"{first} ")}
     for first in ("trace",)
 }
-#: Names that had one word up to 0.2, and go with 0.4.
+#: Commands that had one word up to 0.2; the old names will be removed in 0.4.
 _MOVED: Final = {part: f"{first} {part}" for first, parts in _PARTS.items() for part in parts}
 
 
@@ -102,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a name never fails to print
+            stream.reconfigure(errors="backslashreplace")  # every name can be printed
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
@@ -142,9 +141,9 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(name: str, words: list[str]) -> int:
-    """Run a command: its result becomes the exit code, its exceptions one sentence.
+    """Run a command; its result becomes the exit code, an exception one sentence.
 
-    One that runs a program of the user's leaves the interpreter's settings alone.
+    A command that runs the user's program keeps the interpreter's settings.
     """
     from kvtrace.cli.parsing import HelpWanted
     from kvtrace.schema.errors import KvtraceError, missing_package
@@ -153,9 +152,9 @@ def _run(name: str, words: list[str]) -> int:
     try:
         function, passthrough = _function(name)
         line = command_line(name)
-        given = line.parsed(words)
+        arguments = line.parsed(words)
         with nullcontext() if passthrough else _collecting_rarely():
-            code = function(**given)
+            code = function(**arguments)
         sys.stdout.flush()
     except HelpWanted:
         print(line.help(terminal_width()))
@@ -203,9 +202,13 @@ def own_commands() -> dict[str, Command]:
 def _groups() -> dict[str, dict[str, Command]]:
     """Return all commands by heading, those of the core first."""
     groups = {heading: dict(group) for heading, group in GROUPS.items()}
-    for name, found in registry.loaded("commands"):
+    for name, command_or_function in registry.loaded("commands"):
         if name not in _CORE:
-            command = found if isinstance(found, Command) else Command("", _first_line(found))
+            command = (
+                command_or_function
+                if isinstance(command_or_function, Command)
+                else Command("", _first_line(command_or_function))
+            )
             groups.setdefault(command.group, {}).setdefault(name, command)
     return groups
 
@@ -215,12 +218,12 @@ def _first_line(function: Callable[..., Any]) -> str:
 
 
 def _lines(group: dict[str, Command]) -> str:
-    """Return a line a command; of those of two words one for all."""
+    """Return one line per command, and one line for all commands that share a first word."""
     shown: dict[str, str] = {}
     for name, entry in group.items():
         first, _, part = name.partition(" ")
-        said = shown.get(first)
-        shown[first] = entry.help if not part else f"{said}, {part}" if said else f"Keep: {part}"
+        line = shown.get(first)
+        shown[first] = entry.help if not part else f"{line}, {part}" if line else f"Keep: {part}"
     return "\n".join(f"  {name:<9}  {text}" for name, text in shown.items())
 
 
@@ -249,7 +252,7 @@ def _version() -> str:
 
 
 def _no_command(name: str) -> str:
-    """Say that a name is not a command, and which one may be meant."""
+    """Return a sentence that a name is not a command, with the command that may be meant."""
     from pathlib import Path
 
     from kvtrace.schema.errors import EmptyTrace, nearest
@@ -260,10 +263,10 @@ def _no_command(name: str) -> str:
 
         try:
             open_trace(path)
-        except EmptyTrace as empty:  # it names the traces that are in it
+        except EmptyTrace as empty:  # the error names the traces in the folder
             return str(empty)
         return (
-            f"{name} is a trace; kvtrace info {name} shows what it holds, kvtrace view {name} "
+            f"{name} is a trace; kvtrace info {name} shows its contents, kvtrace view {name} "
             f"opens it, and kvtrace sanitize {name} looks for defects."
         )
     if path.suffix == ".py" and path.is_file():
@@ -272,61 +275,61 @@ def _no_command(name: str) -> str:
 
 
 def command_line(name: str) -> "CommandLine":
-    """Return what a command takes; imports the command's module."""
+    """Return a command's parser; imports the command's module."""
     from kvtrace.cli.parsing import CommandLine
 
     function, passthrough = _function(name)
     return CommandLine(f"kvtrace {name}", function, passthrough=passthrough)
 
 
-def _completion(asked: str, *shell: str) -> int:
-    """Print or install what a shell reads, so that it completes commands and options."""
+def _completion(option: str, *shell: str) -> int:
+    """Print or install the shell's completion script."""
     from kvtrace.cli.completion import install, script
     from kvtrace.schema.errors import KvtraceError
 
     try:
-        shown = script(os.environ, shell)[1] if "show" in asked else install(os.environ, shell)
+        text = script(os.environ, shell)[1] if "show" in option else install(os.environ, shell)
     except KvtraceError as problem:
         return complain(str(problem))
     except OSError as problem:
         return complain(f"completion cannot be written: {problem}.")
-    print(shown)
+    print(text)
     return 0
 
 
 def _candidates(words: Sequence[str], begun: str) -> list[str]:
-    """Return what a word that is begun may become, after other words: commands, or options."""
+    """Return the commands or options that begin with `begun`, after other words."""
     name = " ".join(words[: 2 if words[:1] and words[0] in _PARTS else 1])
     if not words:
-        found = dict.fromkeys(each.split()[0] for each in own_commands())
+        candidates = dict.fromkeys(command.split()[0] for command in own_commands())
     elif name in _PARTS:
-        found = dict.fromkeys(_PARTS[name])
+        candidates = dict.fromkeys(_PARTS[name])
     elif begun.startswith("-") and name in own_commands():
         options = command_line(name).options
-        found = dict.fromkeys(each for one in options for each in (*one.on, *one.off, "--help"))
+        candidates = dict.fromkeys(flag for o in options for flag in (*o.on, *o.off, "--help"))
     else:
         return []
-    return [each for each in found if each.startswith(begun)]
+    return [candidate for candidate in candidates if candidate.startswith(begun)]
 
 
 def _function(name: str) -> tuple[Callable[..., int | None], bool]:
-    """Return a command's function, and whether what follows is a program of the user's."""
-    found: Command | Callable[..., int | None] | None = _CORE.get(name)
-    if found is None:
-        added = registry.entry("commands", name)
-        assert added is not None, name
-        found = added.load()
-    if isinstance(found, Command):
-        return import_module(found.module).command, found.passthrough
-    assert found is not None
-    return found, False
+    """Return a command's function, and whether later words belong to the user's program."""
+    command: Command | Callable[..., int | None] | None = _CORE.get(name)
+    if command is None:
+        entry = registry.entry("commands", name)
+        assert entry is not None, name
+        command = entry.load()
+    if isinstance(command, Command):
+        return import_module(command.module).command, command.passthrough
+    assert command is not None
+    return command, False
 
 
 @contextmanager
 def _collecting_rarely() -> Iterator[None]:
-    """Look for garbage less often: what commands build lives to their end, and there is much of it.
+    """Collect garbage less often, as a command's many objects live to its end.
 
-    That took a seventh of the time of `profile` of 128,000 calls.
+    Collections took a seventh of the time of `profile` of 128,000 calls.
     """
     before = gc.get_threshold()
     gc.set_threshold(100_000, 50, 1_000)
@@ -337,9 +340,10 @@ def _collecting_rarely() -> Iterator[None]:
 
 
 def complain(sentence: str) -> int:
-    """Print one line to standard error, and return the exit code for what a user can fix.
+    """Print one line to standard error, and return the exit code for errors that a user can fix.
 
-    Names in it come from files, and a terminal obeys control characters: they are escaped.
+    Control characters are escaped: names in the sentence come from files, and a terminal obeys
+    them.
     """
     from kvtrace.text import printable
 
@@ -352,16 +356,16 @@ def _unexpected(problem: BaseException) -> int:
         import traceback
 
         traceback.print_exception(problem)
-    found = f"{type(problem).__name__}: {problem}".strip().splitlines()[0]
-    return complain(f"failed on {found} (KVTRACE_DEBUG=1 shows the traceback).")
+    error = f"{type(problem).__name__}: {problem}".strip().splitlines()[0]
+    return complain(f"failed on {error} (KVTRACE_DEBUG=1 shows the traceback).")
 
 
 def _silence_output() -> int:
-    """Point standard output at nothing, or the interpreter complains when it flushes at exit."""
+    """Redirect standard output to nothing, as the interpreter flushes it at exit."""
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())
         os.close(nothing)
     except (OSError, ValueError):
-        pass  # standard output is not a file: then nothing flushes to a closed pipe either
+        pass  # standard output is not a file, so nothing flushes to a closed pipe
     return READER_GONE

@@ -18,8 +18,8 @@ def conditions_of(
     from kvtrace.analysis.conditions import kernel_conditions
     from kvtrace.cli.progress import calls_progress
 
-    found = [kernel_conditions(each, shown=calls_progress) for each in sides]
-    for _, failures in found:
+    conditions = [kernel_conditions(side, shown=calls_progress) for side in sides]
+    for _, failures in conditions:
         for failure in failures:
             complain(failure)
-    return found[0][0], found[1][0]
+    return conditions[0][0], conditions[1][0]

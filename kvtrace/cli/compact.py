@@ -25,8 +25,8 @@ def command(
 ) -> None:
     """Merge each table's many files into one per run, sorted; no row changes.
 
-    Runs that are still being recorded are left alone. Readers see either the old files or the new
-    one at any moment, and killing it loses nothing. Calling it again changes nothing.
+    Runs that are still being recorded are skipped. Readers see either the old files or the new
+    file at any moment; killing the command loses nothing, and repeating it changes nothing.
 
     Example:
         kvtrace trace compact out/ --dry-run
@@ -35,37 +35,37 @@ def command(
     """
     from kvtrace.schema.compaction import compact
 
-    done = compact(trace, dry_run=dry_run)
+    compaction = compact(trace, dry_run=dry_run)
     if as_json:
-        print(json.dumps(asdict(done), indent=2))
+        print(json.dumps(asdict(compaction), indent=2))
     else:
-        for line in _told(done, str(trace), dry_run):
+        for line in _lines(compaction, str(trace), dry_run):
             say(line)
-    if done.damaged:
-        raise DamagedFile(done.damaged[0])
+    if compaction.damaged:
+        raise DamagedFile(compaction.damaged[0])
 
 
-def _told(done: Compaction, trace: str, dry_run: bool) -> Iterator[str]:
+def _lines(compaction: Compaction, trace: str, dry_run: bool) -> Iterator[str]:
     from kvtrace.text import size
 
-    for what, reason in done.left.items():
-        if reason not in done.damaged:
-            yield f"left alone  {what}: {reason}"
-    if not done.merged:
+    for what, reason in compaction.left.items():
+        if reason not in compaction.damaged:
+            yield f"skipped  {what}: {reason}"
+    if not compaction.merged:
         yield f"nothing to merge in {trace}"
         return
-    for each in done.merged:
-        after = "" if each.bytes_after is None else f", {size(each.bytes_after)}"
-        repeated = f", {each.repeated_rows} repeated rows" if each.repeated_rows else ""
+    for merge in compaction.merged:
+        after = "" if merge.bytes_after is None else f", {size(merge.bytes_after)}"
+        repeated = f", {merge.repeated_rows} repeated rows" if merge.repeated_rows else ""
         yield (
-            f"{each.table} of run {each.run_id}: {each.files_before} files, "
-            f"{size(each.bytes_before)} -> {each.files_after}{after}{repeated}"
+            f"{merge.table} of run {merge.run_id}: {merge.files_before} files, "
+            f"{size(merge.bytes_before)} -> {merge.files_after}{after}{repeated}"
         )
-    files = sum(each.files_before for each in done.merged)
-    total = size(sum(each.bytes_before for each in done.merged))
-    fresh = sum(each.files_after for each in done.merged)
+    files = sum(merge.files_before for merge in compaction.merged)
+    total = size(sum(merge.bytes_before for merge in compaction.merged))
+    files_after = sum(merge.files_after for merge in compaction.merged)
     if dry_run:
-        yield f"would merge {files} files of {total} into {fresh}"
+        yield f"would merge {files} files of {total} into {files_after}"
         return
-    fresh_total = size(sum(each.bytes_after or 0 for each in done.merged))
-    yield f"merged {files} files of {total} into {fresh} of {fresh_total}"
+    total_after = size(sum(merge.bytes_after or 0 for merge in compaction.merged))
+    yield f"merged {files} files of {total} into {files_after} of {total_after}"

@@ -8,9 +8,9 @@ from typing import Final
 
 from kvtrace.schema.errors import BadSetting
 
-#: The variable in which a script asks for candidates; the words before the last one are arguments.
+#: Variable with the last word of a command line; the words before it are arguments.
 ASKING: Final = "_KVTRACE_COMPLETE"
-#: What a shell reads, which asks for a candidate a line. Files are the shell's part.
+#: The shells' scripts, which read one candidate per line. The shells complete files themselves.
 _SCRIPTS: Final = {
     "bash": f"""\
 _kvtrace() {{
@@ -37,8 +37,8 @@ end
 complete -c kvtrace -a '(__kvtrace)'
 """,
 }
-#: Where each shell finds what it reads, below the home folder.
-_PLACES: Final = {
+#: Paths of the scripts below the home folder, where shells read them.
+_SCRIPT_PATHS: Final = {
     "bash": ".local/share/bash-completion/completions/kvtrace",
     "zsh": ".zfunc/_kvtrace",
     "fish": ".config/fish/completions/kvtrace.fish",
@@ -47,34 +47,36 @@ _ZSH: Final = "fpath+=~/.zfunc; autoload -Uz compinit; compinit"
 
 
 def script(environment: Mapping[str, str], named: Sequence[str]) -> tuple[str, str]:
-    """Return the shell that is named, or else runs, and what it reads.
+    """Return the name of the named or running shell, and its completion script.
 
     Raises:
-        BadSetting: there is none for it.
+        BadSetting: The shell has no script.
 
     """
     shell = Path(named[0] if named else environment.get("SHELL", "")).name
     if shell not in _SCRIPTS:
-        raise BadSetting(f"completion knows {', '.join(_SCRIPTS)}, not {shell!r}; name one of them")
+        raise BadSetting(
+            f"completion supports {', '.join(_SCRIPTS)}, not {shell!r}; name one of them"
+        )
     return shell, _SCRIPTS[shell]
 
 
 def install(environment: Mapping[str, str], named: Sequence[str]) -> str:
-    """Write what a shell reads where it finds it; return a sentence for the user.
+    """Install the shell's completion script, and return a sentence that says where.
 
     Raises:
-        BadSetting: as `script`.
-        OSError: it cannot be written.
+        BadSetting: The shell has no script.
+        OSError: The script cannot be written.
 
     """
     shell, text = script(environment, named)
-    path = Path.home() / _PLACES[shell]
+    path = Path.home() / _SCRIPT_PATHS[shell]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     if shell == "zsh":
         settings = Path.home() / ".zshrc"
-        known = settings.read_text(encoding="utf-8") if settings.exists() else ""
-        if _ZSH not in known:
+        present = settings.read_text(encoding="utf-8") if settings.exists() else ""
+        if _ZSH not in present:
             with settings.open("a", encoding="utf-8") as file:
                 file.write(f"\n{_ZSH}\n")
     return f"wrote {shlex.quote(os.fspath(path))}; it works in new shells"

@@ -23,11 +23,11 @@ def command(
         Option(
             "--from",
             metavar="SECONDS",
-            help="Leave out what is earlier than this after the runs began",
+            help="Leave out events earlier than this after the start of the runs",
         ),
     ] = None,
     until: Annotated[
-        float | None, Option("--to", metavar="SECONDS", help="Leave out what is later")
+        float | None, Option("--to", metavar="SECONDS", help="Leave out later events")
     ] = None,
     setting: Annotated[
         list[str] | None,
@@ -57,29 +57,29 @@ def command(
     load_converter(converter)  # an unknown name is reported before anything is read
     settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])
     selection = window(select(trace, run), since, until)
-    with written_to(output, load_converter(converter).default_output) as (target, tell):
+    with written_to(output, load_converter(converter).default_output) as (target, report):
         _, conversion = convert(selection, converter, target, settings, complain)
         size = conversion.size_bytes
-    tell(f"wrote {output or target} ({size / 1e6:,.1f} MB)")
+    report(f"wrote {output or target} ({size / 1e6:,.1f} MB)")
     for note in (*conversion.notes, *selection.trace.notes):
-        tell(f"  {note}")
+        report(f"  {note}")
     for difference in conversion.differences:
         complain(f"the file differs from the tables: {difference}")
     return FOUND if conversion.differences else 0
 
 
 def parse_settings(pairs: list[str]) -> dict[str, str]:
-    """Return the settings that NAME=VALUE texts give.
+    """Return the settings of NAME=VALUE texts as a dictionary.
 
     Raises:
-        BadSetting: a text has no equals sign, or a name is given twice.
+        BadSetting: A text has no equals sign, or a name is given twice.
 
     """
     settings: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise BadSetting(f"--set takes NAME=VALUE, and {pair!r} is not that.")
+            raise BadSetting(f"--set takes NAME=VALUE, not {pair!r}.")
         if name in settings:
             raise BadSetting(f"--set gives {name} twice; give it once.")
         settings[name] = value

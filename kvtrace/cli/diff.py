@@ -1,4 +1,4 @@
-"""`kvtrace diff`: what changed between two traces, runs or commits."""
+"""`kvtrace diff`: the changes between two traces, runs or commits."""
 
 from pathlib import Path
 from typing import Annotated
@@ -58,7 +58,7 @@ def command(
     ] = None,
     junit: JunitFile = None,
     verbose: Annotated[
-        bool, Option("--verbose", "-v", help="Print the details behind the headline, too")
+        bool, Option("--verbose", "-v", help="Also print the details behind the headline")
     ] = False,
     full: Annotated[
         bool, Option("--full", help="Print the details with every line of every difference")
@@ -67,13 +67,13 @@ def command(
         bool | None,
         Option(
             "--replay/--no-replay",
-            help="Replay and sanitize a side first if needed  [default: where that takes seconds]",
+            help="Replay and sanitize a side first if needed  [default: if that takes seconds]",
             show_default=False,
         ),
     ] = None,
     generic: Annotated[
         bool,
-        Option("--generic", help="Compare, too, for which sizes kernels are proven"),
+        Option("--generic", help="Also compare for which sizes kernels are proven"),
     ] = False,
     meaning: MeaningOption = None,
     strict: StrictOption = False,
@@ -85,8 +85,8 @@ def command(
         Option(
             "--fail-on",
             metavar="RULES",
-            help="Exit with 1 where AFTER violates one, as 'findings.new, spills>0, "
-            "registers>+10%, time>+5%?'; ? leaves out what was not measured  [default: fail-on of "
+            help="Exit with 1 if AFTER violates a rule, as 'findings.new, spills>0, "
+            "registers>+10%, time>+5%?'; ? ignores unmeasured figures  [default: fail-on of "
             "[tool.kvtrace.diff] in pyproject.toml]",
             show_default=False,
         ),
@@ -96,20 +96,20 @@ def command(
         Option(
             "--time-threshold",
             metavar="PERCENT",
-            help="Claim changes of median times beyond this, and count them as a difference  "
-            "[default: claim beyond 5 %, count none]",
+            help="Report changes of median times beyond this, and count them as a difference  "
+            "[default: report beyond 5 %, count none]",
             show_default=False,
         ),
     ] = None,
 ) -> int:
     """Compare two traces: source, IR, resources, calls, launches, work, findings, times.
 
-    Begins with four answers: faster, same results, safe, and so whether it may be merged; then a
-    table of what changed, worst first. Exits with 1 where it must not be merged, with --strict also
-    where that is not known. IR is compared without locations and value names.
+    Begins with four answers: faster, same results, safe, and so whether AFTER may be merged; then a
+    table of changes, worst first. Exits with 1 if it must not be merged, with --strict also
+    if that is unknown. IR is compared without locations and value names.
     Times, ids, addresses, recorded values and the folders of files are not differences. A change of
-    time is claimed only if its 99 % interval excludes "no change". Both sides are replayed and
-    sanitized first where that takes only seconds; otherwise their findings are "not judged". A FILE
+    time is reported only if its 99 % interval excludes "no change". Both sides are replayed and
+    sanitized first if that takes only seconds; otherwise their findings are "not judged". A FILE
     of `-` is standard output. Launches and times are of the whole runs, unless --since, --until,
     --mark or --steps choose a part of both.
     Each output of a changed kernel that both sides called with the same tensors is the same bit for
@@ -128,7 +128,7 @@ def command(
     from kvtrace.analysis.sides import side, within
     from kvtrace.cli import complain
     from kvtrace.cli.analyses import conditions_of
-    from kvtrace.cli.options import asked_part, print_lines
+    from kvtrace.cli.options import chosen_part, print_lines
     from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
@@ -140,7 +140,7 @@ def command(
     before, after = _two_sides(before, after, against)
     gate = Gate(read_rules(project_rules() if fail_on is None else fail_on))
     threshold = None if time_threshold is None else _share(time_threshold)
-    part = asked_part(since, until, mark, steps, whole=False)
+    part = chosen_part(since, until, mark, steps, whole=False)
     sides = side(before, base), side(after, base)
     for line in complete(sides, replay=replay, shown=calls_progress):
         complain(line)
@@ -160,24 +160,24 @@ def command(
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     if complaint := gate.complaint():
         raise BadSetting(complaint)
-    stopped = difference.stops_merge(strict=strict)
-    return int(stopped or (exit_code and not difference.empty))
+    stops_merge = difference.stops_merge(strict=strict)
+    return int(stops_merge or (exit_code and not difference.empty))
 
 
 def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:
-    """Return both sides; a baseline that is named takes the place of the first."""
-    from kvtrace.analysis.sides import kept_runs
+    """Return both sides; a named baseline is the first."""
+    from kvtrace.analysis.sides import runs_under_name
     from kvtrace.schema.errors import BadSetting
 
     if against is not None and second is None:
-        return str(kept_runs(against).trace.path), first
+        return str(runs_under_name(against).trace.path), first
     if against is not None or second is None:
         raise BadSetting("give two sides, BEFORE and AFTER, or --against NAME and AFTER alone.")
     return first, second
 
 
 def _share(text: str) -> float:
-    """Return the share for `10%`, `10` (percent too) or `2.5 %`."""
+    """Return the share for `10%`, `10` (also percent) or `2.5 %`."""
     from kvtrace.schema.errors import BadSetting
 
     try:

@@ -1,4 +1,4 @@
-"""`kvtrace env`: the settings in force, and where each comes from."""
+"""`kvtrace env`: the settings in force, with their defaults."""
 
 import json
 import os
@@ -28,8 +28,8 @@ def command(
     values, defaults = settings.as_environment(), DEFAULT.as_environment()
     out = os.environ.get("KVTRACE")
     if as_json:
-        told = {"KVTRACE": out, **values}
-        print(json.dumps({"variables": told, "problems": problems}, indent=2))
+        variables = {"KVTRACE": out, **values}
+        print(json.dumps({"variables": variables, "problems": problems}, indent=2))
     else:
         say(
             f"KVTRACE={out}"

@@ -1,11 +1,11 @@
-"""Hands one file to the Perfetto UI through the browser, and to nobody else.
+"""Transfer of one timeline file to the Perfetto UI through the browser, and to nobody else.
 
 ui.perfetto.dev cannot read local files by itself, but takes a buffer from a page that opens it
-(https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui): that page says PING until the
-UI says PONG, then posts the buffer. So a server on this machine's loopback address offers that page
-and the file, under an address that cannot be guessed, until the page reports that it is done. No
-other site can read from it: answers carry no permission for other origins, and requests that name
-another host are refused.
+(https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui): that page sends PING until
+the UI answers PONG, then posts the buffer. So a server on this machine's loopback address offers
+that page and the file, under an address that cannot be guessed, until the page reports that it is
+done. No other site can read from the server: answers carry no permission for other origins, and
+requests for another host name are refused.
 """
 
 import json
@@ -22,8 +22,8 @@ from kvtrace.cli.serving import LOOPBACK, LoopbackAnswers, LoopbackServer
 from kvtrace.schema.errors import BadSetting
 
 PERFETTO_UI: Final = "https://ui.perfetto.dev"
-#: What the UI does with a timeline that it has opened: devices, which come first, are expanded.
-_LAYOUT: Final = ({"id": "dev.perfetto.ExpandTracksByRegex", "args": ["^GPU "]},)
+#: Commands for the UI after it has opened a timeline: expand the devices, which come first.
+_STARTUP_COMMANDS: Final = ({"id": "dev.perfetto.ExpandTracksByRegex", "args": ["^GPU "]},)
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -35,7 +35,7 @@ _PAGE: Final = """<!doctype html>
 </style>
 <h1>Timeline</h1>
 <p><button id="open">Open in Perfetto</button></p>
-<p id="status" role="status">The timeline stays on this machine: the page gives it to the
+<p id="status" role="status">The timeline stays on this machine: this page passes it to the
 Perfetto UI inside your browser.</p>
 <script nonce="{nonce}">
 const settings = {settings};
@@ -80,9 +80,9 @@ handOver();
 
 
 class Handover:
-    """A server for one file, to be used as a context; `address` is the page to open.
+    """A context in which a server offers one file; `address` is the page to open.
 
-    Raises BadSetting where the UI's address is not a http(s) URL, or no port can be had.
+    Raises BadSetting if the UI's address is not a http(s) URL, or no port is free.
     """
 
     def __init__(self, file: Path, title: str, ui: str = PERFETTO_UI) -> None:
@@ -91,7 +91,12 @@ class Handover:
         self.root = f"/{secrets.token_urlsafe(18)}/"
         self.nonce = secrets.token_urlsafe(12)
         origin = _origin(ui)
-        settings = {"address": laid_out(ui), "origin": origin, "title": title, "file": file.name}
+        settings = {
+            "address": with_startup_commands(ui),
+            "origin": origin,
+            "title": title,
+            "file": file.name,
+        }
         quoted = json.dumps(settings).replace("<", "\\u003c")  # no text may end the script
         self.page = _PAGE.format(nonce=self.nonce, settings=quoted).encode()
         try:
@@ -104,20 +109,20 @@ class Handover:
 
     @property
     def port(self) -> int:
-        """The port that the system chose."""
+        """The port, chosen by the system."""
         return self._server.server_port
 
     @property
     def address(self) -> str:
-        """The page that opens the UI and gives it the file."""
+        """The page that opens the UI and passes the file to it."""
         return f"http://{LOOPBACK}:{self.port}{self.root}"
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the UI has the file, at most so long; returns whether it has."""
+        """Wait at most so many seconds; return whether the UI has the file."""
         return self.handed_over.wait(seconds)
 
     def __enter__(self) -> Self:
-        """Begin to serve."""
+        """Start the server."""
         self._thread.start()
         return self
 
@@ -127,7 +132,7 @@ class Handover:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop serving; answers in progress are finished."""
+        """Stop the server after the answers in progress."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -143,20 +148,20 @@ class _Server(LoopbackServer):
 
 
 class _Answers(LoopbackAnswers):
-    """Answers for exactly three addresses: the page, the file, and the report that all is done."""
+    """Answers for three addresses: the page, the file, and the report that the UI has the file."""
 
     server: _Server
 
-    def do_GET(self) -> None:  # noqa: N802 - the base calls it so
+    def do_GET(self) -> None:  # noqa: N802 - the base class's name
         """Send the page or the file."""
         self._answer(with_body=True)
 
-    def do_HEAD(self) -> None:  # noqa: N802 - the base calls it so
+    def do_HEAD(self) -> None:  # noqa: N802 - the base class's name
         """Send the headers of the page or the file."""
         self._answer(with_body=False)
 
-    def do_POST(self) -> None:  # noqa: N802 - the base calls it so
-        """Take the page's word that the UI has the file."""
+    def do_POST(self) -> None:  # noqa: N802 - the base class's name
+        """Accept the page's report that the UI has the file."""
         handover = self.server.handover
         if self.is_refused() or self.path != handover.root + "done":
             self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
@@ -194,16 +199,16 @@ class _Answers(LoopbackAnswers):
         self.head(status, kind, size, policy)
 
 
-def laid_out(ui: str) -> str:
-    """Return the UI's address with the commands that lay the timeline out.
+def with_startup_commands(ui: str) -> str:
+    """Return the UI's address with the commands that arrange the timeline.
 
-    https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui says how they are given; a
-    UI that does not know them leaves them alone.
+    https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui has the format; a UI that
+    does not know a command ignores it.
     """
     page, _, route = ui.partition("#")
     route = route or "!/"
     joint = "&" if "?" in route else "?"
-    return f"{page}#{route}{joint}startupCommands={quote(json.dumps(_LAYOUT))}"
+    return f"{page}#{route}{joint}startupCommands={quote(json.dumps(_STARTUP_COMMANDS))}"
 
 
 def _origin(ui: str) -> str:

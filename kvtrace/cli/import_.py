@@ -19,7 +19,7 @@ _MEGABYTE = 1_000_000
 
 
 class TooMuchMemory(KvtraceError):
-    """A file takes more memory than the command may have."""
+    """Importing a file takes more memory than the command may use."""
 
     slug = "too-much-memory"
 
@@ -33,19 +33,19 @@ def command(
         Argument(
             metavar="[SOURCE] FILE…",
             help=f"Files of one job; SOURCE is {', '.join(_SOURCES)}, or a plugin's name, and "
-            "without it recognized by each file's content",
+            "without SOURCE recognized by each file's content",
         ),
     ],
     output: Annotated[
         Path,
         Option("--output", "-o", metavar="FOLDER", help="The trace to add the runs to"),
     ] = Path("imported"),
-    memory: Annotated[int, Option("--memory", help="MB that it may take at most", min=64)] = 4000,
+    memory: Annotated[int, Option("--memory", help="Most memory to use, in MB", min=64)] = 4000,
 ) -> None:
     """Read traces of torch.profiler, Nsight Systems, rocprofv3, Proton or tritonparse.
 
-    What a tool does not record is null, and reported as missing. All files of one command are one
-    group of runs, as ranks of a job are.
+    Data that a tool does not record is null, and reported as missing. All files of one command
+    form one group of runs, like the ranks of a job.
 
     Example:
         kvtrace import rank0.pt.trace.json.gz rank1.pt.trace.json.gz -o imported/
@@ -86,9 +86,9 @@ def command(
 
 @contextmanager
 def limited_memory(most: int) -> Iterator[None]:
-    """Let the process take `most` bytes more than now: allocations beyond raise MemoryError.
+    """Allow the process `most` more bytes than now; allocations beyond raise MemoryError.
 
-    Only on Linux, which counts what a process may write to (RLIMIT_DATA).
+    Only on Linux, which limits a process's writable memory (RLIMIT_DATA).
     """
     if sys.platform != "linux":
         yield
@@ -97,10 +97,10 @@ def limited_memory(most: int) -> Iterator[None]:
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
-    wanted = pages * resource.getpagesize() + most
+    limit = pages * resource.getpagesize() + most
     if before[0] != resource.RLIM_INFINITY:
-        wanted = min(wanted, before[0])
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted, before[1]))
+        limit = min(limit, before[0])
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, before[1]))
     try:
         yield
     finally:
@@ -108,7 +108,7 @@ def limited_memory(most: int) -> Iterator[None]:
 
 
 def _to_generic() -> "ToGeneric | None":
-    """Return what reads Triton's IR; None where Triton is not installed."""
+    """Return the function that prints Triton's IR in generic form; None without Triton."""
     if find_spec("triton") is None:
         return None
 

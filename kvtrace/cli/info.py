@@ -1,4 +1,4 @@
-"""`kvtrace info`: what a trace holds, at a glance."""
+"""`kvtrace info`: the contents of a trace at a glance."""
 
 import json as json_format
 from typing import Annotated
@@ -41,13 +41,13 @@ def command(
     steps: StepsOption = None,
     whole: WholeOption = False,
     autotune: Annotated[
-        bool, Option("--autotune", help="Show what autotuners tried, and what they kept")
+        bool, Option("--autotune", help="Show what autotuners tried, and what they chose")
     ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show the runs of a trace, their kernels and launches, and what was lost.
 
-    Times of kernels and devices are of the steady part of the runs, where it is known. Warnings
+    Times of kernels and devices are of the steady part of the runs, if that is known. Warnings
     that kvtrace recorded about the capture itself come first.
 
     Example:
@@ -59,7 +59,7 @@ def command(
     """
     from dataclasses import asdict
 
-    from kvtrace.cli.options import asked_part, print_lines, select
+    from kvtrace.cli.options import chosen_part, print_lines, select
     from kvtrace.converters.info.info import overview_object, read_overview
     from kvtrace.converters.info.info_text import overview_text
     from kvtrace.schema.errors import BadSetting
@@ -67,7 +67,7 @@ def command(
 
     if everything and run is not None:
         raise BadSetting("--all shows every run and --run chooses some; give one of them.")
-    part = asked_part(None if warmup else since, until, mark, steps, whole=whole)
+    part = chosen_part(None if warmup else since, until, mark, steps, whole=whole)
     selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs
     if autotune:

@@ -1,4 +1,4 @@
-"""What works on this machine, part by part: what `kvtrace doctor` prints."""
+"""The state of each part of kvtrace on this machine, as `kvtrace doctor` prints it."""
 
 import platform
 import shutil
@@ -19,7 +19,7 @@ State = Literal["ok", "missing", "broken"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part: whether it works, what was found, and what to do where it does not."""
+    """One part of kvtrace: whether it works, a description, and advice if it does not."""
 
     name: str
     state: State
@@ -27,8 +27,8 @@ class Part:
     advice: str = ""
 
 
-def examined(environment: Mapping[str, str]) -> list[Part]:
-    """Look at every part; imports torch and Triton where they are installed."""
+def machine_parts(environment: Mapping[str, str]) -> list[Part]:
+    """Return every part's state; imports torch and Triton if they are installed."""
     return [
         _python(), _autostart(), _native(environment), *_triton(), _timeline(), _judging(),
         _rendering(), _folder(environment), _settings(environment),
@@ -36,18 +36,18 @@ def examined(environment: Mapping[str, str]) -> list[Part]:
 
 
 def _python() -> Part:
-    found = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    system = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     if platform.system() == "Linux":
-        return Part("system", "ok", found)
-    return Part("system", "missing", found, "traces are read here; record them on Linux")
+        return Part("system", "ok", system)
+    return Part("system", "missing", system, "traces are read here; record them on Linux")
 
 
 def _autostart() -> Part:
-    """Whether Python reads the line that waits for `KVTRACE`."""
-    places = [Path(path) / "kvtrace.pth" for path in sys.path if path.endswith("-packages")]
-    found = next((path for path in places if path.is_file()), None)
-    if found is not None:
-        return Part("autostart", "ok", f"{found} starts recording where KVTRACE is set")
+    """Return whether Python reads the file that starts recording if `KVTRACE` is set."""
+    files = [Path(path) / "kvtrace.pth" for path in sys.path if path.endswith("-packages")]
+    installed = next((file for file in files if file.is_file()), None)
+    if installed is not None:
+        return Part("autostart", "ok", f"{installed} starts recording if KVTRACE is set")
     return Part(
         "autostart", "broken", "kvtrace.pth is missing beside the installed packages",
         "install with pip; or record with kvtrace run, or kvtrace.capture in the program",
@@ -74,7 +74,7 @@ def _triton() -> Iterator[Part]:
     if find_spec("triton") is None or find_spec("torch") is None:
         yield Part(
             "Triton", "missing", "torch or Triton is not installed",
-            "to record, pip install 'kvtrace[triton]'; reading traces takes neither",
+            "to record, pip install 'kvtrace[triton]'; reading traces needs neither",
         )  # fmt: skip
         return
     from kvtrace.backends.compiled_kernels.versions import (
@@ -86,24 +86,24 @@ def _triton() -> Iterator[Part]:
 
     triton: Any = import_module("triton")
     torch: Any = import_module("torch")
-    found = f"Triton {triton.__version__}, torch {torch.__version__}"
+    versions = f"Triton {triton.__version__}, torch {torch.__version__}"
     if version_of(triton) < OLDEST:
-        yield Part("Triton", "broken", found, f"install Triton {_text(OLDEST)} or newer")
+        yield Part("Triton", "broken", versions, f"install Triton {_text(OLDEST)} or newer")
     elif version_of(torch) < OLDEST_TORCH:
         yield Part(
-            "Triton", "broken", found,
+            "Triton", "broken", versions,
             f"install torch {_text(OLDEST_TORCH)} or newer: with this one a launch costs ten times "
             "as much, and KVTRACE_DEVICE=cpu does nothing",
         )  # fmt: skip
     else:
-        yield Part("Triton", "ok", found, untested(triton))
+        yield Part("Triton", "ok", versions, untested(triton))
         yield from _dispatcher()
     if torch.cuda.is_available():
         yield Part("GPU", "ok", f"{torch.cuda.get_device_name(0)}: kernels run on it")
     else:
         yield Part(
             "GPU", "missing", "no GPU: kernels on CPU tensors run in kvtrace's evaluator",
-            'KVTRACE_DEVICE=cpu has tensors for "cuda" made on the CPU',
+            'KVTRACE_DEVICE=cpu makes tensors for "cuda" on the CPU',
         )  # fmt: skip
 
 
@@ -112,23 +112,23 @@ def _text(version: tuple[int, int]) -> str:
 
 
 def _dispatcher() -> Iterator[Part]:
-    """Yield what recording changes in a fork of Triton that launches from C; none elsewhere."""
+    """Yield the effect of recording on a fork of Triton that launches from C; else nothing."""
     from kvtrace.backends.triton.dispatchers import bypasses_run
 
     if bypasses_run(import_module("triton.runtime.jit").JITFunction.__getitem__):
         yield Part(
             "dispatcher", "ok",
-            "this Triton's kernel[grid] launches from C, past run; while recorded, it calls run, "
-            "and each launch takes the time of run's part in Python",
+            "this Triton's kernel[grid] launches from C, without run; a recording makes it call "
+            "run, and each launch takes the time of run's part in Python",
         )  # fmt: skip
 
 
 def _timeline() -> Part:
     from kvtrace.capture.missing_packages import missing
 
-    lacking = missing(("numpy",))
-    if lacking is not None:
-        return Part("timeline", "missing", f"KVTRACE_MODE=timeline needs {lacking}")
+    package = missing(("numpy",))
+    if package is not None:
+        return Part("timeline", "missing", f"KVTRACE_MODE=timeline needs {package}")
     from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable
 
     try:
@@ -138,10 +138,10 @@ def _timeline() -> Part:
 
 
 def _judging() -> Part:
-    lacking = [name for name in PACKAGES if find_spec(name) is None]
-    if lacking:
+    packages = [name for name in PACKAGES if find_spec(name) is None]
+    if packages:
         return Part(
-            "analysis", "missing", f"{', '.join(lacking)}: not installed, to record takes none",
+            "analysis", "missing", f"{', '.join(packages)} not installed; recording needs none",
             "pip install kvtrace, here or where traces are analyzed",
         )  # fmt: skip
     return Part("analysis", "ok", f"Z3 {version('z3-solver')}, DuckDB {version('duckdb')}")
@@ -158,7 +158,7 @@ def _rendering() -> Part:
 
 
 def _folder(environment: Mapping[str, str]) -> Part:
-    """Whether the folder of the trace can be written to."""
+    """Return whether the trace's folder can be written to and has space."""
     folder = Path(environment.get("KVTRACE") or ".")
     while not folder.exists():
         folder = folder.parent
@@ -168,10 +168,10 @@ def _folder(environment: Mapping[str, str]) -> Part:
     except OSError as error:
         return Part(
             "folder", "broken", f"{folder} cannot be written to: {error.strerror}",
-            "point KVTRACE at another",
+            "set KVTRACE to another folder",
         )  # fmt: skip
     if free < 1:
-        return Part("folder", "broken", f"{folder} has {free:.1f} GiB left", "make room")
+        return Part("folder", "broken", f"{folder} has {free:.1f} GiB free", "free some space")
     return Part("folder", "ok", f"{folder.resolve()} can be written to, {free:.0f} GiB are free")
 
 
@@ -180,6 +180,8 @@ def _settings(environment: Mapping[str, str]) -> Part:
 
     settings, problems = settings_from_environment(environment)
     if problems:
-        return Part("settings", "broken", "; ".join(problems), "kvtrace env shows what is in force")
+        return Part(
+            "settings", "broken", "; ".join(problems), "kvtrace env shows the settings in force"
+        )
     where = environment.get("KVTRACE")
     return Part("settings", "ok", f"mode {settings.mode}" + (f", into {where}" if where else ""))

@@ -17,11 +17,11 @@ def command(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Write the runs of several traces to a new one; the traces stay as they are.
+    """Write the runs of several traces to a new trace; the old traces stay as they are.
 
     Files are hard-linked on the same disk, else copied, and keep their version of the format.
-    Artifacts that several runs share are stored once. So is a run that two traces have, if it is
-    the same in both; if it differs, the merge is refused.
+    Artifacts that several runs share are stored once. A run that two traces contain is stored once
+    if it is the same in both; if it differs, the merge is refused.
 
     Example:
         kvtrace trace merge host1/ host2/ -o all/
@@ -30,13 +30,13 @@ def command(
     from kvtrace.schema.uniting import unite
     from kvtrace.text import plural, size
 
-    done = unite(traces, output)
+    union = unite(traces, output)
     if as_json:
-        print(json.dumps(asdict(done), indent=2))
+        print(json.dumps(asdict(union), indent=2))
         return
-    say(f"{output}: {plural(len(done.runs), 'run')} of {plural(len(traces), 'trace')}")
-    for run_id in done.repeated_runs:
-        say(f"taken once  {run_id}: it is the same in several")
-    if done.repeated_artifacts:
-        artifacts = plural(done.repeated_artifacts, "artifact")
-        say(f"{artifacts} that another run holds are there once, {size(done.saved_bytes)} less")
+    say(f"{output}: {plural(len(union.runs), 'run')} of {plural(len(traces), 'trace')}")
+    for run_id in union.repeated_runs:
+        say(f"stored once  {run_id}: several traces contain it")
+    if union.repeated_artifacts:
+        artifacts = plural(union.repeated_artifacts, "artifact")
+        say(f"{artifacts} of several runs stored once, which saves {size(union.saved_bytes)}")

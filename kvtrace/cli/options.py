@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, so that they read the same everywhere."""
+"""Arguments and options that several commands share, worded equally in all of them."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ EngineOption = Annotated[
     Option(
         "--engine",
         metavar="|".join(("here", *_ENGINES)),
-        help="The engine that computes it: docs/fleet.md",
+        help="The engine that computes the figures: docs/fleet.md",
     ),
 ]
 MasterOption = Annotated[
@@ -97,13 +97,13 @@ MeaningOption = Annotated[
         "--meaning",
         metavar="SECONDS",
         min=0,
-        help="Compare what changed kernels compute for so long (processor time); 0: not at all  "
+        help="Processor time for comparing what changed kernels compute; 0: no comparison  "
         "[default: 30]",
         show_default=False,
     ),
 ]
 StrictOption = Annotated[
-    bool, Option("--strict", help="Exit with 1 also where it is not known whether it may be merged")
+    bool, Option("--strict", help="Exit with 1 also if it is unknown whether AFTER may be merged")
 ]
 MarkdownFile = Annotated[
     str | None,
@@ -118,12 +118,12 @@ OutputOption = Annotated[
 
 @contextmanager
 def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callable[[str], object]]]:
-    """Give where to write a file, and what to tell about it with.
+    """Yield the path to write a file to, and a function that prints messages about the file.
 
-    `-` is standard output: the file is written beside first, and reported on standard error.
+    `-` is standard output: the file is written elsewhere first, and messages go to standard error.
 
     Raises:
-        BadSetting: it is `-`, and what was written is a folder.
+        BadSetting: The output is `-`, but a folder was written.
 
     """
     if str(output) != "-":
@@ -135,7 +135,9 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
         path = Path(folder) / Path(default).name
         yield path, complain
         if path.is_dir():
-            raise BadSetting("this is several files, and standard output is one; name a folder.")
+            raise BadSetting(
+                "the output is several files, which need a folder instead of -; name one."
+            )
         sys.stdout.flush()
         with path.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
@@ -143,12 +145,12 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
 
 
 def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Selection":
-    """Open the trace and choose the runs that a TRACE argument and a --run option name.
+    """Open the trace and return the runs that a TRACE argument and a --run option name.
 
-    `every`: the others are shown, too.
+    With `every`, the other runs of the directory are used too.
 
     Raises:
-        TraceNotFound, EmptyTrace, UnknownRun, NewerFormat, DamagedFile: as `kvtrace.schema.trace`.
+        TraceNotFound, EmptyTrace, UnknownRun, NewerFormat, DamagedFile: See `kvtrace.schema.trace`.
 
     """
     from kvtrace.schema.trace import select_runs
@@ -156,31 +158,31 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
     return select_runs(trace, run, every=every)
 
 
-def asked_part(
+def chosen_part(
     since: str | None, until: str | None, mark: str | None, steps: str | None, *, whole: bool
 ) -> "Asked":
-    """Return the part of the runs that these options mean.
+    """Return the part of the runs that these options choose.
 
     Raises:
-        BadSetting: two of them exclude each other.
+        BadSetting: Two options exclude each other.
 
     """
     from kvtrace.figures.asked import Asked
     from kvtrace.schema.errors import BadSetting
 
-    given = {"--since or --until": since or until, "--whole": whole}
-    given["--mark or --steps"] = mark or steps
-    names = [name for name, value in given.items() if value]
+    values = {"--since or --until": since or until, "--whole": whole}
+    values["--mark or --steps"] = mark or steps
+    names = [name for name, value in values.items() if value]
     if len(names) > 1:
         raise BadSetting(f"{' and '.join(names)} exclude each other; give one.")
     return Asked(since, until, mark, steps, whole)
 
 
 def chosen_engine(name: str, master: str | None) -> "Engine | None":
-    """Return the engine that --engine names; None: this process.
+    """Return the engine that --engine names; None for this process.
 
     Raises:
-        BadSetting: there is none of that name, or --master is given without one.
+        BadSetting: No engine has that name, or --master is given without an engine.
 
     """
     from kvtrace.analysis.engines import load_engine
@@ -193,33 +195,33 @@ def chosen_engine(name: str, master: str | None) -> "Engine | None":
 
 
 def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
-    """Print lines to standard output at once, so that a terminal obeys nothing in them.
+    """Print lines to standard output, with control characters escaped.
 
-    `raw`: as they are, where colors are in them or a program reads them.
+    `raw`: unchanged, for lines with colors and for output that a program reads.
     """
     from kvtrace.text import printable
 
-    whole = "\n".join(lines)
+    text = "\n".join(lines)
     if not raw:
-        whole = "\n".join(map(printable, whole.split("\n")))
-    print(whole)
+        text = "\n".join(map(printable, text.split("\n")))
+    print(text)
 
 
 def say(line: str) -> None:
-    """Print one line to standard output; names in it may come from files that others wrote."""
+    """Print one line to standard output, with control characters escaped."""
     from kvtrace.text import printable
 
     print(printable(line))
 
 
 def complain_of(trace: "Trace") -> None:
-    """Print on standard error what reading a trace found that is worth saying, but no error."""
+    """Print the notes of reading a trace on standard error."""
     for note in trace.notes:
         complain(note)
 
 
 def settings_in_force() -> "Settings":
-    """Return the settings of the environment; what is wrong with them is printed."""
+    """Return the settings of the environment, and print their problems."""
     from kvtrace.settings import settings_from_environment
 
     settings, problems = settings_from_environment(os.environ)

@@ -1,9 +1,9 @@
-"""The words of a command line as the parameters of a function, and the help that names them.
+"""Parsing of a command line into a function's parameters, and the help that describes them.
 
-A command is a function whose parameters are annotated with `Argument` or `Option`, with their type
-and default. That is read once, for parsing, for the help, for completion and for the documentation.
-This is the standard library alone: a recorder has nothing else beside pyarrow. (argparse takes no
-values that begin with a dash, and no arguments between options where the number of them may vary.)
+A command is a function whose parameters are annotated with `Argument` or `Option`, with a type and
+a default. These are read once, for parsing, help, completion and the documentation. Only the
+standard library is used, as a recorder has nothing else but pyarrow. (argparse takes no values that
+begin with a dash, and no arguments between options if the number of arguments varies.)
 """
 
 import os
@@ -22,10 +22,10 @@ from kvtrace.schema.errors import KvtraceError, nearest
 __all__ = ["Argument", "BadUsage", "CommandLine", "HelpWanted", "Option", "Parameter"]
 
 _WIDEST: Final = 80
-#: The column in which texts begin is at most this one.
+#: The rightmost column at which texts begin.
 _FARTHEST: Final = 34
 _HELP: Final = ("-h, --help", "Show this message and exit")
-#: What values of a type are called, where they have no other name, and what they are.
+#: By type: the default metavar, and the description in errors.
 _TYPES: Final[Mapping[Any, tuple[str, str]]] = {
     str: ("TEXT", "text"),
     Path: ("PATH", "a path"),
@@ -35,18 +35,18 @@ _TYPES: Final[Mapping[Any, tuple[str, str]]] = {
 
 
 class BadUsage(KvtraceError):
-    """The words of a command line are not what the command takes."""
+    """The words of a command line do not fit the command."""
 
     slug = "bad-usage"
 
 
 class HelpWanted(Exception):
-    """--help is among the words."""
+    """The words contain --help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What is known by its place, as in `Annotated[Path, Argument(metavar="TRACE")]`."""
+    """A positional parameter, as in `Annotated[Path, Argument(metavar="TRACE")]`."""
 
     metavar: str = ""
     help: str = ""
@@ -54,10 +54,10 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Option:
-    """What is known by its name, as in `Annotated[bool, Option("--json", help="Print JSON")]`.
+    """A named parameter, as in `Annotated[bool, Option("--json", help="Print JSON")]`.
 
-    Without names it is the parameter's; `--a/--b` are two that say True and False. `envvar` is a
-    variable that says what no option does. Numbers are at least `min`, at most `max`.
+    The default name is the parameter's; `--a/--b` are names for True and False. `envvar` is a
+    variable that is read if the option is not given. Numbers are at least `min`, at most `max`.
     """
 
     names: tuple[str, ...]
@@ -87,10 +87,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a command; `kind` is the type of each of its values, `many` if in a list."""
+    """A parameter of a command; `kind` is the type of each value, `many` means a list of values."""
 
     name: str
-    told: Argument | Option
+    declaration: Argument | Option
     kind: Any
     many: bool
     default: Any
@@ -101,27 +101,27 @@ class Parameter:
 
     @property
     def is_flag(self) -> bool:
-        """Whether it takes no value."""
+        """The option takes no value."""
         return self.kind is bool
 
     @property
     def hidden(self) -> bool:
-        """Whether the help leaves it out."""
-        return isinstance(self.told, Option) and self.told.hidden
+        """The help does not show the option."""
+        return isinstance(self.declaration, Option) and self.declaration.hidden
 
     @property
     def metavar(self) -> str:
-        """What its value is called."""
-        if self.told.metavar:
-            return self.told.metavar
-        if isinstance(self.told, Argument):
+        """The name of the parameter's value in the help."""
+        if self.declaration.metavar:
+            return self.declaration.metavar
+        if isinstance(self.declaration, Argument):
             return self.name.upper()
         return "|".join(self.choices) or _TYPES[self.kind][0]
 
     @property
     def heading(self) -> str:
-        """Its names and value, as the help has them."""
-        if isinstance(self.told, Argument):
+        """The parameter's names and value in the help."""
+        if isinstance(self.declaration, Argument):
             return self.metavar
         names = ", ".join(sorted(self.on, key=lambda name: name.startswith("--")))
         if self.is_flag:
@@ -130,23 +130,23 @@ class Parameter:
 
     @property
     def text(self) -> str:
-        """What it does, and its default."""
-        return "  ".join(part for part in (self.told.help, self._remark) if part)
+        """The parameter's description, with its default."""
+        return "  ".join(part for part in (self.declaration.help, self._remark) if part)
 
     @property
     def _remark(self) -> str:
         if self.required:
             return "[required]"
-        shown = isinstance(self.told, Option) and self.told.show_default
+        shown = isinstance(self.declaration, Option) and self.declaration.show_default
         if not shown or self.default in (None, False, ""):
             return ""
         return f"[default: {self.on[0].lstrip('-') if self.default is True else self.default}]"
 
     def value(self, text: str, called: str) -> Any:
-        """Return the value that a word represents.
+        """Return the value of a word.
 
         Raises:
-            BadUsage: it is none.
+            BadUsage: The word is not a valid value.
 
         """
         if self.choices and text not in self.choices:
@@ -158,7 +158,7 @@ class Parameter:
             number = self.kind(text)
         except ValueError as error:
             raise BadUsage(f"{called} is {_TYPES[self.kind][1]}, not {text!r}.") from error
-        least, most = (getattr(self.told, name, None) for name in ("min", "max"))
+        least, most = (getattr(self.declaration, name, None) for name in ("min", "max"))
         if (least is not None and number < least) or (most is not None and number > most):
             bounds = [f"at least {least:g}"] if least is not None else []
             bounds += [f"at most {most:g}"] if most is not None else []
@@ -167,10 +167,10 @@ class Parameter:
 
 
 class CommandLine:
-    """What one command takes."""
+    """The parameters of one command, its help, and its parser."""
 
     def __init__(self, program: str, function: Callable[..., Any], *, passthrough: bool) -> None:
-        """Read a function; `passthrough`: all from the first argument on is one's of the user."""
+        """Read a function; `passthrough`: words from the first argument on are the program's."""
         self.program = program
         self._text = cleandoc(function.__doc__ or "")
         self._passthrough = passthrough
@@ -179,77 +179,77 @@ class CommandLine:
 
     @property
     def arguments(self) -> tuple[Parameter, ...]:
-        """What is known by its place."""
-        return tuple(each for each in self.parameters if isinstance(each.told, Argument))
+        """The positional parameters."""
+        return tuple(p for p in self.parameters if isinstance(p.declaration, Argument))
 
     @property
     def options(self) -> tuple[Parameter, ...]:
-        """What is known by its name, and shown."""
+        """The named parameters that the help shows."""
         return tuple(
-            each for each in self.parameters if isinstance(each.told, Option) and not each.hidden
+            p for p in self.parameters if isinstance(p.declaration, Option) and not p.hidden
         )
 
     @property
     def usage(self) -> str:
         """The command on one line."""
         arguments = [
-            f"{each.metavar}{'…' if each.many and '…' not in each.metavar else ''}"
-            for each in self.arguments
+            f"{argument.metavar}{'…' if argument.many and '…' not in argument.metavar else ''}"
+            for argument in self.arguments
         ]
         shown = [
-            name if each.required else f"[{name}]"
-            for name, each in zip(arguments, self.arguments, strict=True)
+            name if argument.required else f"[{name}]"
+            for name, argument in zip(arguments, self.arguments, strict=True)
         ]
         return " ".join([self.program, "[OPTIONS]", *shown])
 
     @property
     def text(self) -> str:
-        """What the function's docstring says."""
+        """The function's docstring."""
         return self._text
 
     def help(self, width: int) -> str:
-        """Return what --help prints, in so many columns, but at most 80."""
+        """Return the text of --help, in so many columns, but at most 80."""
         width = min(width, _WIDEST)
         wrapper = textwrap.TextWrapper(width, initial_indent="  ", subsequent_indent="  ")
         paragraphs = [
-            textwrap.indent(each, "  ")
-            if "\n    " in each
-            else wrapper.fill(" ".join(each.split()))
-            for each in self._text.split("\n\n")
+            textwrap.indent(paragraph, "  ")
+            if "\n    " in paragraph
+            else wrapper.fill(" ".join(paragraph.split()))
+            for paragraph in self._text.split("\n\n")
         ]
         usage = textwrap.fill(f"Usage: {self.usage}", width, subsequent_indent="    ")
         parts = [usage, *paragraphs]
-        rows = [(each.heading, each.text) for each in self.arguments]
+        rows = [(argument.heading, argument.text) for argument in self.arguments]
         if rows:
-            parts.append("Arguments:\n" + _listed(rows, width))
-        rows = [*((each.heading, each.text) for each in self.options), _HELP]
-        return "\n\n".join([*parts, "Options:\n" + _listed(rows, width)])
+            parts.append("Arguments:\n" + _two_columns(rows, width))
+        rows = [*((option.heading, option.text) for option in self.options), _HELP]
+        return "\n\n".join([*parts, "Options:\n" + _two_columns(rows, width)])
 
     def parsed(self, words: Sequence[str]) -> dict[str, Any]:
         """Return the function's arguments by name.
 
         Raises:
-            BadUsage: a word that the command does not take, or one that is missing.
-            HelpWanted: --help is among the words.
+            BadUsage: A word does not fit the command, or a word is missing.
+            HelpWanted: The words contain --help.
 
         """
-        given: dict[str, list[Any]] = {}
-        places = self._split(list(words), given)
-        self._place(places, given)
-        found = {}
-        for each in self.parameters:
-            values = given.get(each.name) or self._of_environment(each)
+        values_by_name: dict[str, list[Any]] = {}
+        positional = self._split(list(words), values_by_name)
+        self._assign_positional(positional, values_by_name)
+        arguments = {}
+        for parameter in self.parameters:
+            values = values_by_name.get(parameter.name) or self._of_environment(parameter)
             if values:
-                found[each.name] = values if each.many else values[-1]
-            elif each.required:
-                raise BadUsage(f"{self._name} needs {each.heading}; {self._hint}.")
+                arguments[parameter.name] = values if parameter.many else values[-1]
+            elif parameter.required:
+                raise BadUsage(f"{self._name} needs {parameter.heading}; {self._hint}.")
             else:
-                found[each.name] = each.default
-        return found
+                arguments[parameter.name] = parameter.default
+        return arguments
 
     @property
     def _name(self) -> str:
-        """The command, as a sentence of `complain` names it."""
+        """The command's name in messages."""
         return self.program.removeprefix("kvtrace ")
 
     @property
@@ -258,111 +258,119 @@ class CommandLine:
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[Parameter, bool]]:
-        """Options by their names, with what a flag then is."""
+        """Options by name, with the value that a flag then has."""
         return {
-            name: (each, names is each.on)
-            for each in self.parameters
-            for names in (each.on, each.off)
+            name: (parameter, names is parameter.on)
+            for parameter in self.parameters
+            for names in (parameter.on, parameter.off)
             for name in names
         }
 
-    def _split(self, words: list[str], given: dict[str, list[Any]]) -> list[str]:
-        """Take the options from the words; return the others."""
-        places: list[str] = []
+    def _split(self, words: list[str], values_by_name: dict[str, list[Any]]) -> list[str]:
+        """Move the options from the words to `values_by_name`; return the other words."""
+        positional: list[str] = []
         while words:
             word = words.pop(0)
             if word == "--":
-                return places + words
+                return positional + words
             if word.startswith("--"):
                 name, equals, value = word.partition("=")
-                self._take(name, value if equals else None, words, given)
+                self._parse_option(name, value if equals else None, words, values_by_name)
             elif word.startswith("-") and len(word) > 1:
-                self._take_short(word, words, given)
+                self._parse_short(word, words, values_by_name)
             elif self._passthrough:
-                return [*places, word, *words]
+                return [*positional, word, *words]
             else:
-                places.append(word)
-        return places
+                positional.append(word)
+        return positional
 
-    def _take_short(self, word: str, words: list[str], given: dict[str, list[Any]]) -> None:
-        """Take one-letter options, of which the last one's value may follow at once."""
-        for place, letter in enumerate(word[1:], 2):
+    def _parse_short(
+        self, word: str, words: list[str], values_by_name: dict[str, list[Any]]
+    ) -> None:
+        """Parse one-letter options in one word; the last one's value may follow at once."""
+        for end, letter in enumerate(word[1:], 2):
             name = f"-{letter}"
-            known = self._by_name.get(name)
-            if known is not None and not known[0].is_flag:
-                value = word[place:].removeprefix("=") if word[place:] else None
-                self._take(name, value, words, given)
+            option = self._by_name.get(name)
+            if option is not None and not option[0].is_flag:
+                value = word[end:].removeprefix("=") if word[end:] else None
+                self._parse_option(name, value, words, values_by_name)
                 return
-            self._take(name, None, words, given)
+            self._parse_option(name, None, words, values_by_name)
 
-    def _take(
-        self, name: str, value: str | None, words: list[str], given: dict[str, list[Any]]
+    def _parse_option(
+        self, name: str, value: str | None, words: list[str], values_by_name: dict[str, list[Any]]
     ) -> None:
         if name in ("--help", "-h"):
             raise HelpWanted
         if name not in self._by_name:
-            guess = nearest(name, self._shown)
+            guess = nearest(name, self._shown_names)
             raise BadUsage(f"{self._name} has no option {name}{guess}; {self._hint}.")
-        option, on = self._by_name[name]
+        option, flag_value = self._by_name[name]
         if option.is_flag:
             if value is not None:
                 raise BadUsage(f"{name} takes no value; {self._hint}.")
-            given[option.name] = [on]
+            values_by_name[option.name] = [flag_value]
             return
         if value is None and not words:
             raise BadUsage(f"{name} needs a value: {name} {option.metavar}; {self._hint}.")
         text = words.pop(0) if value is None else value
-        given.setdefault(option.name, []).append(option.value(text, name))
+        values_by_name.setdefault(option.name, []).append(option.value(text, name))
 
     @property
-    def _shown(self) -> list[str]:
-        return [name for name, (each, _) in self._by_name.items() if not each.hidden]
+    def _shown_names(self) -> list[str]:
+        return [name for name, (parameter, _) in self._by_name.items() if not parameter.hidden]
 
-    def _place(self, places: list[str], given: dict[str, list[Any]]) -> None:
-        """Give the words without names to the arguments, in order."""
-        for each in self.arguments:
-            count = len(places) if each.many else 1
-            taken, places = places[:count], places[count:]
-            given[each.name] = [each.value(text, each.metavar) for text in taken]
-        if places:
-            word = places[0]
+    def _assign_positional(
+        self, positional: list[str], values_by_name: dict[str, list[Any]]
+    ) -> None:
+        """Assign the words without names to the arguments, in order."""
+        for argument in self.arguments:
+            count = len(positional) if argument.many else 1
+            texts, positional = positional[:count], positional[count:]
+            values_by_name[argument.name] = [
+                argument.value(text, argument.metavar) for text in texts
+            ]
+        if positional:
+            word = positional[0]
             raise BadUsage(f"{self._name} does not take {word!r} as well; {self._hint}.")
 
-    def _of_environment(self, each: Parameter) -> list[Any]:
-        variable = each.told.envvar if isinstance(each.told, Option) else None
+    def _of_environment(self, parameter: Parameter) -> list[Any]:
+        variable = (
+            parameter.declaration.envvar if isinstance(parameter.declaration, Option) else None
+        )
         text = os.environ.get(variable, "") if variable else ""
-        return [each.value(text, str(variable))] if text else []
+        return [parameter.value(text, str(variable))] if text else []
 
 
 def _parameter(declared: Declared) -> Parameter:
-    """Read a parameter of a function."""
-    kind, told = declared.annotation, None
+    """Return a function's parameter as a command's parameter."""
+    kind, declaration = declared.annotation, None
     if get_origin(kind) is Annotated:
-        kind, told = get_args(kind)[:2]
+        kind, declaration = get_args(kind)[:2]
     required = declared.default is Declared.empty
-    if told is None:
-        told = Argument() if required else Option()
+    if declaration is None:
+        declaration = Argument() if required else Option()
     if get_origin(kind) in (UnionType, Union):
-        (kind,) = (each for each in get_args(kind) if each is not NoneType)
+        (kind,) = (member for member in get_args(kind) if member is not NoneType)
     many = get_origin(kind) is list
     if many:
         (kind,) = get_args(kind)
     choices = get_args(kind) if get_origin(kind) is Literal else ()
     on: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
-    if isinstance(told, Option):
-        names = told.names or ("--" + declared.name.replace("_", "-"),)
+    if isinstance(declaration, Option):
+        names = declaration.names or ("--" + declared.name.replace("_", "-"),)
         on = tuple(name.partition("/")[0] for name in names)
         off = tuple(name.partition("/")[2] for name in names if "/" in name)
     default = None if required else declared.default
     return Parameter(
-        declared.name, told, str if choices or kind is Declared.empty else kind, many, default,
-        required, choices, on, off,
+        declared.name, declaration, str if choices or kind is Declared.empty else kind, many,
+        default, required, choices, on, off,
     )  # fmt: skip
 
 
-def _listed(rows: Iterable[tuple[str, str]], width: int) -> str:
-    """Return headings with their texts beside them, or below where a heading is long."""
+def _two_columns(rows: Iterable[tuple[str, str]], width: int) -> str:
+    """Return headings with their texts beside them, or below a long heading."""
     rows = list(rows)
     column = min(_FARTHEST, 4 + max(len(heading) for heading, _ in rows))
     lines = []

@@ -28,12 +28,12 @@ def command(
     steps: StepsOption = None,
     whole: WholeOption = False,
     calls: Annotated[
-        bool, Option("--calls", help="Each kernel's unique calls (grid and shapes) too")
+        bool, Option("--calls", help="Also each kernel's unique calls (grid and shapes)")
     ] = False,
-    lines: Annotated[bool, Option("--lines", help="Source lines too")] = False,
+    lines: Annotated[bool, Option("--lines", help="Also source lines")] = False,
     by: Annotated[
         Grouping | None,
-        Option("--by", help="Where kernels are called from, as a tree, in place of kernels"),
+        Option("--by", help="A tree of where kernels are called from, instead of kernels"),
     ] = None,
     device: Annotated[
         str | None,
@@ -48,10 +48,10 @@ def command(
 ) -> None:
     """Show where the time went, what to try, and time, rates and roofline of each kernel.
 
-    Figures are of the steady part of the runs, where it is known: steps that a mark or the launches
-    repeat. All before it is one line.
+    Figures are of the steady part of the runs, if that is known: steps that a mark or the launches
+    repeat. The time before the steady part is one line.
     Times are measured. Bytes, FLOPs and rooflines are derived from the IR by kvtrace replay;
-    rooflines take the recorded device's limits, or those of --device. With --engine another engine
+    rooflines use the limits of the recorded device or of --device. With --engine another engine
     counts launches and executions; idle times of devices are then left out.
 
     Example:
@@ -63,7 +63,7 @@ def command(
         kvtrace profile out/ --since 50% --until 12s
 
     """
-    from kvtrace.cli.options import asked_part, chosen_engine, complain_of, print_lines, select
+    from kvtrace.cli.options import chosen_engine, chosen_part, complain_of, print_lines, select
     from kvtrace.converters.profile.call_tree import call_tree_object, read_call_sums
     from kvtrace.converters.profile.call_tree_text import call_tree_text
     from kvtrace.converters.profile.profile import profile_object, read_profile
@@ -74,7 +74,7 @@ def command(
     engine = chosen_engine(engine_name, master)
     if by is not None and engine is not None:
         raise BadSetting(f"--by is computed here; leave out --engine {engine_name}.")
-    part = asked_part(since, until, mark, steps, whole=whole)
+    part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
     if by is not None and not json:
         sums = read_call_sums(selection.trace, selection.runs, part)
@@ -92,10 +92,10 @@ def command(
     )  # fmt: skip
     complain_of(selection.trace)
     if json:
-        found = profile_object(profile)
+        output = profile_object(profile)
         if by is not None:
             sums = read_call_sums(selection.trace, selection.runs, part)
-            found["by"] = call_tree_object(sums, by)
-        print(json_format.dumps(found, indent=2))
+            output["by"] = call_tree_object(sums, by)
+        print(json_format.dumps(output, indent=2))
         return
     print_lines(profile_text(profile, full=full, width=terminal_width()))

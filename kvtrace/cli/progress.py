@@ -1,4 +1,4 @@
-"""Progress bars on standard error, of passes and of queries; silent where nobody looks."""
+"""Progress bars of passes and queries on standard error, shown only on a terminal."""
 
 import shutil
 import sys
@@ -15,7 +15,7 @@ _ERASE: Final = "\r\x1b[K"
 
 @contextmanager
 def calls_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Return a function to call with (done, total); None where standard error is not a terminal."""
+    """Yield a function to call with (done, total); None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -28,7 +28,7 @@ def calls_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def query_progress(percent: Callable[[], float]) -> Iterator[None]:
-    """Show how far a query is that runs inside, in percent; below 0 it is not known."""
+    """Show the progress of a query that runs in the context, in percent; below 0 is unknown."""
     if not sys.stderr.isatty():
         yield
         return
@@ -50,14 +50,14 @@ def query_progress(percent: Callable[[], float]) -> Iterator[None]:
 
 
 class _Bar:
-    """A line of a terminal that is written over."""
+    """A progress bar in one line of a terminal, which each update overwrites."""
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._begin = self._shown = time.monotonic()
 
     def show(self, done: int, total: int) -> None:
-        """Show that so many are done; some times a second."""
+        """Show the share that is done, at most ten times a second."""
         now = time.monotonic()
         if now - self._shown < _BETWEEN:
             return
@@ -65,11 +65,11 @@ class _Bar:
         share = min(1.0, done / total) if total else 0.0
         bar = "━" * round(_CELLS * share)
         passed = now - self._begin
-        left = f", {passed / share - passed:,.0f} s left" if share else ""
-        line = f"{self._title} {bar:<{_CELLS}} {share:4.0%}{left}"
+        remaining = f", {passed / share - passed:,.0f} s left" if share else ""
+        line = f"{self._title} {bar:<{_CELLS}} {share:4.0%}{remaining}"
         width = shutil.get_terminal_size().columns
         print(_ERASE + line[: width - 1], end="", file=sys.stderr, flush=True)
 
     def erase(self) -> None:
-        """Leave the line as it was."""
+        """Erase the line."""
         print(_ERASE, end="", file=sys.stderr, flush=True)

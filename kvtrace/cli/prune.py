@@ -1,4 +1,4 @@
-"""`kvtrace trace prune`: drop old runs of a trace, or what passes derived of them."""
+"""`kvtrace trace prune`: deletion of a trace's old runs, or of its derived tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def command(
         ),
     ] = None,
     derived: Annotated[
-        bool, Option("--derived", help="Delete their derived tables, and no run")
+        bool,
+        Option("--derived", help="Delete the derived tables of these runs instead of the runs"),
     ] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show what would be deleted, and change nothing")
@@ -63,7 +64,7 @@ def command(
     from kvtrace.schema.pruning import prune
     from kvtrace.settings import amount_of
 
-    done = prune(
+    pruning = prune(
         trace,
         keep_last=keep_last,
         older_than_seconds=None if older_than is None else amount_of(older_than, "seconds"),
@@ -72,27 +73,27 @@ def command(
         dry_run=dry_run,
     )
     if as_json:
-        print(json.dumps(asdict(done), indent=2))
+        print(json.dumps(asdict(pruning), indent=2))
         return
-    for line in _told(done, str(trace), dry_run):
+    for line in _lines(pruning, str(trace), dry_run):
         say(line)
 
 
-def _told(done: Pruning, trace: str, dry_run: bool) -> Iterator[str]:
+def _lines(pruning: Pruning, trace: str, dry_run: bool) -> Iterator[str]:
     from datetime import UTC, datetime
 
     from kvtrace.text import plural, size
 
-    for run_id, reason in done.left.items():
-        yield f"left alone  {run_id}: {reason}"
-    verb = "would drop " if dry_run else "dropped    "
-    for each in done.dropped:
+    for run_id, reason in pruning.left.items():
+        yield f"skipped     {run_id}: {reason}"
+    verb = "would delete" if dry_run else "deleted    "
+    for run in pruning.dropped:
         began = ""
-        if each.started is not None:
-            began = f", {datetime.fromtimestamp(each.started // 10**9, UTC):%Y-%m-%d %H:%M} UTC"
-        passes = f" of {', '.join(each.passes)}" if each.passes else ""
-        yield f"{verb} {each.run_id}{began}: {size(each.size_bytes)}{passes}"
-    if not done.dropped:
-        yield f"nothing to drop in {trace}"
-    stays = "would stay" if dry_run else "stay" if done.runs_left != 1 else "stays"
-    yield f"{plural(done.runs_left, 'run')} of {size(done.bytes_left)} {stays}"
+        if run.started is not None:
+            began = f", {datetime.fromtimestamp(run.started // 10**9, UTC):%Y-%m-%d %H:%M} UTC"
+        passes = f" of {', '.join(run.passes)}" if run.passes else ""
+        yield f"{verb} {run.run_id}{began}: {size(run.size_bytes)}{passes}"
+    if not pruning.dropped:
+        yield f"nothing to delete in {trace}"
+    stays = "would stay" if dry_run else "stay" if pruning.runs_left != 1 else "stays"
+    yield f"{plural(pruning.runs_left, 'run')} of {size(pruning.bytes_left)} {stays}"

@@ -1,4 +1,4 @@
-"""`kvtrace trace recover`: seal what killed processes left."""
+"""`kvtrace trace recover`: sealing of the journals that killed processes left."""
 
 import json
 from dataclasses import asdict
@@ -17,8 +17,8 @@ def command(
 ) -> int:
     """Seal the journals of killed processes: they become Parquet files like those of other runs.
 
-    Runs that are still being recorded are left alone. A file that is damaged is kept as it is, in
-    .journal/damaged; all else of it is saved. Calling it again changes nothing.
+    Runs that are still being recorded are skipped. A damaged file is moved to .journal/damaged, and
+    its readable rows are saved. Repeating the command changes nothing.
 
     Example:
         kvtrace trace recover out/
@@ -26,16 +26,16 @@ def command(
     """
     from kvtrace.schema.recovery import recover
 
-    done = recover(trace, force=force)
+    recovery = recover(trace, force=force)
     if as_json:
-        print(json.dumps(asdict(done), indent=2))
+        print(json.dumps(asdict(recovery), indent=2))
         return 0
-    for run_id in done.sealed:
+    for run_id in recovery.sealed:
         say(f"sealed      {run_id}")
-    for run_id, reason in done.left.items():
-        say(f"left alone  {run_id}: {reason}")
-    for note in done.notes:
+    for run_id, reason in recovery.left.items():
+        say(f"skipped     {run_id}: {reason}")
+    for note in recovery.notes:
         say(f"note        {note}")
-    if not done.sealed and not done.left:
+    if not recovery.sealed and not recovery.left:
         say(f"nothing to recover in {trace}")
     return 0

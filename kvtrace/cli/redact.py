@@ -1,4 +1,4 @@
-"""`kvtrace trace redact`: a copy of a trace that tells less."""
+"""`kvtrace trace redact`: a copy of a trace without private data."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def command(
         bool, Option("--host", help="Host name, build of its system, the job's address")
     ] = False,
     git: Annotated[bool, Option("--git", help="Commit, branch, top folder")] = False,
-    marks: Annotated[
-        bool, Option("--marks", help="What the program passed to kvtrace.mark")
-    ] = False,
+    marks: Annotated[bool, Option("--marks", help="Names and values of kvtrace.mark")] = False,
     everything: Annotated[bool, Option("--all", help="All of these")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -59,24 +57,24 @@ def command(
     from kvtrace.schema.private import PRIVATE
     from kvtrace.schema.redaction import redact
 
-    asked = {
+    choices = {
         "source": source, "paths": paths, "names": names, "scalars": scalars, "tensors": tensors,
         "command": command_line, "host": host, "git": git, "marks": marks,
     }  # fmt: skip
-    left_out = [each for each in PRIVATE if everything or asked[each]]
-    done = redact(trace, output, left_out, redacted_ir)
+    left_out = [name for name in PRIVATE if everything or choices[name]]
+    redaction = redact(trace, output, left_out, redacted_ir)
     if as_json:
-        print(json.dumps(asdict(done), indent=2))
+        print(json.dumps(asdict(redaction), indent=2))
     else:
-        for line in _told(done, output):
+        for line in _lines(redaction, output):
             say(line)
 
 
-def _told(done: Redaction, output: Path) -> Iterator[str]:
+def _lines(redaction: Redaction, output: Path) -> Iterator[str]:
     from kvtrace.text import plural
 
-    yield f"{output}: {plural(len(done.runs), 'run')} without {', '.join(done.left_out)}"
-    if done.passes:
-        yield f"derived tables are left out: run the passes again ({', '.join(done.passes)})"
-    if done.unreadable_ir:
-        yield f"{plural(done.unreadable_ir, 'text')} of IR could not be read, and was left out"
+    yield f"{output}: {plural(len(redaction.runs), 'run')} without {', '.join(redaction.left_out)}"
+    if redaction.passes:
+        yield f"derived tables are left out: run the passes again ({', '.join(redaction.passes)})"
+    if redaction.unreadable_ir:
+        yield f"{plural(redaction.unreadable_ir, 'text')} of IR could not be read, and was left out"

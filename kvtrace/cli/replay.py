@@ -1,4 +1,4 @@
-"""`kvtrace replay`: evaluate each unique call for clients, which fill derived tables."""
+"""`kvtrace replay`: the evaluation of each unique call for clients, which fill derived tables."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ def command(
     """Evaluate each unique call over its whole grid, without a GPU.
 
     The tracer fills the derived table accesses, the profiler ops and loops: executions, lanes,
-    bytes and FLOPs of every IR op. Running a client again replaces what it wrote.
+    bytes and FLOPs of every IR op. Running a client again replaces its rows.
 
     Example:
         kvtrace replay out/

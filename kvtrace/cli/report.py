@@ -11,7 +11,7 @@ from kvtrace.cli.options import (
     TracePath,
     UntilOption,
     WholeOption,
-    asked_part,
+    chosen_part,
     select,
     written_to,
 )
@@ -23,7 +23,7 @@ MaxOption = Annotated[
         "--max-mb",
         metavar="MIB",
         min=0.1,
-        help="Largest size of the page; what does not fit is left out, which the page reports",
+        help="Largest size of the page; the page lists the blocks that do not fit",
     ),
 ]
 PageOption = Annotated[
@@ -33,7 +33,7 @@ ReplayOption = Annotated[
     bool | None,
     Option(
         "--replay/--no-replay",
-        help="Replay and sanitize the trace first if needed  [default: where that takes seconds]",
+        help="Replay and sanitize the trace first if needed  [default: if that takes seconds]",
         show_default=False,
     ),
 ]
@@ -58,7 +58,7 @@ def command(
     """Write one self-contained HTML page: timeline, kernels, launches, source beside IR, findings.
 
     The page needs no network and opens from a file. Bytes, FLOPs, accesses and findings come from
-    replay and sanitize. Where the trace lacks them, both run first, if that is quick: at most 2,000
+    replay and sanitize. If the trace lacks them, both run first, if that is quick: at most 2,000
     unique calls and about 10 seconds.
 
     Example:
@@ -69,7 +69,7 @@ def command(
     from kvtrace.analysis.writing import write_report
     from kvtrace.cli.progress import calls_progress
 
-    part = asked_part(since, until, mark, steps, whole=whole)
+    part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
     with written_to(output, "report.html") as (target, tell):
         written = write_report(

@@ -19,7 +19,7 @@ def command(
         Option("--finding", metavar="ID", help="Id of a finding of sanitize, or its start"),
     ] = None,
     source: Annotated[
-        bool, Option("--source", help="Take the kernel's Python source, not its IR")
+        bool, Option("--source", help="Use the kernel's Python source instead of its IR")
     ] = False,
     contents: Annotated[
         int,
@@ -31,7 +31,7 @@ def command(
     """Write one Python script that launches a recorded call again, and times it.
 
     The script has the kernel and its recorded arguments; contents that were not recorded are
-    random. It needs torch and triton, and a GPU, or kvtrace run where there is none.
+    random. It needs torch and triton, and a GPU, or kvtrace run on a machine without one.
 
     The script runs recorded code, with --source as Python: if the trace is not yours, read the
     script before you run it.
@@ -43,14 +43,14 @@ def command(
     """
     from kvtrace.converters.registry import load_converter
 
-    chosen = load_converter("repro")
+    converter = load_converter("repro")
     named = {"launch": launch, "call": call, "finding": finding, "contents": contents}
     settings = {name: str(value) for name, value in named.items() if value is not None}
     if source:
         settings["source"] = "1"
     selection = select(trace, run)
-    with written_to(output, chosen.default_output) as (target, tell):
-        conversion = chosen.convert(selection, target, settings)
+    with written_to(output, converter.default_output) as (target, tell):
+        conversion = converter.convert(selection, target, settings)
         size = conversion.size_bytes
     tell(f"wrote {output or target} ({size / 1e3:,.1f} kB)")
     for note in (*conversion.notes, *selection.trace.notes):

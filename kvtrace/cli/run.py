@@ -1,4 +1,4 @@
-"""`kvtrace run`: what `KVTRACE=out/ python script.py` does, with options in place of variables."""
+"""`kvtrace run`: `KVTRACE=out/ python script.py`, with options in place of variables."""
 
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -28,7 +28,7 @@ def command(
         str,
         Option(
             metavar="none|index|int|all",
-            help="Which tensors' contents to keep",
+            help="Which tensors' contents to record",
             envvar="KVTRACE_TENSORS",
         ),
     ] = "index",
@@ -48,7 +48,7 @@ def command(
         str,
         Option(
             metavar="TARGET",
-            help="What to compile for where there is no GPU",
+            help="What to compile for on a machine without a GPU",
             envvar="KVTRACE_TARGET",
         ),
     ] = "cuda:90",
@@ -65,7 +65,7 @@ def command(
         str,
         Option(
             metavar="none|answers|cpu",
-            help="What a program that asks for a missing GPU gets",
+            help="What programs get that ask for a GPU on a machine without one",
             envvar="KVTRACE_DEVICE",
         ),
     ] = "answers",
@@ -97,7 +97,7 @@ def command(
 ) -> None:
     """Record a script while it runs, exactly as python would run it.
 
-    What follows the script's name is the script's own. The exit code is the script's.
+    Words after the script's name are passed to the script. The exit code is the script's.
 
     Example:
         kvtrace run -o out/ train.py --steps 10
@@ -113,26 +113,32 @@ def command(
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
     options |= {"target": target, "compile": compile_to, "sanitize": sanitize}
     options |= {"device": device, **added}
-    given = {"source": source, "limit": limit, "sample": sample}
-    options |= {name: value for name, value in given.items() if value is not None}
-    named = settings_from_arguments(**options).as_environment()
-    # The other settings stay what the environment says.
-    variables = {f"KVTRACE_{name.upper()}": named[f"KVTRACE_{name.upper()}"] for name in options}
+    optional = {"source": source, "limit": limit, "sample": sample}
+    options |= {name: value for name, value in optional.items() if value is not None}
+    settings = settings_from_arguments(**options).as_environment()
+    # The other settings stay as the environment has them.
+    variables = {f"KVTRACE_{name.upper()}": settings[f"KVTRACE_{name.upper()}"] for name in options}
     variables["KVTRACE"] = os.path.abspath(output)  # noqa: PTH100
     run_program(program, as_module, variables)
 
 
 def _signature() -> Signature:
-    """Return what the command takes: the options above, and one for each setting of add-ons."""
-    own = signature(command)
-    listed = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    """Return the command's signature: the options above, and one for each setting of add-ons."""
+    base = signature(command)
+    parameters = [
+        parameter
+        for parameter in base.parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
+    ]
     for name, setting in added_settings():
         if setting.option is not None:
             metavar, text = setting.option
             kind = Annotated[str, Option(metavar=metavar, help=text)]
             default = str(setting.default)
-            listed.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
-    return own.replace(parameters=listed)
+            parameters.append(
+                Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            )
+    return base.replace(parameters=parameters)
 
 
 vars(command)["__signature__"] = _signature()

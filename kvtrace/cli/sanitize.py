@@ -31,7 +31,7 @@ RuleOption = Annotated[
     Option(
         "--rule",
         metavar="ID",
-        help="Judge by this rule only; may be repeated; default and all name several",
+        help="Judge by this rule only; may be repeated; default and all are groups of rules",
         show_default=False,
     ),
 ]
@@ -48,19 +48,19 @@ def command(
     run: RunOption = None,
     as_json: JsonOption = False,
     everything: Annotated[
-        bool, Option("--all", help="List proven accesses too, not only count them")
+        bool, Option("--all", help="Also list proven accesses, instead of counting them")
     ] = False,
     as_sarif: Annotated[
         bool, Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
     ] = False,
     junit_file: Annotated[
         Path | None,
-        Option("--junit", metavar="FILE", help="Write JUnit XML too", show_default=False),
+        Option("--junit", metavar="FILE", help="Also write JUnit XML", show_default=False),
     ] = None,
     rule: RuleOption = None,
     no_rule: NoRuleOption = None,
     strict: Annotated[
-        bool, Option("--strict", help="Fail on warnings and unknown verdicts, too")
+        bool, Option("--strict", help="Also fail on warnings and unknown verdicts")
     ] = False,
     as_lines: Annotated[
         bool | None,
@@ -80,7 +80,7 @@ def command(
     """Judge every memory access of each unique call, without a GPU.
 
     Each access is proven safe over the whole grid, or a violation with a witness, or unknown with
-    the reason. Violations that the run itself observed are listed, too. Fills the derived table
+    the reason. Violations that the run itself observed are also listed. Fills the derived table
     findings. Exit code 1 on an error that no comment `# kvtrace: ignore[rule] reason` suppresses,
     with --strict also on a warning, an unknown or a run without IR. KVTRACE_RULES sets --rule and
     --no-rule, KVTRACE_STRICT sets --strict.
@@ -97,7 +97,7 @@ def command(
     from kvtrace.schema.errors import BadSetting
 
     if as_json and as_sarif:
-        raise BadSetting("--json and --sarif are two forms of one output; choose one.")
+        raise BadSetting("--json and --sarif exclude each other; choose one.")
     engine = chosen_engine(engine_name, master)
     if generic and engine is not None:
         raise BadSetting(f"--generic is computed here; leave out --engine {engine_name}.")
@@ -110,11 +110,13 @@ def command(
     if at is not None or assume is not None:
         raise BadSetting("--at and --assume belong to kvtrace sizes.")
     selection = select(trace, run)
-    unwanted = [part.strip() for names in no_rule or () for part in names.split(",")]
-    names = [*(rule or [settings.rules]), *(f"-{name}" for name in unwanted if name)]
-    listed = everything or junit_file is not None
+    excluded = [part.strip() for names in no_rule or () for part in names.split(",")]
+    names = [*(rule or [settings.rules]), *(f"-{name}" for name in excluded if name)]
+    lists_proven = everything or junit_file is not None
     evaluation = None if engine is None else engine.evaluation(master)
-    judged = judge_runs(selection, names, proven=listed, shown=calls_progress, engine=evaluation)
+    judged = judge_runs(
+        selection, names, proven=lists_proven, shown=calls_progress, engine=evaluation
+    )
     for failure in (*judged.left_out, *judged.failures):
         complain(failure)
     findings = judged.findings
@@ -122,12 +124,12 @@ def command(
     if junit_file is not None:
         _write_junit(findings, junit_file, strict)
     if as_lines is None:
-        as_lines = _into_a_pipe()
+        as_lines = _is_pipe()
     if as_json or as_sarif or len(judged.left_out) < len(selection.runs):
         _print(findings, selection, as_json, as_sarif, everything, as_lines)
     complain_of(selection.trace)
-    unjudged = strict and judged.left_out
-    return 1 if unjudged or findings.failures(strict=strict) else 0
+    has_unjudged = strict and judged.left_out
+    return 1 if has_unjudged or findings.failures(strict=strict) else 0
 
 
 def _write_junit(findings: "Findings", file: Path, strict: bool) -> None:
@@ -157,23 +159,23 @@ def _print(
         for line in findings_lines(shown, base=str(Path.cwd())):
             print(line)
     else:
-        color = _color()
+        color = _shows_color()
         lines = findings_text(
             shown, color=color, width=min(terminal_width(), 120), base=str(Path.cwd())
         )
         print_lines(lines, raw=color)
 
 
-def _into_a_pipe() -> bool:
-    """Whether another program reads standard output."""
+def _is_pipe() -> bool:
+    """Return whether standard output is a pipe to another program."""
     try:
         return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
     except (OSError, ValueError):
-        return False  # it is not a file
+        return False  # standard output is not a file
 
 
-def _color() -> bool:
-    """Whether standard output is a terminal that shows colors, and the user wants them."""
+def _shows_color() -> bool:
+    """Return whether standard output is a terminal with colors, and the user wants them."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return sys.stdout.isatty()

@@ -1,7 +1,7 @@
-"""Serves one page on this machine's loopback address, for a browser elsewhere by way of SSH.
+"""A server of one page on this machine's loopback address, reachable from elsewhere by SSH.
 
-The page has an address that cannot be guessed, and nothing else is served. Requests that name
-another host are refused: a foreign name may point to this machine.
+The page has an address that cannot be guessed, and nothing else is served. Requests for another
+host name are refused: a foreign name may point to this machine.
 """
 
 import re
@@ -14,37 +14,37 @@ from typing import Any, Final
 from kvtrace.schema.errors import BadSetting
 
 LOOPBACK: Final = "127.0.0.1"
-#: Where a page says what it may load.
+#: The element with a page's policy on what it may load.
 _POLICY: Final = re.compile(rb'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """A server for this machine alone; a browser that goes away in the middle is not an error."""
+    """A server for this machine alone; connections that the browser closes are no errors."""
 
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a connection that the browser closed; print all else, as the base does."""
+        """Ignore connections that the browser closed; print other errors as the base does."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class PageServer(LoopbackServer):
-    """A server of one page, at `address`; `serve_forever` serves until it is ended.
+    """A server of one page, at `address`; `serve_forever` serves until interrupted.
 
-    The page's policy for its contents is sent as a header, too, with what no page can say of
-    itself: that no other page may frame it.
+    The page's content policy is also sent as a header, extended by a rule that a page cannot set
+    for itself: no other page may frame it.
 
     Raises:
-        BadSetting: the port cannot be had.
+        BadSetting: The port cannot be used.
 
     """
 
     def __init__(self, page: bytes, port: int = 0) -> None:
         self.page = page
-        found = _POLICY.search(page)
-        own = found[1].decode() if found else "default-src 'none'"
-        self.policy = f"{own.rstrip('; ')}; frame-ancestors 'none'"
+        match = _POLICY.search(page)
+        page_policy = match[1].decode() if match else "default-src 'none'"
+        self.policy = f"{page_policy.rstrip('; ')}; frame-ancestors 'none'"
         self.path = f"/{secrets.token_urlsafe(18)}/"
         try:
             super().__init__((LOOPBACK, port), _Answers)
@@ -53,12 +53,12 @@ class PageServer(LoopbackServer):
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The page's address."""
         return f"http://{LOOPBACK}:{self.server_port}{self.path}"
 
 
 class LoopbackAnswers(BaseHTTPRequestHandler):
-    """Answers that only this machine's user gets, who knows the address; says nothing of them."""
+    """Answers to users of this machine who know the address; requests are not logged."""
 
     server: ThreadingHTTPServer
     server_version = "kvtrace"
@@ -66,12 +66,12 @@ class LoopbackAnswers(BaseHTTPRequestHandler):
     timeout = 30
 
     def is_refused(self) -> bool:
-        """Tell whether a request names another host: a foreign name that points to this machine."""
+        """Return whether a request names another host, such as a foreign name of this machine."""
         port = self.server.server_port
         return self.headers.get("Host") not in (f"{LOOPBACK}:{port}", f"localhost:{port}")
 
     def head(self, status: HTTPStatus, kind: str, size: int, policy: str | None = None) -> None:
-        """Send the status and the headers; `policy` is what the page may load."""
+        """Send the status and the headers; `policy` limits what the page may load."""
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(size))
@@ -84,26 +84,26 @@ class LoopbackAnswers(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Say nothing: the terminal belongs to the command."""
+        """Print nothing: the terminal belongs to the command."""
 
 
 class _Answers(LoopbackAnswers):
-    """Answers for the page, and for nothing else."""
+    """Answers for the page's address alone."""
 
     server: PageServer
 
     def do_GET(self) -> None:
         """Send the page."""
-        if self._found():
+        if self._send_head():
             self.wfile.write(self.server.page)
 
     def do_HEAD(self) -> None:
         """Send the page's headers."""
-        self._found()
+        self._send_head()
 
-    def _found(self) -> bool:
-        found = self.path == self.server.path and not self.is_refused()
-        status = HTTPStatus.OK if found else HTTPStatus.NOT_FOUND
-        size = len(self.server.page) if found else 0
+    def _send_head(self) -> bool:
+        is_page = self.path == self.server.path and not self.is_refused()
+        status = HTTPStatus.OK if is_page else HTTPStatus.NOT_FOUND
+        size = len(self.server.page) if is_page else 0
         self.head(status, "text/html; charset=utf-8", size, self.server.policy)
-        return found
+        return is_page

@@ -25,14 +25,14 @@ def command(
     run: RunOption = None,
     as_json: JsonOption = False,
     strict: Annotated[
-        bool, Option("--strict", help="Fail on warnings and unknown verdicts, too")
+        bool, Option("--strict", help="Also fail on warnings and unknown verdicts")
     ] = False,
     at: Annotated[
         str | None,
         Option(
             "--at",
             metavar="SIZES",
-            help='Judge kernels at other sizes, too, as "batch=64, seq=131072"',
+            help='Also judge kernels at other sizes, as "batch=64, seq=131072"',
             show_default=False,
         ),
     ] = None,
@@ -48,9 +48,9 @@ def command(
 ) -> int:
     """Show for which shapes and grids each kernel is proven, and check its calls against them.
 
-    Conditions on sizes are derived from the kernel's IR; the output lists what they assume. Exit
-    code 1 on a call that breaks a condition, with --strict also on an unknown
-    or a call that cannot be evaluated.
+    Conditions on sizes are derived from the kernel's IR; the output lists their assumptions. Exit
+    code 1 on a call that breaks a condition, with --strict also on an unknown verdict or a call
+    that cannot be evaluated.
 
     Example:
         kvtrace sizes out/
@@ -63,7 +63,7 @@ def command(
 def show_sizes(
     selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
 ) -> int:
-    """Print conditions of the kernels of a selection, and return the exit code."""
+    """Print the conditions of a selection's kernels, and return the exit code."""
     from kvtrace.analysis.conditions import contracts_of, kernel_conditions, sizes_of
     from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.findings.conditions import (
@@ -84,5 +84,5 @@ def show_sizes(
     else:
         width = min(terminal_width(), 120)
         print_lines(conditions_text(kernels, width=width, base=str(Path.cwd())))
-    undecided = strict and failures
-    return 1 if undecided or condition_failures(kernels, strict=strict) else 0
+    has_undecided = strict and failures
+    return 1 if has_undecided or condition_failures(kernels, strict=strict) else 0

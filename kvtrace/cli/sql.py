@@ -33,7 +33,7 @@ def command(
     ] = None,
     temporary: Annotated[
         Path | None,
-        Option("--temp", metavar="FOLDER", help="Folder for what does not fit in memory"),
+        Option("--temp", metavar="FOLDER", help="Folder for data that does not fit in memory"),
     ] = None,
     form: Annotated[
         Format, Option("--format", metavar="table|json|csv", help="How to print the rows")
@@ -42,13 +42,13 @@ def command(
     engine_name: EngineOption = "here",
     master: MasterOption = None,
 ) -> None:
-    """Ask the tables of a trace in DuckDB's SQL; every table has a column run.
+    """Query the tables of a trace in DuckDB's SQL; every table has a column run.
 
     SHOW TABLES lists all tables and views. The views called, launched and executed join calls,
     launches and executions with their kernels; call_sums has one row for each call, with launches
     and times; marked has the marks. Views have times in ns: host_ns (exit - enter), device_ns,
     and the points enter_ns, exit_ns, start_ns and end_ns. Macros: host_ns(enter, exit),
-    device_ns(start, finish). A query that needs more memory than there is fails, unless --temp
+    device_ns(start, finish). A query that needs more memory than available fails, unless --temp
     names a folder. With --engine another engine runs the SQL; points in time are then nanoseconds
     since 1970.
 
@@ -94,7 +94,7 @@ def _here(
     from kvtrace.converters.query.query import connect, query
 
     with (
-        _private(temporary) as folder,
+        _private_folder(temporary) as folder,
         connect(trace, runs, text, memory=memory, temporary=folder) as database,
         query_progress(database.query_progress),
     ):
@@ -102,11 +102,11 @@ def _here(
 
 
 @contextmanager
-def _private(folder: Path | None) -> Iterator[Path | None]:
-    """Make a new folder below one: DuckDB lets a query read and write in that for temporary files.
+def _private_folder(folder: Path | None) -> Iterator[Path | None]:
+    """Create a folder in `folder` for DuckDB's temporary files, which a query may read and write.
 
     Raises:
-        BadSetting: it cannot be made there.
+        BadSetting: No folder can be created there.
 
     """
     from tempfile import TemporaryDirectory
@@ -118,9 +118,9 @@ def _private(folder: Path | None) -> Iterator[Path | None]:
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        made = TemporaryDirectory(prefix=".kvtrace-sql-", dir=folder)
+        temporary = TemporaryDirectory(prefix=".kvtrace-sql-", dir=folder)
     except OSError as error:
         reason = error.strerror or error
-        raise BadSetting(f"--temp: no folder can be made in {folder}: {reason}") from error
-    with made:
-        yield Path(made.name)
+        raise BadSetting(f"--temp: no folder can be created in {folder}: {reason}") from error
+    with temporary:
+        yield Path(temporary.name)

@@ -1,4 +1,4 @@
-"""`kvtrace top`: what programs do while they are recorded."""
+"""`kvtrace top`: the activity of programs while they are recorded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def command(
     trace: Annotated[Path, Argument(metavar="TRACE", help="Trace directory")],
     once: Annotated[
-        bool, Option("--once", help="Print one page and end; without a terminal the default")
+        bool, Option("--once", help="Print one page and end; the default without a terminal")
     ] = False,
     interval: Annotated[
         float, Option(metavar="SECONDS", min=0.1, help="Time between updates")
@@ -25,9 +25,9 @@ def command(
         bool, Option("--whole", help="Kernels since the beginning, not of the last minute")
     ] = False,
 ) -> None:
-    """Show what is recorded right now: launches, kernels, variants, findings.
+    """Show what is being recorded now: launches, kernels, variants, findings.
 
-    It only reads the journal, and does not disturb the programs that write it. q or Ctrl-C ends it.
+    Reads the journal, without disturbing the programs that write it. q or Ctrl-C ends the display.
 
     Example:
         kvtrace top out/
@@ -58,7 +58,7 @@ def command(
 
 
 def _watch(follower: "Follower", live: "Live", trace: str, interval: float, *, whole: bool) -> None:
-    """Show a page after the other until a key or Ctrl-C ends it."""
+    """Show pages until a key or Ctrl-C ends the display."""
     import shutil
     import time
 
@@ -79,9 +79,9 @@ def _watch(follower: "Follower", live: "Live", trace: str, interval: float, *, w
 
 @contextmanager
 def _screen() -> Iterator[Callable[[Sequence[str]], None]]:
-    """Give what shows lines on the alternate screen, which the terminal leaves at the end.
+    """Yield a function that shows lines on the alternate screen, which is left at the end.
 
-    The sequences are those of xterm (ctlseqs), which every terminal in use knows.
+    The escape sequences are those of xterm (ctlseqs), which every common terminal supports.
     """
     import sys
 
@@ -100,7 +100,7 @@ def _screen() -> Iterator[Callable[[Sequence[str]], None]]:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[float], str | None]]:
-    """Give what waits some seconds for a key, which is not echoed; it waits where no keys come."""
+    """Yield a function that waits some seconds for a key, without echo; it sleeps without a tty."""
     import select
     import sys
     import time

@@ -9,7 +9,7 @@ from kvtrace.cli.options import JsonOption, TracePath, say
 def command(trace: TracePath, as_json: JsonOption = False) -> int:
     """Check that every file of a trace is undamaged, valid and complete.
 
-    Exits with 1 if anything is wrong, with 2 if a file cannot even be read: damaged, or of a newer
+    Exits with 1 if anything is wrong, with 2 if a file cannot be read: damaged, or of a newer
     version of the format.
 
     Example:
@@ -23,8 +23,8 @@ def command(trace: TracePath, as_json: JsonOption = False) -> int:
         print(json.dumps([asdict(problem) for problem in problems], indent=2))
     elif problems:
         for problem in problems:
-            told = problem.text.startswith(problem.where)
-            say(problem.text if told else f"{problem.where}: {problem.text}")
+            has_path = problem.text.startswith(problem.where)
+            say(problem.text if has_path else f"{problem.where}: {problem.text}")
         say(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} in {trace}")
     else:
         say(f"{trace} is fine")

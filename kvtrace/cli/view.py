@@ -12,7 +12,7 @@ from kvtrace.schema.errors import KvtraceError
 _DEFAULT_WAIT_S: Final = 600.0
 
 
-class NotFetchedError(KvtraceError):
+class NotOpened(KvtraceError):
     """Nobody opened the timeline in time."""
 
     slug = "not-opened"
@@ -31,7 +31,7 @@ def command(
         bool, Option("--serve", help="Serve the report on this machine until Ctrl-C")
     ] = False,
     port: Annotated[
-        int, Option(metavar="PORT", min=0, max=65535, help="Where to serve it; 0: any")
+        int, Option(metavar="PORT", min=0, max=65535, help="Port of --serve; 0: any")
     ] = 0,
     output: OutputOption = None,
     run: RunOption = None,
@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """Open the report of a trace in a browser, or its timeline in the Perfetto UI.
 
-    The timeline is handed over inside your browser; it is not uploaded. For a browser on another
-    machine, use --serve and connect with `ssh -L PORT:localhost:PORT`.
+    The timeline is passed to the UI inside your browser; it is not uploaded. For a browser on
+    another machine, use --serve and connect with `ssh -L PORT:localhost:PORT`.
 
     Example:
         kvtrace view out/
@@ -79,13 +79,13 @@ def _serve(report: Path, port: int, *, browser: bool) -> None:
     with PageServer(report.read_bytes(), port) as server:
         _open(server.address, browser=browser)
         say("serving the report; Ctrl-C ends it")
-        sys.stdout.flush()  # who reads from a pipe needs the address while it is served
+        sys.stdout.flush()  # a reader of a pipe needs the address while the server runs
         with suppress(KeyboardInterrupt):
             server.serve_forever(poll_interval=0.05)
 
 
 def _lasting_folder() -> Path:
-    """Return a folder that outlives this command, since the browser reads from it later."""
+    """Return a folder that outlives this command, as the browser reads from the folder later."""
     from tempfile import mkdtemp
 
     return Path(mkdtemp(prefix="kvtrace-report-"))
@@ -97,11 +97,9 @@ def _hand_over(file: Path, title: str, ui: str, wait: float, *, browser: bool) -
     with Handover(file, title, ui) as handover:
         _open(handover.address, browser=browser)
         say(f"offering the timeline for {wait:g} s; Ctrl-C ends it")
-        sys.stdout.flush()  # who reads from a pipe needs the address while it is served
+        sys.stdout.flush()  # a reader of a pipe needs the address while the server runs
         if not handover.wait(wait):
-            raise NotFetchedError(
-                f"nobody opened the timeline within {wait:g} s; --wait waits longer."
-            )
+            raise NotOpened(f"nobody opened the timeline within {wait:g} s; --wait waits longer.")
     say("the Perfetto UI has the timeline")
 
 

@@ -18,7 +18,7 @@ def test_a_folder_that_cannot_be_written_to_is_broken(kvtrace, monkeypatch):
     code, out, _ = kvtrace("doctor")
     assert code == 1
     assert "broken   folder" in out
-    assert "point KVTRACE at another" in out
+    assert "set KVTRACE to another folder" in out
 
 
 def test_settings_that_are_not_known_are_broken(kvtrace, monkeypatch):

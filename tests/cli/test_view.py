@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kvtrace.cli.handover import Handover, laid_out
+from kvtrace.cli.handover import Handover, with_startup_commands
 from kvtrace.schema.errors import BadSetting
 from tests.engine.trace_processor import engine_folder
 from tests.support.browser import browser
@@ -226,7 +226,7 @@ def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path
     ],
 )
 def test_the_layout_is_asked_for_in_the_address(ui, start):
-    address = laid_out(ui)
+    address = with_startup_commands(ui)
 
     assert address.startswith(start)
     (commands,) = parse_qs(address.partition("#")[2].partition("?")[2])["startupCommands"]

@@ -192,14 +192,14 @@ def test_the_command_says_what_goes(out, capsys):
     oldest = open_trace(out).run_ids[0]
     assert main(["trace", "prune", str(out), "--older-than", "35d", "--dry-run"]) == 0
     first, last = capsys.readouterr().out.splitlines()
-    assert first.startswith(f"would drop  {oldest}, ")
+    assert first.startswith(f"would delete {oldest}, ")
     assert last.startswith("5 runs of ")
     assert last.endswith(" would stay")
     assert main(["trace", "prune", str(out), "--older-than", "35d", "--json"]) == 0
     (dropped,) = json.loads(capsys.readouterr().out)["dropped"]
     assert dropped["run_id"] == oldest
     assert main(["trace", "prune", str(out), "--older-than", "35d"]) == 0
-    assert capsys.readouterr().out.startswith(f"nothing to drop in {out}\n5 runs of ")
+    assert capsys.readouterr().out.startswith(f"nothing to delete in {out}\n5 runs of ")
 
 
 @pytest.mark.parametrize(

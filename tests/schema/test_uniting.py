@@ -187,7 +187,7 @@ def test_the_command(two, tmp_path, capsys):
     assert main(["trace", "merge", a, b, "-o", str(tmp_path / "all")]) == 0
     first, last = capsys.readouterr().out.splitlines()
     assert first == f"{tmp_path / 'all'}: 3 runs of 2 traces"
-    assert last.startswith("2 artifacts that another run holds are there once, ")
+    assert last.startswith("2 artifacts of several runs stored once, which saves ")
     assert main(["trace", "merge", a, b, "-o", str(tmp_path / "new"), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["runs"]) == 3
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvtrace.addons.check.checked_runs import recorded_ttgir
 from kvtrace.addons.check.checking import check_run
-from kvtrace.analysis.missing_passes import MOST_SECONDS, watched
+from kvtrace.analysis.missing_passes import MOST_SECONDS, limited_progress
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, run_folder
@@ -35,7 +35,7 @@ def run_missing_checks(
         deadline = None if asked else began + MOST_SECONDS
         try:
             with shown(f"check {run.run_id}") as progress:
-                seen = watched(progress, began, deadline, "checking", "launches")
+                seen = limited_progress(progress, began, deadline, "checking", "launches")
                 check_run(trace, run, seen, recorded_ttgir(trace, run))
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: kvtrace check {trace.path} does it"

@@ -10,7 +10,7 @@ from kvtrace.addons.check.checked_runs import (
     check_runs,
     check_text,
 )
-from kvtrace.analysis.results import Presentation, Told, record_html, record_text
+from kvtrace.analysis.results import CommandResult, Presentation, record_html, record_text
 from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
 from kvtrace.text import count, shorten
@@ -36,7 +36,7 @@ _COLUMNS: Final[tuple[Column[CheckRow], ...]] = (
 )  # fmt: skip
 
 
-def check(trace: "OpenedTrace") -> Told[Checked]:
+def check(trace: "OpenedTrace") -> CommandResult[Checked]:
     """Compare what checked launches left with what their IR means; its rows are the checks.
 
     Fills the tables checks and findings of the trace.
@@ -48,7 +48,9 @@ def check(trace: "OpenedTrace") -> Told[Checked]:
     """
     checked = check_runs(trace.selection)
     shown = Presentation(tuple(check_text(checked)), checks_html, record_text, record_html)
-    return Told("checks", checked, check_objects, CheckRow, check_rows(checked), shown, trace.notes)
+    return CommandResult(
+        "checks", checked, check_objects, CheckRow, check_rows(checked), shown, trace.notes
+    )
 
 
 def checks_html(checked: Checked) -> str:

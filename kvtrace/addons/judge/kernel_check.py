@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvtrace.analysis.results import Told
+from kvtrace.analysis.results import CommandResult
 from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
 from kvtrace.analysis.traces import OpenedTrace
@@ -72,7 +72,7 @@ class CheckedKernel:
     kernel: str
     results: Mapping[str, Any]
     written: tuple[str, ...]
-    findings: Told[Findings]
+    findings: CommandResult[Findings]
     figures: Figures
     invocation: str = field(default="", repr=False)
 

@@ -1,5 +1,5 @@
-"""What notebooks show of a trace: HTML of its tables, findings, profiles, differences and pages.
+"""HTML of results in notebooks: tables, findings, profiles, differences and pages.
 
-`markup.py` is what all of it is made of, and the only place that writes tags around text; the other
-files are of one kind of object each. Nothing is fetched, and all text of a trace is escaped.
+`markup.py` has the elements, and is the only file that writes tags around text; each other file
+shows one kind of object. Nothing is fetched, and all text of a trace is escaped.
 """

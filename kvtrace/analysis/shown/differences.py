@@ -1,4 +1,4 @@
-"""A difference of two traces as a notebook shows it: what changed, worst first, and how sure."""
+"""HTML of a difference of two traces: changes, worst first, with their certainty."""
 
 from typing import Final
 
@@ -29,18 +29,18 @@ _COLUMNS: Final[tuple[Column[HeadlineRow], ...]] = (
 
 
 def difference_html(difference: Difference) -> str:
-    """Return the sides, a table of what differs, and all that the command prints."""
-    whole = markup.code(headline_text(difference, width=120, full=True))
+    """Return the sides, a table of the changes, and the command's whole text."""
+    command_output = markup.code(headline_text(difference, width=120, full=True))
     sides = markup.facts(
         [("before", side_line(difference.before)), ("after", side_line(difference.after))]
     )
-    told = markup.words(summary(difference))
+    caption = markup.words(summary(difference))
     table = (
-        markup.table(_COLUMNS, difference.headline, told)
+        markup.table(_COLUMNS, difference.headline, caption)
         if difference.headline
         else (markup.paragraph(summary(difference)))
     )
-    return markup.shown(sides, table, markup.folded("as kvtrace diff prints it", whole))
+    return markup.shown(sides, table, markup.folded("as kvtrace diff prints it", command_output))
 
 
 def _share(row: HeadlineRow) -> str:

@@ -1,4 +1,4 @@
-"""Findings as a notebook shows them: heading, source with a caret, witness, launch and hint."""
+"""HTML of findings: heading, source with a caret, witness, launch and hint."""
 
 import re
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ from kvtrace.text import plural
 _WIDTH: Final = 110
 #: The line below a source line, which has no number.
 _CARET: Final = re.compile(r" +\| *\^")
-#: Findings that are shown one by one.
+#: Most findings that are shown one by one.
 _SHOWN: Final = 20
 
 
 def findings_html(findings: Findings) -> str:
-    """Return the findings, each with its source, and how many verdicts there are."""
+    """Return the findings, each with its source, and the number of verdicts."""
     printer = _printer(findings)
     caused = by_cause(findings)
     groups = caused.groups
     parts = [_finding(printer, group) for group in groups[:_SHOWN]]
     if len(groups) > _SHOWN:
         more = plural(len(groups) - _SHOWN, "more finding")
-        parts.append(markup.paragraph(f"… and {more}, which its text and its rows have"))
+        parts.append(markup.paragraph(f"… and {more}, in the result's text and rows"))
     parts += map(markup.paragraph, caused.lint_lines())
     first, *others = printer.summary(findings, caused.lints)
     parts.append(markup.paragraph(first))
@@ -36,14 +36,14 @@ def findings_html(findings: Findings) -> str:
     return markup.shown(*parts)
 
 
-def finding_html(findings: Findings, found: Finding) -> str:
+def finding_html(findings: Findings, finding: Finding) -> str:
     """Return one finding with its source."""
-    return markup.shown(_finding(_printer(findings), [found]))
+    return markup.shown(_finding(_printer(findings), [finding]))
 
 
-def finding_text(findings: Findings, found: Finding) -> list[str]:
+def finding_text(findings: Findings, finding: Finding) -> list[str]:
     """Return one finding as the command prints it."""
-    return Printer(findings.lines, base=str(Path.cwd())).defect([found])
+    return Printer(findings.lines, base=str(Path.cwd())).defect([finding])
 
 
 def _printer(findings: Findings) -> Printer:
@@ -51,19 +51,22 @@ def _printer(findings: Findings) -> Printer:
 
 
 def _finding(printer: Printer, group: Sequence[Finding]) -> str:
-    found = group[0]
-    place, label, kind = printer.named(group)
+    finding = group[0]
+    location, label, kind = printer.named(group)
     heading = (
         f'<p><span class="{markup.words(kind)}">{markup.words(label)}</span> '
-        f"<code>{markup.words(place)}</code> <small>derived</small></p>"
+        f"<code>{markup.words(location)}</code> <small>derived</small></p>"
     )
     lines = "\n".join(
         f'<span class="caret">{markup.words(line)}</span>'
         if _CARET.fullmatch(line)
         else markup.words(line)
-        for line in printer.excerpt(found)
+        for line in printer.excerpt(finding)
     )
     excerpt = f"<pre>{lines}</pre>" if lines else ""
     return (
-        heading + markup.paragraph(message_of(found)) + excerpt + markup.facts(printer.told(group))
+        heading
+        + markup.paragraph(message_of(finding))
+        + excerpt
+        + markup.facts(printer.told(group))
     )

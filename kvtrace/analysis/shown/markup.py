@@ -1,7 +1,7 @@
-"""HTML that fits into a notebook, light or dark: tables with units and sources, facts, code.
+"""HTML elements for notebooks, light or dark: tables with units and sources, facts, code.
 
-Colors are mixed with the color of the notebook's text, so that they fit themes that do not identify
-themselves. Without its style sheet, which some viewers take away, all of it is plain tables.
+Colors are mixed with the notebook's text color, so that they fit themes that cannot be detected.
+Without the style sheet, which some viewers remove, all elements are plain tables.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ Row = TypeVar("Row")
 Source = Literal["", "measured", "derived"]
 
 _FAINT: Final = "color-mix(in srgb,currentColor 18%,transparent)"
-#: The class more than once: Jupyter's own rules for tables are as particular as once would be.
+#: The class three times, to be more specific than Jupyter's own rules for tables.
 _ALL: Final = ".kvtrace.kvtrace.kvtrace"
 _TONES: Final = {
     "error": "#e5484d", "worse": "#e5484d", "violation": "#e5484d", "warning": "#c77a00",
@@ -50,18 +50,18 @@ _RULES: Final = {
     for name, color in _TONES.items()
 }
 _STYLE: Final = "".join(
-    f"{','.join(f'{_ALL} {each}'.rstrip() for each in names.split(','))}{{{rule}}}"
+    f"{','.join(f'{_ALL} {name}'.rstrip() for name in names.split(','))}{{{rule}}}"
     for names, rule in _RULES.items()
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Row]):
-    """A column: its head and cells, what its numbers are of, and where they come from.
+    """A column: its head, its cells, and the unit and source of its numbers.
 
-    `cell` gives a cell's text, or None. `unit` is below the head where cells have
-    none; `meaning` is shown by the pointer. `kind`: words, which stay on one line, sentence,
-    number or code. `tone` gives a cell's class, as `worse`.
+    `cell` returns a cell's text, or None. `unit` is shown below the head, for cells without units;
+    `meaning` is a tooltip. `kind`: words, which stay on one line, sentence, number or code. `tone`
+    returns a cell's class, such as `worse`.
     """
 
     head: str
@@ -74,7 +74,7 @@ class Column(Generic[Row]):
 
 
 def shown(*parts: str) -> str:
-    """Put parts together that are HTML, with the style sheet."""
+    """Return HTML parts in one element with the style sheet."""
     return f'<div class="kvtrace"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 
@@ -84,7 +84,7 @@ def words(value: object) -> str:
 
 
 def table(columns: Sequence[Column[Row]], rows: Iterable[Row], caption: str = "") -> str:
-    """Return a table; above heads of columns with a source is its name.
+    """Return a table; sources of columns are named above their heads.
 
     `caption` is HTML.
     """
@@ -96,8 +96,8 @@ def table(columns: Sequence[Column[Row]], rows: Iterable[Row], caption: str = ""
         sources = f'<tr class="source">{"".join(cells)}</tr>'
     heads = "".join(map(_head, columns))
     body = "".join(f"<tr>{''.join(_cell(column, row) for column in columns)}</tr>" for row in rows)
-    told = f"<caption>{caption}</caption>" if caption else ""
-    return f"<table>{told}<thead>{sources}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    title = f"<caption>{caption}</caption>" if caption else ""
+    return f"<table>{title}<thead>{sources}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _head(column: Column[Row]) -> str:
@@ -118,7 +118,7 @@ def _cell(column: Column[Row], row: Row) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> str:
-    """Return pairs of a name and a text below each other; those without a text are left out."""
+    """Return pairs of a name and a text as rows, without pairs that have no text."""
     rows = "".join(
         f'<tr><th scope="row">{words(name)}</th><td>{words(text)}</td></tr>'
         for name, text in pairs
@@ -128,16 +128,16 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def code(lines: Iterable[str]) -> str:
-    """Return lines as they are."""
+    """Return lines as preformatted text."""
     return f"<pre>{chr(10).join(map(words, lines))}</pre>"
 
 
 def folded(summary: str, *parts: str) -> str:
-    """Return parts that are HTML below a line that opens them."""
+    """Return HTML parts below a summary line that opens them."""
     return f"<details><summary>{words(summary)}</summary>{''.join(parts)}</details>"
 
 
 def paragraph(text: object, label: str = "") -> str:
-    """Return a text as a paragraph, behind a label that has a color where it is a severity."""
+    """Return a text as a paragraph after a label, which is colored if it is a severity."""
     head = f'<span class="{words(label)}">{words(label)}</span>: ' if label else ""
     return f"<p>{head}{words(text)}</p>"

@@ -1,4 +1,4 @@
-"""A trace at a glance as a notebook shows it: its runs and kernels."""
+"""HTML of an overview of a trace: its runs and kernels."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -16,12 +16,12 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 def overview_html(overview: Overview) -> str:
-    """Return tables of runs and kernels, warnings, and all that the command prints."""
+    """Return tables of runs and kernels, warnings, and the command's whole text."""
     more = f"; {plural(overview.other_runs, 'more run')} there" if overview.other_runs else ""
     runs = f"trace <small>{markup.words(overview.path)}{more}</small>"
-    left = len(overview.kernels) - _SHOWN
-    first = f", the first {_SHOWN} by time" if left > 0 else ""
-    kernels = f"{plural(len(overview.kernels), 'kernel')}{first}"
+    more_kernels = len(overview.kernels) - _SHOWN
+    limit_note = f", the first {_SHOWN} by time" if more_kernels > 0 else ""
+    kernels = f"{plural(len(overview.kernels), 'kernel')}{limit_note}"
     parts = [
         markup.table(_runs(overview), overview.runs[:_SHOWN], runs),
         markup.table(_kernels(overview), overview.kernels[:_SHOWN], kernels),
@@ -32,8 +32,8 @@ def overview_html(overview: Overview) -> str:
         ),
         *(markup.paragraph(note, "note") for note in overview.notes),
     ]
-    whole = markup.code(overview_text(overview, full=True, width=120))
-    return markup.shown(*parts, markup.folded("as kvtrace info --all prints it", whole))
+    command_output = markup.code(overview_text(overview, full=True, width=120))
+    return markup.shown(*parts, markup.folded("as kvtrace info --all prints it", command_output))
 
 
 def _runs(overview: Overview) -> list[Column[RunOverview]]:
@@ -75,7 +75,7 @@ def _kernels(overview: Overview) -> list[Column[KernelOverview]]:
 
 
 def _command(command: str | None) -> str | None:
-    """Return a command line without the folder of the program that it begins with."""
+    """Return a command line without the folder of its program."""
     if command is None:
         return None
     program, space, rest = command.partition(" ")

@@ -1,4 +1,4 @@
-"""The report inside a notebook: one self-contained page in a frame that can reach nothing else."""
+"""The report inside of a notebook: one self-contained page in an isolated frame."""
 
 from dataclasses import dataclass
 from html import escape
@@ -8,16 +8,16 @@ from kvtrace.text import plural, size
 
 @dataclass(frozen=True)
 class ShownPage:
-    """A page of the report, which a notebook shows where the object is the last of a cell.
+    """A page of the report, which a notebook shows if the object is the last value of a cell.
 
     The page's code can reach neither the notebook nor the network: its frame has a separate origin,
-    and its policy lets in no request.
+    and its policy forbids requests.
 
     Attributes:
-        title: What it is of.
+        title: The page's title.
         html: The whole page.
-        height: Of its frame, in CSS pixels.
-        notes: What was done for it, and what was left out of it.
+        height: The frame's height, in CSS pixels.
+        notes: Messages on passes that were run, and on parts that were left out.
 
     """
 
@@ -28,12 +28,12 @@ class ShownPage:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the page, which a notebook that is saved grows by."""
+        """Size of the page, which is added to a notebook that is saved."""
         return len(self.html.encode())
 
     def __repr__(self) -> str:
-        told = f"{self.title}: a page of {size(self.size_bytes)}, shown in notebooks"
-        return told + (f" ({plural(len(self.notes), 'note')})" if self.notes else "")
+        text = f"{self.title}: a page of {size(self.size_bytes)}, shown in notebooks"
+        return text + (f" ({plural(len(self.notes), 'note')})" if self.notes else "")
 
     def _repr_html_(self) -> str:
         return (

@@ -1,4 +1,4 @@
-"""A profile as a notebook shows it: a table of kernels, what was measured apart from the rest."""
+"""HTML of a profile: a table of kernels, with measured and derived columns apart."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ _MEASURED: Final[tuple[Column[KernelProfile], ...]] = (
     ),
     Column(
         "median", lambda k: duration(k.measured.host_median_ns), source="measured", kind="number",
-        meaning="of the host's time for a launch",
+        meaning="median host time of a launch",
     ),
     Column(
         "compile", lambda k: duration(k.compile_ns), source="measured", kind="number",
@@ -39,12 +39,12 @@ _DEVICE: Final[Column[KernelProfile]] = Column(
 )  # fmt: skip
 _DERIVED: Final[tuple[Column[KernelProfile], ...]] = (
     Column(
-        "bytes", lambda k: _least(k) + size(k.derived.bytes_per_launch), "a launch", "derived",
-        "asked for by active lanes; >: some masks depend on data that was not recorded", "number",
+        "bytes", lambda k: _bound_mark(k) + size(k.derived.bytes_per_launch), "a launch", "derived",
+        "requested by active lanes; >: some masks depend on data that was not recorded", "number",
     ),
     Column(
-        "distinct bytes", lambda k: size(_each(k, k.derived.unique_bytes)), "a launch", "derived",
-        "read and written, each counted once", "number",
+        "distinct bytes", lambda k: size(_per_launch(k, k.derived.unique_bytes)), "a launch",
+        "derived", "read and written, each counted once", "number",
     ),
     Column(
         "FLOP", lambda k: amount(k.derived.flops_per_launch), "a launch", "derived", "", "number"
@@ -61,19 +61,19 @@ _DERIVED: Final[tuple[Column[KernelProfile], ...]] = (
         "memory, compute, or what caches serve again",
     ),
     Column(
-        "at best", lambda k: duration(_each(k, k.roofline.best_ns if k.roofline else None)),
+        "at best", lambda k: duration(_per_launch(k, k.roofline.best_ns if k.roofline else None)),
         "a launch", "derived", "least time by the device's limits; not a measurement", "number",
     ),
 )  # fmt: skip
 
 
 def profile_html(profile: Profile) -> str:
-    """Return a table of the kernels, what to try, and all that the command prints."""
+    """Return a table of the kernels, advice, and the command's whole text."""
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
-    left = len(launched) - _SHOWN
-    more = f", the first {_SHOWN} of them" if left > 0 else ""
+    more_kernels = len(launched) - _SHOWN
+    limit_note = f", the first {_SHOWN} of them" if more_kernels > 0 else ""
     kernels = plural(len(launched), "kernel")
-    caption = f"profile <small>{markup.words(profile.path)}: {kernels}{more}</small>"
+    caption = f"profile <small>{markup.words(profile.path)}: {kernels}{limit_note}</small>"
     parts = [markup.table(_columns(profile), launched[:_SHOWN], caption)]
     if not profile.replayed:
         how = " yet: call .replay()"
@@ -82,17 +82,19 @@ def profile_html(profile: Profile) -> str:
         parts.append(markup.paragraph(f"bytes and FLOPs are not known{how}"))
     elif profile.device is not None:
         limits = profile.device.limits
-        told = f"at best and bound: by the limits of {limits.name} ({limits.source})"
-        parts.append(markup.paragraph(told))
+        limits_note = f"at best and bound: by the limits of {limits.name} ({limits.source})"
+        parts.append(markup.paragraph(limits_note))
     parts += [markup.paragraph(line) for line in advice_lines(profile.advice)]
-    whole = markup.code(profile_text(profile, full=True, width=120))
-    return markup.shown(*parts, markup.folded("as kvtrace profile --full prints it", whole))
+    command_output = markup.code(profile_text(profile, full=True, width=120))
+    return markup.shown(
+        *parts, markup.folded("as kvtrace profile --full prints it", command_output)
+    )
 
 
 def kernel_html(profile: Profile, kernel: KernelProfile) -> str:
-    """Return one kernel's figures, below each other."""
+    """Return one kernel's figures, one below the other."""
     place = kernel.file and f"{kernel.file}:{kernel.line}"
-    pairs = [(_named(c), c) for c in _columns(profile)[1:]]
+    pairs = [(_heading(c), c) for c in _columns(profile)[1:]]
     rows = [(name, c.cell(kernel), c.source, c.meaning) for name, c in pairs]
     columns: list[Column[tuple[str, object, str, str]]] = [
         Column("figure", lambda row: row[0]),
@@ -107,8 +109,8 @@ def kernel_html(profile: Profile, kernel: KernelProfile) -> str:
 def kernel_text(profile: Profile, kernel: KernelProfile) -> list[str]:
     """Return one kernel's figures as lines."""
     columns = _columns(profile)[1:]
-    width = max(len(_named(column)) for column in columns)
-    lines = [f"  {_named(c):<{width}}  {c.cell(kernel)} ({c.source})" for c in columns]
+    width = max(len(_heading(column)) for column in columns)
+    lines = [f"  {_heading(c):<{width}}  {c.cell(kernel)} ({c.source})" for c in columns]
     place = f" at {kernel.file}:{kernel.line}" if kernel.file else ""
     return [f"{kernel.name}{place}", *lines]
 
@@ -119,11 +121,11 @@ def _columns(profile: Profile) -> list[Column[KernelProfile]]:
     return [_KERNEL, *measured, *(_DERIVED if profile.replayed else ())]
 
 
-def _named(column: Column[KernelProfile]) -> str:
+def _heading(column: Column[KernelProfile]) -> str:
     return f"{column.head}, {column.unit}" if column.unit else column.head
 
 
-def _least(kernel: KernelProfile) -> str:
+def _bound_mark(kernel: KernelProfile) -> str:
     return ">" if kernel.derived.unknown_accesses else ""
 
 
@@ -132,5 +134,5 @@ def _intensity(kernel: KernelProfile) -> str:
     return "-" if intensity is None else f"{intensity:.2f}"
 
 
-def _each(kernel: KernelProfile, total: float | None) -> float | None:
+def _per_launch(kernel: KernelProfile, total: float | None) -> float | None:
     return None if total is None or not kernel.runs else total / kernel.runs

@@ -61,7 +61,7 @@ def test_a_defect_is_told_once_and_the_launch_goes_on(tmp_path, tensors, capsys,
     assert torch.equal(source, result)
     assert len(rows(tmp_path, "launches")) == 4
     assert messages(tmp_path, "defect")[0] == (
-        "call 0 of copy was launched all the same: out-of-bounds"
+        "call 0 of copy was launched nevertheless: out-of-bounds"
     )
     assert "violation" in verdicts(tmp_path, 0)
     assert messages(tmp_path, "not-judged") == []

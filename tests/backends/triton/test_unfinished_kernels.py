@@ -311,7 +311,7 @@ def test_options_that_command_ptxas_are_not_taken_from_a_trace(
     from kvtrace.backends.triton import later_stages
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(later_stages, "_COMMANDING", frozenset({"arch"}))  # which each has
+    monkeypatch.setattr(later_stages, "_UNSAFE_OPTIONS", frozenset({"arch"}))  # which each has
     selection = resolve(str(runs["folder"] / "ttir"))
     (said,) = complete_stages(selection, asked=True)
     assert "3 of 3 kernels" in said

@@ -30,14 +30,14 @@ export interface GraphColumns {
   readonly totals: GraphTotals;
 }
 
-/** The op that a body belongs to, and what it is of that op. */
+/** The op that a body belongs to, and the body's role. */
 export interface BodyOwner {
   readonly body: number;
   readonly op: number;
   readonly role: string;
 }
 
-/** What an op is called as an input or an output, and which input it is written into. */
+/** An op's names as input and as output of the graph, and the input that it is written into. */
 export interface OpNames {
   readonly input: string | null;
   readonly output: string | null;

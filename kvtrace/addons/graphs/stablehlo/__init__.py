@@ -1,6 +1,5 @@
 """Graphs as StableHLO text: rows of `graph_ops` in, MLIR out.
 
-`module_text.py` writes modules, `attributes.py` says how each opcode's attributes and regions are
-written, `constants.py` and `types.py` write values and types. `converter.py` is `kvtrace convert
-stablehlo`.
+`module_text.py` writes modules, `attributes.py` the attributes and regions of each opcode,
+`constants.py` and `types.py` values and types. `converter.py` is `kvtrace convert stablehlo`.
 """

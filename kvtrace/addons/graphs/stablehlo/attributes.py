@@ -1,8 +1,8 @@
-"""How the attributes and regions of each opcode are written, in MLIR's generic form.
+"""Attributes and regions of each opcode in MLIR's generic form.
 
-Most are lists or numbers of a fixed kind: a line in `KINDS`. What needs more has a function in
-`REGIONS` (a body that is given by the name of a reducer) or `COMPOUND` (an attribute of StableHLO's
-own that is made of several attributes here).
+Most attributes are lists or numbers of a fixed kind: a line in `KINDS`. Others have a function in
+`REGIONS` (a body given by the name of a reducer) or `COMPOUND` (an attribute of StableHLO that
+combines several attributes of the row).
 """
 
 import json
@@ -48,7 +48,7 @@ def _string(text: str) -> str:
     return json.dumps(text)
 
 
-#: Attribute → how its text becomes MLIR's.
+#: Attribute → function from the row's text to MLIR's.
 KINDS: Final[dict[str, Callable[[str], str]]] = {
     "all_gather_dim": _integer,
     "batch_group_count": _integer,
@@ -104,19 +104,19 @@ def _scatter(op: GraphOp) -> dict[str, str]:
 
 
 def _lists(op: GraphOp, names: tuple[str, ...]) -> str:
-    """Attributes of positions, and that they are along the indices' last axis."""
+    """Return attributes of positions, with the indices' last axis as the index vector."""
     lists = ", ".join(f"{name} = {op.attributes[name]}" for name in names)
     return f"{lists}, index_vector_dim = {op.attributes['index_vector_dim']}"
 
 
 def _convolution(op: GraphOp) -> dict[str, str]:
-    """Batch and channels first, output and input channels first, in the kernel."""
+    """Return the dimension numbers: batch and channels first; in the kernel, output and input."""
     axes = "".join(f", {axis}" for axis in range(len(op.shape) - 2))
     numbers = f"[b, f{axes}]x[o, i{axes}]->[b, f{axes}]"
     return {"dimension_numbers": f"#stablehlo.conv<{numbers}>"}
 
 
-#: Opcode → attributes that are made of several attributes here.
+#: Opcode → function of the attributes that combine several attributes of the row.
 COMPOUND: Final[dict[str, Callable[[GraphOp], dict[str, str]]]] = {
     "convolution": _convolution,
     "dot_general": _dot,
@@ -126,7 +126,7 @@ COMPOUND: Final[dict[str, Callable[[GraphOp], dict[str, str]]]] = {
 
 
 def reducer_region(dtype: str, reducer: str, location: str) -> str:
-    """A body that joins two scalars with one op, or gives the second (assign)."""
+    """Return a body that combines two scalars by one op, or returns the second (assign)."""
     kind = tensor_type(dtype, ())
     if reducer == "assign":
         return (
@@ -145,7 +145,7 @@ def _reducer(op: GraphOp, text: "FunctionText") -> str:
 
 
 def _order(op: GraphOp, text: "FunctionText") -> str:
-    """A body that says whether one element comes before another: NaN comes last."""
+    """Return a body that compares two elements for sorting: NaN comes last."""
     location = text.location(op)
     kinds = text.operand_element_types(op)
     names = [f"%x{number}, %y{number}".split(", ") for number in range(len(kinds))]
@@ -169,7 +169,7 @@ def _order(op: GraphOp, text: "FunctionText") -> str:
 
 
 def _compared(name: str, direction: str, x: str, y: str, kind: str, dtype: str) -> str:
-    """A line that compares two scalars."""
+    """Return a line that compares two scalars."""
     compare_type = "FLOAT" if "float" in dtype else "SIGNED"
     if dtype == "bool" or dtype.startswith("uint"):
         compare_type = "UNSIGNED"
@@ -191,7 +191,7 @@ def _branches(op: GraphOp, text: "FunctionText") -> str:
     return ", ".join(text.body(op, role) for role in ("true", "false"))
 
 
-#: Opcode → its regions, without the parentheses around them.
+#: Opcode → function of its regions, without parentheses.
 REGIONS: Final[dict[str, "Callable[[GraphOp, FunctionText], str]"]] = {
     "all_reduce": _reducer,
     "if": _branches,
@@ -203,7 +203,7 @@ REGIONS: Final[dict[str, "Callable[[GraphOp, FunctionText], str]"]] = {
     "while": _loop,
 }
 
-#: Opcode → how many operands it is written with; the others are seen by its regions only.
+#: Opcode → number of operands that are written; regions use the others.
 OPERANDS: Final[dict[str, Callable[[GraphOp], int]]] = {
     "if": lambda _: 1,
     "while": lambda op: int(op.attributes["carried"]),
@@ -211,7 +211,7 @@ OPERANDS: Final[dict[str, Callable[[GraphOp], int]]] = {
 
 
 def attributes_text(op: GraphOp) -> str:
-    """The op's attributes, as ` {name = value, …}`; empty where it has none."""
+    """Return the op's attributes as ` {name = value, …}`, or an empty text."""
     written = {name: KINDS[name](text) for name, text in op.attributes.items() if name in KINDS}
     compound = COMPOUND.get(op.opcode)
     if compound is not None:

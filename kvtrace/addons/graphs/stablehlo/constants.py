@@ -27,7 +27,7 @@ _SPECIAL: Final[dict[str, tuple[str, str | None, str | None]]] = {
 
 
 def dense(text: str, dtype: str, shape: tuple[int, ...]) -> str:
-    """`dense<…> : tensor<…>` of the attribute `value` of a constant."""
+    """Return `dense<…> : tensor<…>` for the attribute `value` of a constant."""
     kind = tensor_type(dtype, shape)
     if 0 in shape:
         return f"dense<> : {kind}"
@@ -39,7 +39,7 @@ def dense(text: str, dtype: str, shape: tuple[int, ...]) -> str:
 def _bytes(text: str, dtype: str, shape: tuple[int, ...]) -> str:
     if dtype != "bool":
         return f'"{text.upper().replace("X", "x")}"'
-    # MLIR packs bools in a separate way; as a list they are plain.
+    # MLIR packs the bytes of bools differently; a list avoids that.
     flat = [byte != 0 for byte in bytes.fromhex(text[2:])]
     for extent in reversed(shape[1:]):
         flat = [flat[i : i + extent] for i in range(0, len(flat), extent)]  # type: ignore[misc]
@@ -64,5 +64,5 @@ def _float(value: float, dtype: str) -> str:
     nan, infinity, minus = _SPECIAL[dtype]
     if math.isnan(value):
         return nan
-    # A type without infinities has NaN in their place, as conversion to it gives.
+    # A type without infinities has NaN instead, as after a conversion.
     return (infinity if value > 0 else minus) or nan

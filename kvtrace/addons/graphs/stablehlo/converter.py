@@ -1,6 +1,6 @@
 """`kvtrace convert stablehlo`: the tensor graphs of a trace as StableHLO.
 
-Several graphs go into one file, each a module, with lines of `// -----` between them, at which
+Several graphs are written to one file, each a module, separated by lines of `// -----`, at which
 MLIR's tools split their input.
 """
 
@@ -20,7 +20,7 @@ Graph = tuple[str, int, str, Sequence[GraphOp]]
 
 
 class StablehloConverter:
-    """Writes graphs for tools of XLA's and MLIR's."""
+    """The converter that writes graphs for tools of XLA and MLIR."""
 
     summary = "Traced NumPy graphs as StableHLO text; one of them with --set graph=NAME"
     default_output = "graphs.mlir"
@@ -30,14 +30,14 @@ class StablehloConverter:
     ) -> Conversion:
         """Write the graphs of the selected runs.
 
-        Settings: `graph`, the name or id of the only one to write; `check` (1), to have each module
-        verified by jaxlib's bindings before anything is written.
+        Settings: `graph`, the name or id of a single graph to write; `check` (1), to verify each
+        module by jaxlib's bindings before anything is written.
 
         Raises:
-            BadSetting: no graph, or none of that name; jaxlib is asked for and not there; the
+            BadSetting: There is no graph, or none of that name; jaxlib is needed but missing; the
                 output cannot be written.
-            DamagedFile: the rows of a graph make no module.
-            InvalidModule: a module is not valid.
+            DamagedFile: The rows of a graph form no module.
+            InvalidModule: A module is not valid.
 
         """
         reject_unknown_settings("stablehlo", settings, ("graph", "check"))
@@ -46,7 +46,7 @@ class StablehloConverter:
             raise BadSetting(
                 f"the setting check of the converter stablehlo is 0 or 1, not {check!r}."
             )
-        graphs = _chosen(_named_graphs(selection), settings.get("graph"))
+        graphs = _selected(_named_graphs(selection), settings.get("graph"))
         modules = [recorded_module_text(rows, name, _replicas(rows)) for _, _, name, rows in graphs]
         if check == "1":
             for module, (_, _, name, _) in zip(modules, graphs, strict=True):
@@ -67,7 +67,7 @@ CONVERTER: Final = StablehloConverter()
 
 
 def _named_graphs(selection: Selection) -> list[Graph]:
-    """Every graph with its run, id and name."""
+    """Return every graph with its run, id and name."""
     rows = selection.table("kernels", ["kernel_id", "name"]).to_pylist()
     names = {(row["run"], row["kernel_id"]): row["name"] for row in rows}
     return [
@@ -76,26 +76,26 @@ def _named_graphs(selection: Selection) -> list[Graph]:
     ]
 
 
-def _chosen(graphs: list[Graph], wanted: str | None) -> list[Graph]:
+def _selected(graphs: list[Graph], name_or_id: str | None) -> list[Graph]:
     if not graphs:
         raise BadSetting(
             "the trace has no tensor graphs; record a program whose functions are traced with "
             "kvtrace.hlo.trace."
         )
-    if wanted is None:
+    if name_or_id is None:
         return graphs
-    found = [graph for graph in graphs if wanted in (graph[2], str(graph[1]))]
-    if not found:
-        known = ", ".join(dict.fromkeys(name for _, _, name, _ in graphs))
-        raise BadSetting(f"the trace has no graph {wanted!r}; it has {known}.")
-    return found
+    selected = [graph for graph in graphs if name_or_id in (graph[2], str(graph[1]))]
+    if not selected:
+        names = ", ".join(dict.fromkeys(name for _, _, name, _ in graphs))
+        raise BadSetting(f"the trace has no graph {name_or_id!r}; it has {names}.")
+    return selected
 
 
 def _replicas(rows: Sequence[GraphOp]) -> int:
-    """How many devices the collectives of a graph are for."""
-    found = 1
+    """Return how many devices the collectives of a graph involve."""
+    count = 1
     for op in rows:
         for name in ("replica_groups", "source_target_pairs"):
             for group in op.attribute(name, ()):
-                found = max(found, max(group, default=-1) + 1)
-    return found
+                count = max(count, max(group, default=-1) + 1)
+    return count

@@ -1,4 +1,4 @@
-"""Source stacks as MLIR locations: each distinct one is written once, at the end of the module."""
+"""Source stacks as MLIR locations, each distinct stack written once, at the end of the module."""
 
 import json
 
@@ -6,7 +6,7 @@ from kvtrace.addons.graphs.rows import Frame
 
 
 class Locations:
-    """Returns each stack a name, and collects the lines that define the names."""
+    """Names of stacks, and the lines that define these names."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -15,13 +15,13 @@ class Locations:
 
     def of(self, stack: tuple[Frame, ...]) -> str:
         """Return ` loc(#locN)` for a stack, innermost frame first."""
-        known = self._stacks.get(stack)
-        if known is None:
-            known = self._stacks[stack] = f" loc({self._stack(stack)})"
-        return known
+        location = self._stacks.get(stack)
+        if location is None:
+            location = self._stacks[stack] = f" loc({self._stack(stack)})"
+        return location
 
     def named(self, name: str, stack: tuple[Frame, ...]) -> str:
-        """Return the location of a stack under a name, as an argument's."""
+        """Return the location of a stack with a name, as for an argument."""
         return f" loc({self._named(f'{json.dumps(name)}({self._stack(stack)})')})"
 
     def _stack(self, stack: tuple[Frame, ...]) -> str:
@@ -34,8 +34,8 @@ class Locations:
 
     def _frame(self, frame: Frame) -> str:
         file, line, column, function = frame
-        place = self._named(f"{json.dumps(file or '')}:{line or 0}:{column or 0}")
-        return self._named(f"{json.dumps(function)}({place})") if function else place
+        location = self._named(f"{json.dumps(file or '')}:{line or 0}:{column or 0}")
+        return self._named(f"{json.dumps(function)}({location})") if function else location
 
     def _named(self, content: str) -> str:
         name = self._names.get(content)

@@ -1,8 +1,8 @@
-"""A module of StableHLO of the rows of one graph.
+"""StableHLO modules, written from the rows of a graph.
 
-Every op is written in MLIR's generic form, which is the same for all of them and does not change
-between versions: `%5 = "stablehlo.add"(%3, %4) : (type, type) -> type loc(#loc1)`. Printed again by
-any tool of MLIR's it has the pretty form.
+Every op is written in MLIR's generic form, which is the same for all ops and does not change
+between versions: `%5 = "stablehlo.add"(%3, %4) : (type, type) -> type loc(#loc1)`. MLIR's tools
+print it in the pretty form.
 """
 
 import json
@@ -23,22 +23,22 @@ from kvtrace.addons.graphs.stablehlo.types import tensor_type
 
 
 def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int = 1) -> str:
-    """Write the module of a graph, given its rows and those of its bodies.
+    """Return the module of a graph, given the rows of the graph and of its bodies.
 
-    The first graph is the outermost; it becomes the public function `main`. Arguments that a result
-    is written into have the attribute `tf.aliasing_output` with that result's number.
+    The first graph is the outermost; it becomes the public function `main`. An argument that a
+    result is written into has the attribute `tf.aliasing_output` with that result's number.
     """
     graphs = by_graph(rows)
     main = graphs[rows[0].graph_id] if rows else []
     locations = Locations()
     function = FunctionText(graphs, locations)
     results = outputs_of(main)
-    given = inputs_of(main)
+    parameters = inputs_of(main)
     arguments = ", ".join(
-        _argument(op, number, results, locations) for number, op in enumerate(given)
+        _argument(op, number, results, locations) for number, op in enumerate(parameters)
     )
     returned = ", ".join(_result(op) for op in results)
-    function.write_all(main, [f"%arg{number}" for number in range(len(given))])
+    function.write_all(main, [f"%arg{number}" for number in range(len(parameters))])
     names, types = function.returned(main)
     last = locations.of(results[-1].stack if results else ())
     lines = [
@@ -55,10 +55,10 @@ def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int 
 
 
 def recorded_module_text(rows: Sequence[GraphOp], name: str = "graph", replicas: int = 1) -> str:
-    """Write the module of a graph whose rows were read from a trace, and may be anything.
+    """Return the module of a graph whose rows were read from a trace, which may be damaged.
 
     Raises:
-        DamagedFile: they make no module.
+        DamagedFile: The rows form no module.
 
     """
     with damage_named(rows[0].graph_id):
@@ -91,7 +91,7 @@ def _result(op: GraphOp) -> str:
 class FunctionText:
     """The lines of a function's or a body's ops, and the name of each op's result.
 
-    `prefix` tells the names of a body from those around it, which it can see.
+    `prefix` separates the names in a body from those around the body, which are visible there.
     """
 
     def __init__(
@@ -107,49 +107,49 @@ class FunctionText:
         self._results: dict[int, list[str]] = {}
 
     def write_all(self, ops: Sequence[GraphOp], parameters: Sequence[str]) -> None:
-        """Write a graph, whose parameters are known by the given names."""
+        """Write a graph, with the given names for its parameters."""
         self._dtypes = {op.op_index: op.dtype for op in ops}
         for op in ops:
             if op.opcode == "get_tuple_element":
                 kind = tensor_type(op.dtype, op.shape)
                 self._results.setdefault(op.operands[0], []).append(kind)
-        named = iter(parameters)
+        names = iter(parameters)
         for op in ops:
             if op.opcode == "parameter":
-                self._names[op.op_index] = next(named)
+                self._names[op.op_index] = next(names)
                 self._types[op.op_index] = tensor_type(op.dtype, op.shape)
             else:
                 self._write(op)
 
     def returned(self, ops: Sequence[GraphOp]) -> tuple[str, str]:
-        """Names and types of a graph's results, each joined by commas."""
+        """Return names and types of a graph's results, each joined by commas."""
         results = [op.op_index for op in outputs_of(ops)]
         return self.joined(self._names, results), self.joined(self._types, results)
 
     def operand_names(self, op: GraphOp) -> list[str]:
-        """The names of an op's operands."""
+        """Return the names of an op's operands."""
         return [self._names[operand] for operand in op.operands]
 
     def operand_types(self, op: GraphOp) -> list[str]:
-        """The types of an op's operands."""
+        """Return the types of an op's operands."""
         return [self._types[operand] for operand in op.operands]
 
     def operand_dtype(self, op: GraphOp) -> str:
-        """The element type of an op's first operand."""
+        """Return the element type of an op's first operand."""
         return self._dtypes[op.operands[0]]
 
     def operand_element_types(self, op: GraphOp) -> list[str]:
-        """The types of scalars of an op's operands."""
+        """Return the scalar types of an op's operands."""
         return [tensor_type(self._dtypes[operand], ()) for operand in op.operands]
 
     def location(self, op: GraphOp) -> str:
-        """The op's ` loc(…)`."""
+        """Return the op's ` loc(…)`."""
         return self.locations.of(op.stack)
 
     def body(self, op: GraphOp, role: str, carried: int = 0) -> str:
-        """A region of an op: its first `carried` parameters are arguments of the region.
+        """Return a region of an op; its first `carried` parameters are arguments of the region.
 
-        The others are the op's operands by the names that they have outside.
+        The other parameters are the op's operands, by their names outside of the region.
         """
         graph_id = int(op.attributes[role])
         ops = self.graphs[graph_id]
@@ -171,11 +171,11 @@ class FunctionText:
 
     @staticmethod
     def joined(texts: Mapping[int, str], positions: Sequence[int]) -> str:
-        """Texts at positions, joined by commas."""
+        """Return texts at positions, joined by commas."""
         return ", ".join(texts[position] for position in positions)
 
     def _write(self, op: GraphOp) -> None:
-        """Append an op's line; some ops are only names."""
+        """Append an op's line; `copy` and `get_tuple_element` only get names."""
         index = op.op_index
         if op.dtype != "tuple":
             self._types[index] = tensor_type(op.dtype, op.shape)
@@ -194,19 +194,19 @@ class FunctionText:
         results = self._results.get(op.op_index)
         kinds = [self._types[op.op_index]] if results is None else results
         count = f":{len(kinds)}" if len(kinds) > 1 else ""
-        left = f"{self._names[op.op_index]}{count}"
-        right = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
+        result = f"{self._names[op.op_index]}{count}"
+        result_type = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
         if op.opcode == "constant":
             value = dense(op.attributes["value"], op.dtype, op.shape)
-            text = f'"stablehlo.constant"() {{value = {value}}} : () -> {right}'
-            return f"{left} = {text}{self.location(op)}"
+            text = f'"stablehlo.constant"() {{value = {value}}} : () -> {result_type}'
+            return f"{result} = {text}{self.location(op)}"
         region = REGIONS.get(op.opcode)
         regions = f" ({region(op, self)})" if region is not None else ""
-        written = OPERANDS.get(op.opcode)
-        last = len(op.operands) if written is None else written(op)
+        operand_count = OPERANDS.get(op.opcode)
+        last = len(op.operands) if operand_count is None else operand_count(op)
         names = ", ".join(self.operand_names(op)[:last])
         types = ", ".join(self.operand_types(op)[:last])
         return (
-            f'{left} = "stablehlo.{op.opcode}"({names}){regions}{attributes_text(op)} : '
-            f"({types}) -> {right}{self.location(op)}"
+            f'{result} = "stablehlo.{op.opcode}"({names}){regions}{attributes_text(op)} : '
+            f"({types}) -> {result_type}{self.location(op)}"
         )

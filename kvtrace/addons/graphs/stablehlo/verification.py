@@ -1,4 +1,4 @@
-"""Modules verified by MLIR itself, through the bindings that come with jaxlib."""
+"""Verification of modules by MLIR, through the bindings in jaxlib."""
 
 from importlib import import_module
 from typing import Any
@@ -7,17 +7,17 @@ from kvtrace.schema.errors import BadSetting, KvtraceError
 
 
 class InvalidModule(KvtraceError):
-    """A module that MLIR's verifier refuses: of a damaged trace, or a fault of kvtrace's."""
+    """A module that MLIR's verifier rejects: the trace is damaged, or kvtrace has a defect."""
 
     slug = "invalid-module"
 
 
 def verify(text: str, name: str) -> None:
-    """Have a module parsed and verified.
+    """Parse and verify a module.
 
     Raises:
         BadSetting: jaxlib is not installed, or has other bindings.
-        InvalidModule: the module is not valid; the text has what the verifier says.
+        InvalidModule: The module is not valid; the text has the verifier's message.
 
     """
     try:
@@ -37,8 +37,8 @@ def verify(text: str, name: str) -> None:
         try:
             ir.Module.parse(text).operation.verify()
         except ir.MLIRError as error:
-            said = " ".join(str(error).split())
+            message = " ".join(str(error).split())
             raise InvalidModule(
                 f"the module of {name} is not valid StableHLO: the trace is damaged, or kvtrace "
-                f"at fault; report it with what MLIR says: {said}"
+                f"at fault; report it with what MLIR says: {message}"
             ) from None

@@ -1,4 +1,4 @@
-"""Tensor graphs as texts that can be compared: StableHLO without places."""
+"""Tensor graphs as texts for comparison: StableHLO without locations."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def graph_texts(selection: "Selection") -> dict[tuple[str, int], str]:
-    """Return the text of each graph, by its run and its kernel's id.
+    """Return the text of each graph, by run and kernel id.
 
-    A large constant is represented by the hash of its bytes.
+    A large constant is written as the hash of its bytes.
 
     Raises:
-        DamagedFile, NewerFormat: as the reader of the trace.
+        DamagedFile, NewerFormat: The trace cannot be read.
 
     """
     graphs = read_graphs(selection, meaning_only=True)

@@ -1,4 +1,4 @@
-"""Tensor graphs in a profile: what one run of each moves, computes and holds (docs/hlo.md)."""
+"""Tensor graphs in a profile: FLOPs, bytes and live memory of one run of each (docs/hlo.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class GraphProfile:
     """One graph: a function traced for one signature.
 
-    `boundary_bytes` are those of its inputs and outputs, `unfused_bytes` what its ops read and
-    write each by itself; an intensity is FLOPs per byte of them. `peak_live_bytes` is the most
-    memory that is live at once.
+    `boundary_bytes` are the bytes of inputs and outputs, `unfused_bytes` those that ops read and
+    write, each by itself; an intensity is FLOPs per byte. `peak_live_bytes` is the most memory that
+    is live at once.
     """
 
     run: str
@@ -36,10 +36,10 @@ class GraphProfile:
 
 
 def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphProfile, ...]:
-    """Read what was recorded with each graph of the runs."""
+    """Return the figures recorded with each graph of the runs, most FLOPs first."""
     table = trace.table("kernels", runs, columns=["kernel_id", "name", "origin", "options"])
     table = table.filter(pc.equal(table["origin"].cast(pa.string()), "numpy"))
-    found = []
+    profiles = []
     for row in table.to_pylist(maps_as_pydicts="lossy"):
         options = row["options"] or {}
         if "graph_ops" not in options:
@@ -47,7 +47,7 @@ def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphPro
         flops, boundary, unfused = (
             int(options[name]) for name in ("graph_flops", "graph_boundary_bytes", "graph_bytes")
         )
-        found.append(
+        profiles.append(
             GraphProfile(
                 run=row["run"],
                 graph_id=row["kernel_id"],
@@ -61,7 +61,7 @@ def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphPro
                 unfused_intensity=flops / unfused if unfused else None,
             )
         )
-    return tuple(sorted(found, key=lambda graph: -graph.flops))
+    return tuple(sorted(profiles, key=lambda graph: -graph.flops))
 
 
 def graphs_text(graphs: Sequence[GraphProfile], width: int) -> list[str]:

@@ -1,8 +1,8 @@
 """`graph/<variant>`: the ops of a traced NumPy graph; `stablehlo/<variant>`: their texts.
 
 Ops, shapes and names were recorded while the function was traced; bytes, FLOPs and live memory are
-derived from shapes (`kvtrace.addons.graphs.figures`). Bodies of loops and branches follow the graph
-that they belong to, each with the op that owns it.
+derived from shapes (`kvtrace.addons.graphs.figures`). Bodies of loops and branches follow their
+graph, each with the op that owns the body.
 """
 
 import re
@@ -31,7 +31,7 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 
 __all__ = ["SOURCE", "GraphBlock"]
 
-#: Longer attributes are cut; constants are what is long.
+#: Longer attributes, mostly constants, are cut.
 _LONGEST: Final = 160
 #: The text of an op with regions can be long.
 _LONGEST_TEXT: Final = 2000
@@ -39,12 +39,12 @@ _LONGEST_TEXT: Final = 2000
 _MOST_TEXTS: Final = 50_000
 _RESULT: Final = re.compile(r"%(?:b\d+_)?(\d+)")
 _LOCATION: Final = re.compile(r" loc\(#loc\d+\)")
-#: An attribute of constants whose value was left out.
+#: An attribute of constants whose value was removed.
 _CUT: Final = "value cut"
 
 
 class OpNames(TypedDict):
-    """What an op is called as an input or an output, and which input it is written into."""
+    """An op's names as input and as output of the graph, and the input that it is written into."""
 
     input: str | None
     output: str | None
@@ -52,7 +52,7 @@ class OpNames(TypedDict):
 
 
 class BodyOwner(TypedDict):
-    """The op that a body belongs to, and what it is of that op."""
+    """The op that a body belongs to, and the body's role."""
 
     body: int
     op: int
@@ -115,21 +115,21 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _graph_rows(context: Context) -> Iterator[tuple[int, pa.Table]]:
-    """Return each variant that is a graph, with its rows and those of its bodies."""
+    """Yield each variant that is a graph, with the rows of the graph and of its bodies."""
     variants = context.report.variants
-    places = {(one.run, one.kernel_id): index for index, one in enumerate(variants)}
+    indices = {(v.run, v.kernel_id): index for index, v in enumerate(variants)}
     for run in range(len(context.runs)):
         table = context.trace.table("graph_ops", (context.runs[run],))
         owners = pc.bit_wise_and(table["graph_id"], outermost(-1))
         for kernel_id in pc.unique(owners).to_pylist():
-            variant = places.get((run, kernel_id))
+            variant = indices.get((run, kernel_id))
             if variant is not None:
                 yield variant, table.filter(pc.equal(owners, kernel_id))
 
 
 def _ops(rows: Sequence[Mapping[str, Any]]) -> list[GraphOp]:
-    """Rows as ops, by graph and place, without their stacks."""
-    found = [
+    """Return rows as ops, in order of graph and position, without stacks."""
+    ops = [
         GraphOp(
             graph_id=row["graph_id"],
             op_index=row["op_index"],
@@ -144,7 +144,7 @@ def _ops(rows: Sequence[Mapping[str, Any]]) -> list[GraphOp]:
         )
         for row in rows
     ]
-    return sorted(found, key=lambda op: (op.graph_id, op.op_index))
+    return sorted(ops, key=lambda op: (op.graph_id, op.op_index))
 
 
 def _packed(context: Context, kernel_id: int, table: pa.Table) -> str:
@@ -165,16 +165,16 @@ def _block_of(context: Context, table: pa.Table) -> str:
                 {
                     "body": graph_id >> BODY_SHIFT,
                     "owner": owners.get(graph_id),
-                    **_graph(context, own, [*own, *_beside(ops, graph_id)], stacks),
+                    **_graph(context, graph, [*graph, *_other_ops(ops, graph_id)], stacks),
                 }
-                for graph_id, own in graphs.items()
+                for graph_id, graph in graphs.items()
             ],
         }
     )
 
 
 def _owners(ops: Sequence[GraphOp]) -> dict[int, dict[str, Any]]:
-    """Return the op that each body belongs to, and what it is of that op."""
+    """Return, by body, the op that the body belongs to, and the body's role."""
     return {
         int(op.attributes[role]): {
             "body": op.graph_id >> BODY_SHIFT,
@@ -187,40 +187,40 @@ def _owners(ops: Sequence[GraphOp]) -> dict[int, dict[str, Any]]:
     }
 
 
-def _beside(ops: Sequence[GraphOp], graph_id: int) -> list[GraphOp]:
+def _other_ops(ops: Sequence[GraphOp], graph_id: int) -> list[GraphOp]:
     return [op for op in ops if op.graph_id != graph_id]
 
 
 def _graph(
     context: Context,
-    own: Sequence[GraphOp],
+    graph: Sequence[GraphOp],
     rows: Sequence[GraphOp],
     stacks: Mapping[tuple[int, int], int | None],
 ) -> dict[str, Any]:
-    """One graph as columns: a value for each op, in order; names and attributes only where any."""
+    """Return one graph as columns: a value per op in order; names and attributes only if any."""
     figures = figures_of(rows)
-    opcodes = list(Counter(op.opcode for op in own))
-    dtypes = list(Counter(op.dtype for op in own))
+    opcodes = list(Counter(op.opcode for op in graph))
+    dtypes = list(Counter(op.dtype for op in graph))
     return {
         "opcodes": opcodes,
         "dtypes": dtypes,
-        "opcode": [opcodes.index(op.opcode) for op in own],
-        "dtype": [dtypes.index(op.dtype) for op in own],
-        "shape": [op.shape for op in own],
-        "operands": [op.operands for op in own],
-        "stack": [stacks[op.graph_id, op.op_index] for op in own],
-        "bytes": [byte_size(op.dtype, op.shape) for op in own],
-        "read": [each.read_bytes for each in figures.ops],
-        "written": [each.written_bytes for each in figures.ops],
-        "flops": [each.flops for each in figures.ops],
-        "live": [each.live_bytes for each in figures.ops],
+        "opcode": [opcodes.index(op.opcode) for op in graph],
+        "dtype": [dtypes.index(op.dtype) for op in graph],
+        "shape": [op.shape for op in graph],
+        "operands": [op.operands for op in graph],
+        "stack": [stacks[op.graph_id, op.op_index] for op in graph],
+        "bytes": [byte_size(op.dtype, op.shape) for op in graph],
+        "read": [op.read_bytes for op in figures.ops],
+        "written": [op.written_bytes for op in figures.ops],
+        "flops": [op.flops for op in figures.ops],
+        "live": [op.live_bytes for op in figures.ops],
         "names": {
             op.op_index: {"input": op.input_name, "output": op.output_name, "aliases": op.aliases}
-            for op in own
+            for op in graph
             if op.input_name is not None or op.output_name is not None
         },
         "attributes": {
-            op.op_index: shown for op in own if (shown := _attributes(op, context.source))
+            op.op_index: shown for op in graph if (shown := _attributes(op, context.source))
         },
         "totals": {
             "bytes": figures.bytes,
@@ -234,14 +234,14 @@ def _graph(
 
 
 def _attributes(op: GraphOp, source: bool) -> dict[str, str]:
-    """The attributes of an op; bodies by number, and values only with the source."""
-    found = {}
+    """Return the attributes of an op, with bodies by number, and values only with the source."""
+    attributes = {}
     for name, text in op.attributes.items():
         if name in BODY_ROLES:
-            found[name] = f"body {int(text) >> BODY_SHIFT}"
+            attributes[name] = f"body {int(text) >> BODY_SHIFT}"
         elif source or not name.startswith("value"):
-            found[name] = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    return found
+            attributes[name] = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return attributes
 
 
 def _packed_texts(kernel_id: int, table: pa.Table) -> str:
@@ -250,34 +250,34 @@ def _packed_texts(kernel_id: int, table: pa.Table) -> str:
 
 
 def _texts_block(table: pa.Table) -> str:
-    ops = [_light(op) for op in _ops(table.to_pylist(maps_as_pydicts="lossy"))]
+    ops = [_without_long_value(op) for op in _ops(table.to_pylist(maps_as_pydicts="lossy"))]
     graphs = by_graph(ops)
     return json_block(
-        {str(graph_id >> BODY_SHIFT): _texts(own, graphs) for graph_id, own in graphs.items()}
+        {str(graph_id >> BODY_SHIFT): _texts(graph, graphs) for graph_id, graph in graphs.items()}
     )
 
 
-def _light(op: GraphOp) -> GraphOp:
-    """The op with a short value in the place of one that is long; its text is not kept."""
+def _without_long_value(op: GraphOp) -> GraphOp:
+    """Return the op with a short value in place of a long one, whose text is then left out."""
     long = "value_artifact" in op.attributes or len(op.attributes.get("value", "")) > _LONGEST
     if op.opcode != "constant" or not long:
         return op
     return replace(op, attributes={**op.attributes, "value": "0x", _CUT: ""})
 
 
-def _texts(own: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> dict[str, str]:
-    """The StableHLO of each op of a graph that has one, by its place."""
+def _texts(graph: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> dict[str, str]:
+    """Return the StableHLO of each op of a graph that has one, by position."""
     function = FunctionText(graphs, Locations())
-    parameters = [op for op in own if op.opcode == "parameter"]
-    function.write_all(own, [f"%arg{number}" for number in range(len(parameters))])
-    cut = {str(op.op_index) for op in own if _CUT in op.attributes}
-    found: dict[str, str] = {}
+    parameters = [op for op in graph if op.opcode == "parameter"]
+    function.write_all(graph, [f"%arg{number}" for number in range(len(parameters))])
+    cut = {str(op.op_index) for op in graph if _CUT in op.attributes}
+    texts: dict[str, str] = {}
     for line in function.lines:
-        place = _RESULT.match(line)
-        if place is not None and place[1] not in cut:
+        result = _RESULT.match(line)
+        if result is not None and result[1] not in cut:
             text = _LOCATION.sub("", line)
-            found[place[1]] = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
-    return found
+            texts[result[1]] = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+    return texts
 
 
 SOURCE: Final = BlockSource(

@@ -1,9 +1,7 @@
-"""The builders of NumPy's functions, one file per family.
+"""Builders of NumPy's functions, one file per family.
 
-May import primitives, and what other families offer without an underscore.
-
-Importing this package imports every file in it, which fills the registry, and gives tensors their
-methods.
+May import primitives, and names of other families without an underscore. Importing this package
+imports every file in it, which fills the registry, and adds the methods to `Tensor`.
 """
 
 import pkgutil

@@ -25,13 +25,13 @@ def sigmoid(x: Tensor) -> Tensor:
 @operation()
 @in_wide_floats
 def silu(x: Tensor) -> Tensor:
-    """The tensor times its sigmoid."""
+    """Return the tensor times its sigmoid."""
     return multiply(x, unary("logistic", x))
 
 
 @operation()
 def relu(x: Operand) -> Tensor:
-    """The tensor where it is positive, else 0."""
+    """Return the tensor where it is positive, else 0."""
     x = lift(x)
     return binary("maximum", x, like(x, 0))
 
@@ -45,5 +45,5 @@ def gelu(x: Tensor) -> Tensor:
     """
     cubed = multiply(x, multiply(x, x))
     inner = add(x, multiply(like(x, 0.044715), cubed))
-    bent = unary("tanh", multiply(like(x, math.sqrt(2 / math.pi)), inner))
-    return multiply(multiply(like(x, 0.5), x), add(like(x, 1.0), bent))
+    tanh = unary("tanh", multiply(like(x, math.sqrt(2 / math.pi)), inner))
+    return multiply(multiply(like(x, 0.5), x), add(like(x, 1.0), tanh))

@@ -52,7 +52,7 @@ def _logic(opcode: str) -> Any:
 
 
 def truth(x: Operand) -> Tensor:
-    """Whether each element is not zero."""
+    """Return, by element, whether the operand is not zero."""
     return convert(lift(x), BOOL)
 
 
@@ -64,13 +64,13 @@ for _function, _opcode in _LOGIC.items():
 
 @implements(np.logical_not)
 def logical_not(x: Operand) -> Tensor:
-    """Whether each element is zero."""
+    """Return, by element, whether the operand is zero."""
     return unary("not", truth(x))
 
 
 @implements(np.where)
 def where(condition: Operand, x: Operand = None, y: Operand = None) -> Tensor:
-    """`x` where the condition holds, else `y`."""
+    """Return `x` where the condition holds, else `y`."""
     if x is None or y is None:
         from kvtrace.addons.graphs.hlo.errors import DataDependent
 
@@ -78,17 +78,12 @@ def where(condition: Operand, x: Operand = None, y: Operand = None) -> Tensor:
             "np.where with a condition alone gives as many positions as the data has; "
             "give the values to choose from as well"
         )
-    return select(*_chosen(condition, x, y))
-
-
-def _chosen(condition: Operand, x: Operand, y: Operand) -> list[Tensor]:
-    values = together(x, y)
-    return broadcast(truth(condition), *values)
+    return select(*broadcast(truth(condition), *together(x, y)))
 
 
 @implements(np.select)
 def select_(condlist: list[Any], choicelist: list[Any], default: Any = 0) -> Tensor:
-    """The choice of the first condition that holds, else the default."""
+    """Return the choice of the first condition that holds, else the default."""
     *choices, result = together(*choicelist, default)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         result = select(*broadcast(truth(condition), choice, result))
@@ -99,7 +94,7 @@ def select_(condlist: list[Any], choicelist: list[Any], default: Any = 0) -> Ten
 def isclose(
     a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |a - b| <= atol + rtol · |b|, and infinities are equal."""
+    """Return, by element, whether |a - b| <= atol + rtol · |b|, or both are equal infinities."""
     x, y = floats_together(a, b)
     bound = add(full(atol, x.shape, x.dtype), multiply(full(rtol, x.shape, x.dtype), absolute(y)))
     close = compare("LE", absolute(subtract(x, y)), bound)

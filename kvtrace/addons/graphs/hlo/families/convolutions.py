@@ -1,6 +1,6 @@
 """Convolutions over one, two or three axes; inputs are [batch, channels, …].
 
-A transposed convolution is one of an input with gaps and a kernel turned around.
+A transposed convolution is a convolution of the input with gaps, and the kernel flipped.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ def convolution(
     dilation: Shape,
     groups: int,
 ) -> Tensor:
-    """Sums of products of a kernel [out, in / groups, …] with every window of [batch, in, …].
+    """Return the convolution of [batch, in, …] by a kernel of [out, in / groups, …].
 
     `gaps` is the distance of the input's elements, `dilation` that of the kernel's.
     """
@@ -67,15 +67,15 @@ def convolution(
 
 
 def _numbers(value: Any, count: int, name: str) -> Shape:
-    """One number for all axes, or one for each."""
-    given = (value,) * count if isinstance(value, int | np.integer) else tuple(value)
-    if len(given) != count or not all(isinstance(number, int | np.integer) for number in given):
+    """Return one number for each axis, given one for all or one for each."""
+    numbers = (value,) * count if isinstance(value, int | np.integer) else tuple(value)
+    if len(numbers) != count or not all(isinstance(number, int | np.integer) for number in numbers):
         raise BadArgument.here(f"{name} is one integer, or {count} of them, not {value!r}")
-    return tuple(int(number) for number in given)
+    return tuple(int(number) for number in numbers)
 
 
 def _padding(value: Any, sizes: Shape, strides: Shape, extents: Shape) -> Pairs:
-    """Elements before and after each axis: a number, one per axis, a pair per axis, or a word."""
+    """Return the padding before and after each axis, given a number, numbers, pairs or a word."""
     if value == "valid":
         return ((0, 0),) * len(sizes)
     if value == "same":
@@ -107,7 +107,7 @@ def _convolution(axes: int) -> Callable[..., Tensor]:
         out: Any = None,
         dtype: Any = None,
     ) -> Tensor:
-        """Every window of [batch, channels, …] with a kernel of [out, channels / groups, …].
+        """Return a convolution of [batch, channels, …] by [out, channels / groups, …].
 
         With `transposed` the kernel is [channels, out / groups, …], and `output_padding` is added
         to the result's end.
@@ -128,7 +128,9 @@ def _convolution(axes: int) -> Callable[..., Tensor]:
                 (size - 1 - before, size - 1 - after + extra)
                 for size, (before, after), extra in zip(sizes, pairs, more, strict=True)
             )
-            result = convolution(x, _turned(kernel, groups), ones, pairs, strides, apart, groups)
+            result = convolution(
+                x, _as_plain_kernel(kernel, groups), ones, pairs, strides, apart, groups
+            )
         else:
             result = convolution(x, kernel, strides, pairs, ones, apart, groups)
         if bias is not None:
@@ -158,8 +160,8 @@ def _kernel_axes(transposed: bool) -> str:
     return "channels, outputs / groups" if transposed else "outputs, channels / groups"
 
 
-def _turned(kernel: Tensor, groups: int) -> Tensor:
-    """The kernel of a transposed convolution as that of a plain one."""
+def _as_plain_kernel(kernel: Tensor, groups: int) -> Tensor:
+    """Return the kernel of a transposed convolution as that of a plain convolution."""
     channels, outputs, *sizes = kernel.shape
     rank = len(sizes)
     flipped = reverse(kernel, tuple(range(2, rank + 2)))

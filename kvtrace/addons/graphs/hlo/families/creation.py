@@ -1,8 +1,8 @@
-"""Tensors made of nothing: constants and positions.
+"""Tensors created without data: constants and positions.
 
-NumPy's own creators (`np.zeros((3, 4))`) take no tensor, and so make arrays, which become constants
-where they meet a tensor. What is here makes tensors: the `_like` functions, those called with
-`like=tensor`, and `kvtrace.hlo.ops`.
+NumPy's own creators (`np.zeros((3, 4))`) take no tensor and return arrays, which become constants
+when combined with a tensor. The functions here return tensors: the `_like` functions, those called
+with `like=tensor`, and `kvtrace.hlo.ops`.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 @operation("full")
 def full_(shape: Any, fill_value: Operand, dtype: Any = None, **_: Any) -> Tensor:
-    """A tensor of one value."""
+    """Return a tensor of one value."""
     extents = shape_of(shape)
     if isinstance(fill_value, Tensor):
         value = fill_value if dtype is None else convert(fill_value, dtype_of(dtype))
@@ -44,25 +44,25 @@ def full_(shape: Any, fill_value: Operand, dtype: Any = None, **_: Any) -> Tenso
 
 @operation()
 def zeros(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
-    """A tensor of zeros."""
+    """Return a tensor of zeros."""
     return full(0, shape_of(shape), dtype_of(dtype))
 
 
 @operation()
 def ones(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
-    """A tensor of ones."""
+    """Return a tensor of ones."""
     return full(1, shape_of(shape), dtype_of(dtype))
 
 
 @operation()
 def empty(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
-    """A tensor to be written to; it holds zeros."""
+    """Return a tensor of zeros, to be written to."""
     return zeros(shape, dtype)
 
 
 @operation()
 def constant(value: Operand, dtype: Any = None) -> Tensor:
-    """An array, a scalar or lists of them as a tensor; a tensor stays, or is converted."""
+    """Return a copy of an array, a scalar, lists of scalars or a tensor as a tensor."""
     tensor = lift(value, None if dtype is None else dtype_of(dtype))
     return fresh(tensor)
 
@@ -75,19 +75,19 @@ def _like(shape: Any, x: Operand, dtype: Any, value: Any) -> Tensor:
 
 @implements(np.zeros_like)
 def zeros_like(a: Operand, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
-    """Zeros, with the shape and type of another tensor."""
+    """Return zeros with the shape and type of another tensor."""
     return _like(shape, a, dtype, 0)
 
 
 @implements(np.ones_like)
 def ones_like(a: Operand, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
-    """Ones, with the shape and type of another tensor."""
+    """Return ones with the shape and type of another tensor."""
     return _like(shape, a, dtype, 1)
 
 
 @implements(np.empty_like)
 def empty_like(prototype: Operand, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
-    """A tensor to be written to, with the shape and type of another; it holds zeros."""
+    """Return zeros, to be written to, with the shape and type of another tensor."""
     return _like(shape, prototype, dtype, 0)
 
 
@@ -95,16 +95,16 @@ def empty_like(prototype: Operand, dtype: Any = None, shape: Any = None, **_: An
 def full_like(
     a: Operand, fill_value: Operand, dtype: Any = None, shape: Any = None, **_: Any
 ) -> Tensor:
-    """One value, with the shape and type of another tensor."""
+    """Return one value with the shape and type of another tensor."""
     return _like(shape, a, dtype, fill_value)
 
 
 @operation("arange")
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Tensor:
-    """start, start + step and so on, before stop; int32 of integers, else float32."""
+    """Return start, start + step and so on, before stop; int32 for integers, else float32."""
     begin, end = (0, start) if stop is None else (start, stop)
-    whole = all(isinstance(value, int) for value in (begin, end, step))
-    kind: Dtype = (INT32 if whole else FLOAT32) if dtype is None else dtype_of(dtype)
+    are_integers = all(isinstance(value, int) for value in (begin, end, step))
+    kind: Dtype = (INT32 if are_integers else FLOAT32) if dtype is None else dtype_of(dtype)
     count = max(0, int(np.ceil((end - begin) / step)))
     positions = convert(iota((count,), 0), kind)
     return add(multiply(positions, like(positions, step)), like(positions, begin))
@@ -114,7 +114,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **_: 
 def linspace(
     start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, dtype: Any = None, **_: Any
 ) -> Tensor:
-    """`num` numbers from start to stop, evenly spaced; float32 unless a type is given."""
+    """Return `num` numbers from start to stop, evenly spaced; float32 by default."""
     kind = FLOAT32 if dtype is None else dtype_of(dtype)
     inner = kind if is_float(kind) else FLOAT32
     first, last = (reshape(lift(value, inner), (1,)) for value in (start, stop))
@@ -122,23 +122,23 @@ def linspace(
     positions = convert(iota((num,), 0), inner)
     share = divide(positions, like(positions, parts))
     low, high = broadcast_to(first, (num,)), broadcast_to(last, (num,))
-    # Both ends are exact this way.
+    # Written so that both ends are exact.
     mixed = add(multiply(low, subtract(like(share, 1), share)), multiply(high, share))
     return convert(mixed, kind)
 
 
 @operation("eye", "identity")
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = FLOAT32, **_: Any) -> Tensor:  # noqa: N803
-    """Ones on a diagonal, zeros elsewhere."""
+    """Return ones on a diagonal, zeros elsewhere."""
     shape = (int(N), int(N if M is None else M))
-    held = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
+    is_diagonal = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
     kind = dtype_of(dtype)
-    return held if kind == BOOL else convert(held, kind)
+    return is_diagonal if kind == BOOL else convert(is_diagonal, kind)
 
 
 def _register_with_like() -> None:
-    """NumPy hands creators over where a tensor is given as `like`."""
-    made: dict[Any, Any] = {
+    """Register creators, which NumPy dispatches when `like` is a tensor."""
+    creators: dict[Any, Any] = {
         np.zeros: zeros,
         np.ones: ones,
         np.empty: empty,
@@ -147,7 +147,7 @@ def _register_with_like() -> None:
         np.eye: eye,
         np.identity: eye,
     }
-    for function, builder in made.items():
+    for function, builder in creators.items():
         implements(function)(builder)
     implements(np.linspace)(linspace)
 

@@ -28,7 +28,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
 def _below(shape: Shape, k: int) -> Tensor:
-    """Whether a position is on or below a diagonal of the last two axes."""
+    """Return, by position, whether it is on or below a diagonal of the last two axes."""
     rank = len(shape)
     rows = add(iota(shape, rank - 2), full(k, shape, INT32))
     return compare("GE", rows, iota(shape, rank - 1))
@@ -36,14 +36,14 @@ def _below(shape: Shape, k: int) -> Tensor:
 
 @implements(np.tril)
 def tril(m: Operand, k: int = 0) -> Tensor:
-    """The lower triangle, zeros above."""
+    """Return the lower triangle, with zeros above."""
     x = _matrix(m)
     return select(_below(x.shape, k), x, full(0, x.shape, x.dtype))
 
 
 @implements(np.triu)
 def triu(m: Operand, k: int = 0) -> Tensor:
-    """The upper triangle, zeros below."""
+    """Return the upper triangle, with zeros below."""
     x = _matrix(m)
     return select(_below(x.shape, k - 1), full(0, x.shape, x.dtype), x)
 
@@ -59,7 +59,7 @@ def _matrix(m: Operand) -> Tensor:
 
 @implements(np.diagonal, methods=("diagonal",))
 def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The elements of a diagonal of two axes, along a new last axis."""
+    """Return the elements of a diagonal of two axes, along a new last axis."""
     x = lift(a)
     rank = len(x.shape)
     first, second = axes_of((axis1, axis2), rank)
@@ -79,22 +79,22 @@ def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ten
 
 @implements(np.diag)
 def diag(v: Operand, k: int = 0) -> Tensor:
-    """A matrix's diagonal, or the matrix with a vector on its diagonal."""
+    """Return a matrix's diagonal, or a matrix with a vector on its diagonal."""
     x = lift(v)
     if len(x.shape) == 2:
         return diagonal(x, k)
     if len(x.shape) != 1:
         raise ShapeMismatch.here("np.diag takes a vector or a matrix")
     size = x.shape[0] + abs(k)
-    moved = pad(x, scalar(0, x.dtype), (max(0, k),), (max(0, -k),))
+    padded = pad(x, scalar(0, x.dtype), (max(0, k),), (max(0, -k),))
     shape = (size, size)
-    on = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
-    return select(on, broadcast_tensor(moved, shape), full(0, shape, x.dtype))
+    is_diagonal = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
+    return select(is_diagonal, broadcast_tensor(padded, shape), full(0, shape, x.dtype))
 
 
 @implements(np.diagflat)
 def diagflat(v: Operand, k: int = 0) -> Tensor:
-    """`diag` of all elements."""
+    """Return a matrix with all elements of a tensor on its diagonal."""
     x = lift(v)
     return diag(reshape(x, (x.size,)), k)
 
@@ -103,7 +103,7 @@ def diagflat(v: Operand, k: int = 0) -> Tensor:
 def trace(
     a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Tensor:
-    """The sum of a diagonal."""
+    """Return the sum of a diagonal."""
     from kvtrace.addons.graphs.hlo.families.reductions import sum_
 
     return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)

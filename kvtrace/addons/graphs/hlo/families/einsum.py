@@ -1,4 +1,9 @@
-"""Sums of products over named axes: einsum and tensordot, as products of two tensors at a time."""
+"""Sums of products over named axes: einsum and tensordot, as products of two tensors at a time.
+
+Operands are combined from left to right. Example, "ij,jk,k->i": i and j of the first operand are
+needed later; the product with the second operand sums over j and has labels [i, k]; the product
+with the third sums over k and has labels [i].
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +28,7 @@ from kvtrace.addons.graphs.hlo.primitives import (
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
-#: One label per axis; axes under an ellipsis have numbers for labels.
+#: One label per axis; axes under an ellipsis have integers as labels.
 Labels = list[Any]
 
 
@@ -35,34 +40,36 @@ def einsum(
     optimize: Any = None,  # noqa: ARG001 - NumPy's
     **_: Any,
 ) -> Tensor:
-    """Products of all operands, summed over the labels that the result does not have.
+    """Return the products of all operands, summed over labels that the result does not have.
 
-    Operands are taken from left to right, two at a time.
+    Operands are combined from left to right, two at a time.
     """
     subscripts, tensors = _read(operands)
     if dtype is not None:
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
     labels, result = _labelled(subscripts, tensors)
-    product, left = _diagonals(tensors[0], labels[0])
-    product, left = _summed(product, left, _needed(labels[1:], result))
+    product, product_labels = _diagonals(tensors[0], labels[0])
+    product, product_labels = _summed(product, product_labels, _needed(labels[1:], result))
     for number in range(1, len(tensors)):
         needed = _needed(labels[number + 1 :], result)
-        other, right = _diagonals(tensors[number], labels[number])
-        other, right = _summed(other, right, {*needed, *left})
-        product, left = _joined(product, left, other, right, needed)
-    product, left = _summed(product, left, set(result))
-    return into(out, fresh(transpose(product, tuple(left.index(label) for label in result))))
+        other, other_labels = _diagonals(tensors[number], labels[number])
+        other, other_labels = _summed(other, other_labels, {*needed, *product_labels})
+        product, product_labels = _product(product, product_labels, other, other_labels, needed)
+    product, product_labels = _summed(product, product_labels, set(result))
+    return into(
+        out, fresh(transpose(product, tuple(product_labels.index(label) for label in result)))
+    )
 
 
 def _read(operands: Sequence[Any]) -> tuple[str, list[Tensor]]:
-    """Subscripts and tensors, of either way in which NumPy takes them."""
+    """Return subscripts and tensors, given in either of NumPy's two forms."""
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), together(*operands[1:])
-    listed = list(operands)
-    tail = listed.pop() if len(listed) % 2 else None
-    inputs = [_letters(labels) for labels in listed[1::2]]
+    remaining = list(operands)
+    tail = remaining.pop() if len(remaining) % 2 else None
+    inputs = [_letters(labels) for labels in remaining[1::2]]
     arrow = "" if tail is None else f"->{_letters(tail)}"
-    return ",".join(inputs) + arrow, together(*listed[::2])
+    return ",".join(inputs) + arrow, together(*remaining[::2])
 
 
 def _letters(labels: Sequence[Any]) -> str:
@@ -71,7 +78,7 @@ def _letters(labels: Sequence[Any]) -> str:
 
 
 def _labelled(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
-    """The labels of each tensor and of the result."""
+    """Return the labels of each tensor and of the result."""
     inputs, arrow, output = subscripts.partition("->")
     terms = inputs.split(",")
     if len(terms) != len(tensors):
@@ -79,15 +86,18 @@ def _labelled(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels],
             f"einsum's {subscripts!r} has {len(terms)} terms, and {len(tensors)} operands are given"
         )
     labels = [_expanded(term, len(t.shape)) for term, t in zip(terms, tensors, strict=True)]
-    under = sorted({label for term in labels for label in term if isinstance(label, int)})
+    ellipsis_labels = sorted({label for term in labels for label in term if isinstance(label, int)})
     if arrow:
         before, dots, after = output.partition("...")
-        result: Labels = [*before, *(under if dots else []), *after]
+        result: Labels = [*before, *(ellipsis_labels if dots else []), *after]
     else:
         letters = [label for term in labels for label in term if isinstance(label, str)]
-        result = [*under, *sorted(label for label in set(letters) if letters.count(label) == 1)]
-    known = {label for term in labels for label in term}
-    if not known.issuperset(result) or len(set(result)) != len(result):
+        result = [
+            *ellipsis_labels,
+            *sorted(label for label in set(letters) if letters.count(label) == 1),
+        ]
+    operand_labels = {label for term in labels for label in term}
+    if not operand_labels.issuperset(result) or len(set(result)) != len(result):
         raise BadArgument.here(
             f"the result of einsum's {subscripts!r} has labels that no operand has, or one twice; "
             "name each label once, and only those on the left"
@@ -100,7 +110,7 @@ def _expanded(term: str, rank: int) -> Labels:
     extra = rank - len(before) - len(after)
     if extra < 0 or (extra and not dots):
         raise ShapeMismatch.here(f"einsum's term {term!r} does not fit a tensor of {rank} axes")
-    return [*before, *range(-extra, 0), *after]  # ellipses meet at their last axes
+    return [*before, *range(-extra, 0), *after]  # ellipses are aligned at their last axes
 
 
 def _needed(labels: Sequence[Labels], result: Labels) -> set[Any]:
@@ -108,7 +118,7 @@ def _needed(labels: Sequence[Labels], result: Labels) -> set[Any]:
 
 
 def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
-    """Take the diagonal of axes that have one label."""
+    """Return the diagonal of axes that share a label, and the labels left."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -124,7 +134,7 @@ def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
 
 
 def _summed(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels]:
-    """Sum over the axes that nothing needs."""
+    """Return the sum over axes whose labels nothing needs, and the labels left."""
     axes = tuple(axis for axis, label in enumerate(labels) if label not in needed)
     if not axes:
         return x, labels
@@ -133,10 +143,10 @@ def _summed(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels
     return total, [label for label in labels if label in needed]
 
 
-def _joined(
+def _product(
     x: Tensor, left: Labels, y: Tensor, right: Labels, needed: set[Any]
 ) -> tuple[Tensor, Labels]:
-    """The product of two tensors, summed over the labels of both that nothing else needs."""
+    """Return the product of two tensors, summed over shared labels that nothing else needs."""
     for label in [label for label in left if label in right]:
         extents = x.shape[left.index(label)], y.shape[right.index(label)]
         if extents[0] == extents[1]:
@@ -145,7 +155,7 @@ def _joined(
             raise ShapeMismatch.here(
                 f"einsum's label {label!r} has axes of both {extents[0]} and {extents[1]} elements"
             )
-        # An axis of one element goes with any other: it is left out.
+        # An axis of one element fits any other axis, and is dropped.
         if extents[0] == 1:
             x, left = _dropped(x, left, label)
         else:
@@ -171,7 +181,7 @@ def _dropped(x: Tensor, labels: Labels, label: Any) -> tuple[Tensor, Labels]:
 
 @implements(np.tensordot)
 def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Tensor:
-    """Sums of products over so many last and first axes, or over those that are named."""
+    """Return sums of products over a number of last and first axes, or over named axes."""
     x, y = together(a, b)
     if isinstance(axes, int | np.integer):
         count = int(axes)
@@ -182,8 +192,8 @@ def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Tensor:
         first = tuple(range(len(x.shape) - count, len(x.shape)))
         second = tuple(range(count))
     else:
-        one, other = axes
-        first, second = axes_of(one, len(x.shape)), axes_of(other, len(y.shape))
+        x_axes, y_axes = axes
+        first, second = axes_of(x_axes, len(x.shape)), axes_of(y_axes, len(y.shape))
         if len(first) != len(second):
             raise ShapeMismatch.here("tensordot names as many axes of one tensor as of the other")
     return contracted(x, y, (first, second))
@@ -191,7 +201,7 @@ def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Tensor:
 
 @implements("vecdot", "linalg.vecdot")
 def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Tensor:
-    """The sum of products over the last axis, over leading axes that broadcast."""
+    """Return the sum of products over the last axis; leading axes broadcast."""
     if axis != -1:
         raise BadArgument.here("vecdot sums over the last axis; move the axis with np.moveaxis")
     return einsum("...i,...i->...", x1, x2)

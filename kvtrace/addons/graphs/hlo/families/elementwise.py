@@ -1,4 +1,4 @@
-"""Functions of one tensor, and of two floats, element by element."""
+"""Elementwise functions of one tensor, and of two floats."""
 
 import math
 from collections.abc import Callable
@@ -40,7 +40,7 @@ from kvtrace.addons.graphs.hlo.primitives import (
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
-#: Functions that are one op of StableHLO on floats; integers become float32 first.
+#: Functions that are one op of StableHLO on floats; integers are converted to float32.
 _FRACTIONAL = {
     np.exp: "exponential",
     np.expm1: "exponential_minus_one",
@@ -54,7 +54,7 @@ _FRACTIONAL = {
     np.tanh: "tanh",
 }
 
-#: Functions that are one op of StableHLO on floats, and leave integers as they are.
+#: Functions that are one op of StableHLO on floats, and do not change integers.
 _ROUNDING = {np.ceil: "ceil", np.floor: "floor", np.rint: "round_nearest_even"}
 
 
@@ -84,13 +84,13 @@ _register_one_op_functions()
 
 
 def float_of(x: Operand) -> Tensor:
-    """The operand as floats: float32, where it was none."""
+    """Return the operand as floats, float32 for other types."""
     x = lift(x)
     return convert(x, fractional(x.dtype))
 
 
 def floats_together(*values: Operand) -> list[Tensor]:
-    """Operands as floats of one type and shape."""
+    """Return operands as floats of one type and shape."""
     tensors = together(*values)
     dtype = fractional(tensors[0].dtype)
     return broadcast(*(convert(tensor, dtype) for tensor in tensors))
@@ -108,7 +108,7 @@ def in_wide_floats(build: Callable[[Tensor], Tensor]) -> Callable[[Operand], Ten
 
 
 def like(x: Tensor, value: float) -> Tensor:
-    """A constant with the shape and type of a tensor."""
+    """Return a constant with the shape and type of a tensor."""
     return full(value, x.shape, x.dtype)
 
 
@@ -117,14 +117,14 @@ def like(x: Tensor, value: float) -> Tensor:
 
 @implements(np.absolute, np.fabs)
 def absolute(x: Operand) -> Tensor:
-    """The value without its sign."""
+    """Return the absolute value."""
     x = lift(x)
     return unary("abs", x) if is_float(x.dtype) or is_signed(x.dtype) else fresh(x)
 
 
 @implements(np.negative)
 def negative(x: Operand) -> Tensor:
-    """The value with its sign changed."""
+    """Return the value with its sign changed."""
     x = lift(x)
     if x.dtype == BOOL:
         raise BadArgument.here("a bool cannot be negated; use ~ or np.logical_not")
@@ -133,13 +133,13 @@ def negative(x: Operand) -> Tensor:
 
 @implements(np.positive, np.conjugate, np.real, methods=("conj", "conjugate"))
 def positive(x: Operand) -> Tensor:
-    """A copy."""
+    """Return a copy."""
     return fresh(lift(x))
 
 
 @implements(np.sign)
 def sign(x: Operand) -> Tensor:
-    """-1, 0 or 1; NaN of NaN."""
+    """Return -1, 0 or 1; NaN for NaN."""
     x = lift(x)
     if is_float(x.dtype) or is_signed(x.dtype):
         return unary("sign", x)
@@ -148,21 +148,21 @@ def sign(x: Operand) -> Tensor:
 
 @implements(np.square)
 def square(x: Operand) -> Tensor:
-    """The product with itself."""
+    """Return the product of the operand with itself."""
     x = lift(x)
     return multiply(x, x)
 
 
 @implements(np.reciprocal)
 def reciprocal(x: Operand) -> Tensor:
-    """One divided by it; of integers rounded towards zero, as NumPy does."""
+    """Return 1 / x; for integers rounded towards zero, as NumPy does."""
     x = lift(x)
     return divide(like(x, 1), x)
 
 
 @implements(np.trunc, np.fix)
 def trunc(x: Operand) -> Tensor:
-    """The integer part."""
+    """Return the integer part."""
     x = lift(x)
     if not is_float(x.dtype):
         return fresh(x)
@@ -171,14 +171,14 @@ def trunc(x: Operand) -> Tensor:
 
 @implements(np.round, np.around, methods=("round",))
 def round_(a: Operand, decimals: int = 0, out: Any = None) -> Tensor:
-    """Rounded to decimals, halves to even."""
+    """Return the value rounded to decimals, halves to even."""
     a = lift(a)
     if is_float(a.dtype):
         scale = like(a, 10.0 ** abs(decimals))
-        forth, back = (multiply, divide) if decimals >= 0 else (divide, multiply)
-        whole = forth(a, scale) if decimals else a
-        rounded = unary("round_nearest_even", whole)
-        result = back(rounded, scale) if decimals else rounded
+        scale_up, scale_down = (multiply, divide) if decimals >= 0 else (divide, multiply)
+        scaled = scale_up(a, scale) if decimals else a
+        rounded = unary("round_nearest_even", scaled)
+        result = scale_down(rounded, scale) if decimals else rounded
     elif decimals < 0:
         raise BadArgument.here("integers are rounded to tens or more only as floats; use astype")
     else:
@@ -196,7 +196,7 @@ def clip(
     min: Operand = None,  # noqa: A002 - NumPy's name
     max: Operand = None,  # noqa: A002 - NumPy's name
 ) -> Tensor:
-    """Held between two bounds, either of which may be None."""
+    """Return the value limited to two bounds, either of which may be None."""
     result = lift(a)
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None:
@@ -214,7 +214,7 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Tensor:
-    """Finite numbers in the place of NaN and infinities; always a copy."""
+    """Return a copy with finite numbers in place of NaN and infinities."""
     x = lift(x)
     if not copy:
         raise BadArgument.here("nan_to_num does not write in place in a graph; assign its result")
@@ -223,9 +223,9 @@ def nan_to_num(
     greatest = _greatest(x.dtype)
     high = like(x, greatest if posinf is None else posinf)
     low = like(x, -greatest if neginf is None else neginf)
-    held = select(compare("EQ", x, like(x, math.inf)), high, x)
-    held = select(compare("EQ", x, like(x, -math.inf)), low, held)
-    return select(compare("NE", x, x), like(x, nan), held)
+    result = select(compare("EQ", x, like(x, math.inf)), high, x)
+    result = select(compare("EQ", x, like(x, -math.inf)), low, result)
+    return select(compare("NE", x, x), like(x, nan), result)
 
 
 def _greatest(dtype: Dtype) -> float:
@@ -234,19 +234,19 @@ def _greatest(dtype: Dtype) -> float:
     return float(ml_dtypes.finfo(dtype).max)
 
 
-# -- questions of floats ------------------------------------------------------------------------
+# -- predicates of floats -----------------------------------------------------------------------
 
 
 @implements(np.isnan)
 def isnan(x: Operand) -> Tensor:
-    """Whether it is NaN."""
+    """Return, by element, whether it is NaN."""
     x = lift(x)
     return compare("NE", x, x) if is_float(x.dtype) else full(False, x.shape, BOOL)
 
 
 @implements(np.isinf)
 def isinf(x: Operand) -> Tensor:
-    """Whether it is infinite."""
+    """Return, by element, whether it is infinite."""
     x = lift(x)
     if not is_float(x.dtype):
         return full(False, x.shape, BOOL)
@@ -255,14 +255,14 @@ def isinf(x: Operand) -> Tensor:
 
 @implements(np.isfinite)
 def isfinite(x: Operand) -> Tensor:
-    """Whether it is neither infinite nor NaN."""
+    """Return, by element, whether it is neither infinite nor NaN."""
     x = lift(x)
     return is_finite(x) if is_float(x.dtype) else full(True, x.shape, BOOL)
 
 
 @implements(np.signbit)
 def signbit(x: Operand) -> Tensor:
-    """Whether the sign is minus, that of a zero included."""
+    """Return, by element, whether the sign is minus, also for zeros."""
     x = lift(x)
     if not is_float(x.dtype):
         return compare("LT", x, like(x, 0))
@@ -272,7 +272,7 @@ def signbit(x: Operand) -> Tensor:
 
 @implements(np.copysign)
 def copysign(x1: Operand, x2: Operand) -> Tensor:
-    """The first with the sign of the second."""
+    """Return the first operand with the sign of the second."""
     x, y = floats_together(x1, x2)
     magnitude = unary("abs", x)
     return select(signbit(y), unary("negate", magnitude), magnitude)
@@ -283,13 +283,13 @@ def copysign(x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.add)
 def add_(x1: Operand, x2: Operand) -> Tensor:
-    """The sum; `or` of bools."""
+    """Return the sum; `or` for bools."""
     return add(*broadcast(*together(x1, x2)))
 
 
 @implements(np.subtract)
 def subtract_(x1: Operand, x2: Operand) -> Tensor:
-    """The difference."""
+    """Return the difference."""
     x, y = broadcast(*together(x1, x2))
     if x.dtype == BOOL:
         raise BadArgument.here("bools cannot be subtracted; use ^ or np.logical_xor")
@@ -298,19 +298,19 @@ def subtract_(x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.multiply)
 def multiply_(x1: Operand, x2: Operand) -> Tensor:
-    """The product; `and` of bools."""
+    """Return the product; `and` for bools."""
     return multiply(*broadcast(*together(x1, x2)))
 
 
 @implements(np.divide, np.true_divide)
 def divide_(x1: Operand, x2: Operand) -> Tensor:
-    """The quotient with fractions."""
+    """Return the quotient as floats."""
     return divide(*floats_together(x1, x2))
 
 
 @implements(np.power, np.float_power, "pow")
 def power(x1: Operand, x2: Operand) -> Tensor:
-    """One to the power of the other; small whole Python exponents are products."""
+    """Return x1 to the power of x2; small whole Python exponents become products."""
     if is_weak(x2) and isinstance(x1, Tensor):
         simple = _simple_power(x1, x2)
         if simple is not None:
@@ -341,25 +341,25 @@ def _simple_power(x: Tensor, exponent: Any) -> Tensor | None:
 
 @implements(np.maximum)
 def maximum(x1: Operand, x2: Operand) -> Tensor:
-    """The greater; NaN where either is."""
+    """Return the greater operand; NaN if either is NaN."""
     return binary("maximum", *broadcast(*together(x1, x2)))
 
 
 @implements(np.minimum)
 def minimum(x1: Operand, x2: Operand) -> Tensor:
-    """The smaller; NaN where either is."""
+    """Return the smaller operand; NaN if either is NaN."""
     return binary("minimum", *broadcast(*together(x1, x2)))
 
 
 @implements(np.fmax)
 def fmax(x1: Operand, x2: Operand) -> Tensor:
-    """The greater; the other one where one is NaN."""
+    """Return the greater operand; if one is NaN, the other."""
     return _ignoring_nan("maximum", x1, x2)
 
 
 @implements(np.fmin)
 def fmin(x1: Operand, x2: Operand) -> Tensor:
-    """The smaller; the other one where one is NaN."""
+    """Return the smaller operand; if one is NaN, the other."""
     return _ignoring_nan("minimum", x1, x2)
 
 
@@ -373,7 +373,7 @@ def _ignoring_nan(opcode: str, x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.logaddexp)
 def logaddexp(x1: Operand, x2: Operand) -> Tensor:
-    """log(exp(x1) + exp(x2)), without leaving the range of floats."""
+    """Return log(exp(x1) + exp(x2)), without overflow."""
     x, y = floats_together(x1, x2)
     greater, difference = binary("maximum", x, y), subtract(x, y)
     small = unary("exponential", unary("negate", unary("abs", difference)))
@@ -384,7 +384,7 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.logaddexp2)
 def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
-    """log2(2**x1 + 2**x2), without leaving the range of floats."""
+    """Return log2(2**x1 + 2**x2), without overflow."""
     x, y = floats_together(x1, x2)
     scale = like(x, math.log(2))
     return divide(logaddexp(multiply(x, scale), multiply(y, scale)), scale)
@@ -392,7 +392,7 @@ def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.heaviside)
 def heaviside(x1: Operand, x2: Operand) -> Tensor:
-    """0 below zero, 1 above, and the second at zero."""
+    """Return 0 below zero, 1 above, and the second operand at zero."""
     x, y = floats_together(x1, x2)
     zero = like(x, 0.0)
     step = select(compare("LT", x, zero), zero, like(x, 1.0))
@@ -402,13 +402,13 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.hypot)
 def hypot(x1: Operand, x2: Operand) -> Tensor:
-    """The length of (x1, x2), without leaving the range of floats."""
+    """Return the length of (x1, x2), without overflow."""
     x, y = (unary("abs", tensor) for tensor in floats_together(x1, x2))
     greater, smaller = binary("maximum", x, y), binary("minimum", x, y)
     ratio = divide(smaller, greater)
     one = like(x, 1.0)
     length = multiply(greater, unary("sqrt", add(one, multiply(ratio, ratio))))
-    # Nothing is divided by zero or infinity, and an infinite side is an infinite length.
+    # Results of divisions by zero and of infinite sides are replaced.
     length = select(compare("EQ", greater, like(x, 0.0)), greater, length)
     infinite = binary("or", isinf(x), isinf(y))
     return select(infinite, like(x, math.inf), length)
@@ -416,9 +416,9 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
 
 @implements("astype", methods=("astype",))
 def astype(x: Operand, dtype: Any, /, *args: Any, copy: bool = True, **_: Any) -> Tensor:
-    """The values in another element type; floats to integers are cut towards zero."""
+    """Return the values in another element type; floats to integers are cut towards zero."""
     if args:
-        raise BadArgument.here("astype takes a type, and order and casting are NumPy's own matter")
+        raise BadArgument.here("astype takes only a type in a graph, without order and casting")
     x = lift(x)
     converted = convert(x, dtype_of(dtype))
     return fresh(converted) if copy and converted is x else converted

@@ -1,4 +1,4 @@
-"""Questions about tensors that are answered while tracing, and whole comparisons."""
+"""Shapes, types and predicates that are answered while tracing, and whole-tensor comparisons."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from kvtrace.addons.graphs.hlo.families.reductions import all_
 from kvtrace.addons.graphs.hlo.primitives import Operand, compare, full, lift, together
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
-#: Functions whose results have as many elements as the data says.
-_OF_UNKNOWN_SIZE = (
+#: Functions whose results have a number of elements that depends on the data.
+_DATA_DEPENDENT = (
     *(np.argwhere, np.compress, np.extract, np.flatnonzero, np.nonzero, np.trim_zeros, np.unique),
     *(np.intersect1d, np.setdiff1d, np.union1d),
 )
 
 
-def _refused(function: Any) -> Any:
+def _refusal(function: Any) -> Any:
     def refuse(*_: Any, **__: Any) -> Any:
         raise DataDependent.here(
             f"{name_of(function)} gives as many elements as the data has; "
@@ -30,33 +30,33 @@ def _refused(function: Any) -> Any:
     return refuse
 
 
-for _function in _OF_UNKNOWN_SIZE:
-    REFUSED[_function] = _refused(_function)
-REFUSED_METHODS.update(nonzero=_refused(np.nonzero), compress=_refused(np.compress))
+for _function in _DATA_DEPENDENT:
+    REFUSED[_function] = _refusal(_function)
+REFUSED_METHODS.update(nonzero=_refusal(np.nonzero), compress=_refusal(np.compress))
 
 
 @implements(np.shape)
 def shape(a: Operand) -> tuple[int, ...]:
-    """The extents, as Python integers."""
+    """Return the extents as Python integers."""
     return lift(a).shape
 
 
 @implements(np.ndim)
 def ndim(a: Operand) -> int:
-    """The number of axes."""
+    """Return the number of axes."""
     return len(lift(a).shape)
 
 
 @implements(np.size)
 def size(a: Operand, axis: int | None = None) -> int:
-    """The number of elements, of all or along an axis."""
+    """Return the number of elements, of all or along an axis."""
     x = lift(a)
     return x.size if axis is None else x.shape[axis_of(axis, len(x.shape))]
 
 
 @implements(np.result_type)
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The type that operands make together, by the promotion table."""
+    """Return the common type of operands, by the promotion table."""
     tensors = [
         full(0, (), np.dtype(value)) if isinstance(value, type | np.dtype) else value
         for value in arrays_and_dtypes
@@ -66,19 +66,19 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 @implements(np.iscomplexobj)
 def iscomplexobj(x: Operand) -> bool:
-    """False: graphs have no complex numbers."""
+    """Return False, as graphs have no complex numbers."""
     return lift(x).dtype.kind == "c"
 
 
 @implements(np.isrealobj)
 def isrealobj(x: Operand) -> bool:
-    """True: graphs have no complex numbers."""
+    """Return True, as graphs have no complex numbers."""
     return not iscomplexobj(x)
 
 
 @implements(np.array_equal)
 def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Tensor:
-    """Whether shapes and all elements are equal; a tensor, since it depends on them."""
+    """Return whether shapes and all elements are equal, as a tensor."""
     x, y = together(a1, a2)
     if x.shape != y.shape:
         return full(False, (), BOOL)
@@ -90,5 +90,5 @@ def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Tensor:
 def allclose(
     a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether all elements are close; a tensor, since it depends on them."""
+    """Return whether all elements are close, as a tensor."""
     return all_(isclose(a, b, rtol, atol, equal_nan))

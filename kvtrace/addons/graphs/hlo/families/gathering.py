@@ -1,7 +1,7 @@
 """Indices that are data: integer arrays, masks, traced integers; take and put; dynamic slices.
 
-NumPy checks such indices when it runs. A graph cannot: what is read outside is read at the nearest
-element, what is written outside is left out.
+NumPy checks these indices when it runs. A graph cannot: a read outside of an axis is clamped to the
+nearest element, a write outside is dropped.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,14 @@ from kvtrace.addons.graphs.hlo.families.indexing import (
     value_for,
     window_of,
 )
-from kvtrace.addons.graphs.hlo.gathers import Update, Windows, components, gather, scatter, wrapped
+from kvtrace.addons.graphs.hlo.gathers import (
+    Update,
+    Windows,
+    components,
+    from_start,
+    gather,
+    scatter,
+)
 from kvtrace.addons.graphs.hlo.masked import MaskedElements
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
@@ -52,7 +59,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Positions:
-    """An index that is data: a basic one first, then positions along axes of what that gives."""
+    """An index that is data: a basic index first, then positions along axes of its result."""
 
     window: Window
     along: dict[int, Tensor]
@@ -61,19 +68,19 @@ class Positions:
 
     @property
     def is_element(self) -> bool:
-        """Whether each position is one number: then NumPy, too, gives a view."""
+        """Each position is a single element, for which NumPy, too, returns a view."""
         return len(self.indices.shape) == 1
 
     def read(self, x: Tensor) -> Tensor:
-        """Return the elements."""
+        """Return the indexed elements."""
         inner = self.window.read(x)
         if not self.is_element:
             return gather(inner, self.indices, self.windows)
-        taken = dynamic_slice_op(inner, self._starts(inner), self.windows.sizes)
-        return reshape(taken, self.windows.result_shape(()))
+        element = dynamic_slice_op(inner, self._starts(inner), self.windows.sizes)
+        return reshape(element, self.windows.result_shape(()))
 
     def write(self, x: Tensor, value: Tensor, update: Update = "assign") -> Tensor:
-        """Return the tensor with the elements replaced, or joined with a value of their shape."""
+        """Return the tensor with the indexed elements replaced by or combined with a value."""
         inner = self.window.read(x)
         if self.is_element and update == "assign":
             block = reshape(value, self.windows.sizes)
@@ -102,41 +109,41 @@ def _index_tensor(part: Any) -> Tensor:
 
 
 def _parts(index: Any) -> list[Any]:
-    """The index's parts, masks that are known while tracing as the positions of their true ones."""
-    given = index if isinstance(index, tuple) else (index,)
+    """Return the index's parts; masks known while tracing become positions of true elements."""
+    index_parts = index if isinstance(index, tuple) else (index,)
     parts: list[Any] = []
-    for part in given:
-        known = np.asarray(part) if isinstance(part, list | bool | np.bool_) else part
-        if isinstance(known, np.ndarray) and known.dtype == BOOL and not has_tensor(part):
-            if not known.shape:
+    for part in index_parts:
+        array = np.asarray(part) if isinstance(part, list | bool | np.bool_) else part
+        if isinstance(array, np.ndarray) and array.dtype == BOOL and not has_tensor(part):
+            if not array.shape:
                 raise BadIndex.here("a single bool is not an index in a graph; use np.where")
-            parts.extend(known.nonzero())
+            parts.extend(array.nonzero())
         elif isinstance(part, slice) and has_tensor([part.start, part.stop, part.step]):
-            parts.append(_stretch(part))
+            parts.append(_traced_slice(part))
         else:
             parts.append(part)
     return parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stretch:
+class TracedSlice:
     """A slice from a traced position on, of a length that is known while tracing."""
 
     start: Tensor
     length: int
 
 
-def _stretch(part: slice) -> Stretch:
-    """Read a slice like `x[i : i + 4]`, whose ends are one traced position and two numbers.
+def _traced_slice(part: slice) -> TracedSlice:
+    """Return a slice like `x[i : i + 4]`, whose ends are a traced position plus numbers.
 
     Raises:
-        DataDependent: its length depends on data.
+        DataDependent: The length depends on data.
 
     """
     if isinstance(part.start, Tensor) and part.stop is not None and part.step in (None, 1):
         start, stop = _with_offset(part.start), _with_offset(part.stop)
         if start[0] == stop[0]:
-            return Stretch(_index_tensor(part.start), max(0, stop[1] - start[1]))
+            return TracedSlice(_index_tensor(part.start), max(0, stop[1] - start[1]))
     raise DataDependent.here(
         "a slice between traced positions has as many elements as the data says; "
         "write it as x[i : i + 4], or use kvtrace.hlo.ops.dynamic_slice, whose sizes are fixed"
@@ -144,7 +151,7 @@ def _stretch(part: slice) -> Stretch:
 
 
 def _with_offset(position: Any) -> tuple[int | None, int]:
-    """A scalar position as an op and what is added to it."""
+    """Return a scalar position as the index of an op, and the number added to that op."""
     if not isinstance(position, Tensor):
         return None, int(position)
     builder = current()
@@ -167,33 +174,33 @@ def _with_offset(position: Any) -> tuple[int | None, int]:
 
 
 def _positions(x: Tensor, index: Any) -> Positions:
-    """Read an index of which a part at least is data.
+    """Return the positions of an index that is at least partly data.
 
     Raises:
-        BadIndex: it does not fit the tensor.
-        DataDependent: the result would have as many elements as a mask has true ones.
+        BadIndex: The index does not fit the tensor.
+        DataDependent: The result's number of elements would depend on a mask.
 
     """
-    given = _parts(index)
-    parts = expanded(tuple(given), len(x.shape))
+    index_parts = _parts(index)
+    parts = expanded(tuple(index_parts), len(x.shape))
     basic: list[Any] = []
     data: dict[int, Tensor] = {}
-    places: list[int] = []
+    data_axes: list[int] = []
     lengths: dict[int, int] = {}
-    known: list[tuple[Any, int, int]] = []
+    checked_parts: list[tuple[Any, int, int]] = []
     for part in parts:
         if part is None or isinstance(part, slice):
             basic.append(part)
             continue
-        axis = sum(given is not None for given in basic)
+        axis = sum(index_parts is not None for index_parts in basic)
         extent = x.shape[axis]
-        if isinstance(part, Stretch):
+        if isinstance(part, TracedSlice):
             if part.length > extent:
                 raise BadIndex.here(
                     f"a slice of {part.length} elements is longer than axis {axis}, of {extent}"
                 )
             lengths[len(basic)] = part.length
-            positions = wrapped(part.start, extent)
+            positions = from_start(part.start, extent)
         elif isinstance(part, int | np.integer):
             positions = full(inside(int(part), extent, axis), (), INT32)
         else:
@@ -203,62 +210,65 @@ def _positions(x: Tensor, index: Any) -> Positions:
                     "a traced mask selects as many elements as the data has; "
                     "use np.where, or assign through the mask"
                 )
-            positions = wrapped(positions, extent)
-            known.append((None if has_tensor(part) else np.asarray(part), extent, axis))
-        # The axis of what the basic part gives, in which new axes count.
+            positions = from_start(positions, extent)
+            checked_parts.append((None if has_tensor(part) else np.asarray(part), extent, axis))
+        # The axis of the basic index's result, in which new axes count.
         data[len(basic)] = positions
-        if not isinstance(part, Stretch):
-            places.append(len(basic))
+        if not isinstance(part, TracedSlice):
+            data_axes.append(len(basic))
         basic.append(slice(None))
     window = window_of(tuple(basic), x.shape)
-    together = broadcast(*data.values())
-    batch = together[0].shape
-    all_inside(known, batch)
+    broadcasted = broadcast(*data.values())
+    batch = broadcasted[0].shape
+    all_inside(checked_parts, batch)
     if lengths and batch:
         raise BadIndex.here("a slice from a traced position and an index of arrays; use one each")
     sizes = tuple(
         lengths.get(axis, 1) if axis in data else n for axis, n in enumerate(window.shape)
     )
-    along = dict(zip(data, together, strict=True))
+    along = dict(zip(data, broadcasted, strict=True))
     return Positions(
-        window, along, components(together), _windows(places, sizes, len(batch), _adjoin(given))
+        window,
+        along,
+        components(broadcasted),
+        _windows(data_axes, sizes, len(batch), _are_adjacent(index_parts)),
     )
 
 
-def _adjoin(parts: list[Any]) -> bool:
-    """Whether the positions in an index are side by side: an empty Ellipsis parts them, too."""
-    spans = (slice, Stretch, EllipsisType, NoneType)
-    at = [i for i, part in enumerate(parts) if not isinstance(part, spans)]
-    return not at or at[-1] - at[0] == len(at) - 1
+def _are_adjacent(parts: list[Any]) -> bool:
+    """Return whether an index's positions are adjacent; an empty Ellipsis separates them, too."""
+    spans = (slice, TracedSlice, EllipsisType, NoneType)
+    data_parts = [i for i, part in enumerate(parts) if not isinstance(part, spans)]
+    return not data_parts or data_parts[-1] - data_parts[0] == len(data_parts) - 1
 
 
 def _windows(
-    places: Sequence[int], sizes: tuple[int, ...], batch_rank: int, neighbours: bool = True
+    data_axes: Sequence[int], sizes: tuple[int, ...], batch_rank: int, are_adjacent: bool = True
 ) -> Windows:
-    """NumPy's rule: the batch is where the indices are if they are neighbors, else in front."""
-    if not places:
+    """Return windows with the batch at the indices, if adjacent, else in front: NumPy's rule."""
+    if not data_axes:
         return Windows((), sizes, (), tuple(range(len(sizes))))
-    start = places[0] if neighbours else 0
-    kept = [axis for axis in range(len(sizes)) if axis not in places]
-    offsets = [number + (batch_rank if number >= start else 0) for number in range(len(kept))]
-    return Windows(tuple(places), sizes, tuple(places), tuple(offsets))
+    start = data_axes[0] if are_adjacent else 0
+    other_axes = [axis for axis in range(len(sizes)) if axis not in data_axes]
+    offsets = [number + (batch_rank if number >= start else 0) for number in range(len(other_axes))]
+    return Windows(tuple(data_axes), sizes, tuple(data_axes), tuple(offsets))
 
 
 @implements(methods=("take_advanced",))
 def take_advanced(x: Tensor, index: Any) -> Any:
-    """The elements that an index names, some of whose parts are data."""
+    """Return the elements of an index with parts that are data."""
     mask = _whole_mask(x, index)
     if mask is not None:
         return MaskedElements(fresh(x), mask)
-    found = _positions(x, index)
-    if found.is_element:
-        return viewed(x, found.read, found.write, window=found)
-    return found.read(x)
+    positions = _positions(x, index)
+    if positions.is_element:
+        return viewed(x, positions.read, positions.write, window=positions)
+    return positions.read(x)
 
 
 @implements(methods=("put_advanced",))
 def put_advanced(x: Tensor, index: Any, value: Operand) -> None:
-    """Write into the elements that an index names, some of whose parts are data."""
+    """Write into the elements of an index with parts that are data."""
     mask = _whole_mask(x, index)
     if mask is not None and isinstance(value, MaskedElements):
         x._become(select(mask, convert(value.values_under(mask), x.dtype), x))
@@ -270,17 +280,17 @@ def put_advanced(x: Tensor, index: Any, value: Operand) -> None:
 
 
 def _updated(x: Tensor, index: Any, value: Operand, update: Update) -> Tensor:
-    """The tensor with a value joined with the elements that an index names."""
+    """Return the tensor with a value combined with the elements of an index."""
     if is_basic(index):
         window = window_of(index, x.shape)
         raise BadIndex.here(f"{window.shape} is not an index of arrays; assign to the slice itself")
-    found = _positions(x, index)
-    shape = found.windows.result_shape(found.indices.shape[:-1])
-    return found.write(fresh(x), value_for(value, shape, x.dtype), update)
+    positions = _positions(x, index)
+    shape = positions.windows.result_shape(positions.indices.shape[:-1])
+    return positions.write(fresh(x), value_for(value, shape, x.dtype), update)
 
 
 def _whole_mask(x: Tensor, index: Any) -> Tensor | None:
-    """A traced mask over the leading axes as one over all elements."""
+    """Return a traced mask over leading axes as a mask over all elements."""
     if not isinstance(index, Tensor) or index.dtype != BOOL or not index.shape:
         return None
     rank = len(index.shape)
@@ -293,7 +303,7 @@ def _whole_mask(x: Tensor, index: Any) -> Tensor | None:
 
 
 def _masked_shape(value: Operand, x: Tensor, mask: Tensor) -> tuple[int, ...]:
-    """What a value that is assigned through a mask has to fit: one for all that is written to."""
+    """Return the shape of a value that is assigned through a mask: one value for all elements."""
     extents = value.shape if isinstance(value, Tensor) else np.shape(value)
     if len(extents) and np.prod(extents, dtype=np.int64) != 1:
         raise DataDependent.here(
@@ -310,20 +320,20 @@ def _masked_shape(value: Operand, x: Tensor, mask: Tensor) -> tuple[int, ...]:
 def take(
     a: Operand, indices: Operand, axis: int | None = None, out: Any = None, mode: str = "raise"
 ) -> Tensor:
-    """Positions of an axis, of all elements where none is named; `mode` as in NumPy."""
+    """Return elements at positions of an axis, or of all elements; `mode` as in NumPy."""
     x = lift(a)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
-    place = axis_of(axis, len(x.shape))
-    positions = _bounded(_index_tensor(indices), x.shape[place], mode)
-    sizes = tuple(1 if i == place else n for i, n in enumerate(x.shape))
-    windows = _windows([place], sizes, len(positions.shape))
+    position = axis_of(axis, len(x.shape))
+    positions = _bounded(_index_tensor(indices), x.shape[position], mode)
+    sizes = tuple(1 if i == position else n for i, n in enumerate(x.shape))
+    windows = _windows([position], sizes, len(positions.shape))
     return into(out, gather(x, components([positions]), windows))
 
 
 def _bounded(positions: Tensor, extent: int, mode: str) -> Tensor:
     if mode == "raise":
-        return wrapped(positions, extent)
+        return from_start(positions, extent)
     if mode == "wrap":
         result: Tensor = positions % extent
         return result
@@ -333,33 +343,33 @@ def _bounded(positions: Tensor, extent: int, mode: str) -> Tensor:
 
 
 def _along(x: Tensor, indices: Operand, axis: int) -> tuple[Tensor, Windows]:
-    """Positions of single elements: those given along an axis, and each one's own along others."""
+    """Return positions of single elements: given along one axis, their own along the others."""
     positions = _index_tensor(indices)
-    place = axis_of(axis, len(x.shape))
+    position = axis_of(axis, len(x.shape))
     if len(positions.shape) != len(x.shape):
         raise ShapeMismatch.here(
             f"indices along an axis have as many axes as the tensor, {len(x.shape)}, "
             f"not {len(positions.shape)}"
         )
-    other = tuple(1 if i == place else n for i, n in enumerate(x.shape))
+    other = tuple(1 if i == position else n for i, n in enumerate(x.shape))
     shape = broadcast_shape(other, positions.shape)
     parts = [
-        wrapped(broadcast_to(positions, shape), x.shape[place])
-        if i == place
-        else _own(shape, i, x.shape[i])
+        from_start(broadcast_to(positions, shape), x.shape[position])
+        if i == position
+        else _own_positions(shape, i, x.shape[i])
         for i in range(len(shape))
     ]
     axes = tuple(range(len(shape)))
     return components(parts), Windows(axes, (1,) * len(axes), axes, ())
 
 
-def _own(shape: tuple[int, ...], axis: int, extent: int) -> Tensor:
+def _own_positions(shape: tuple[int, ...], axis: int, extent: int) -> Tensor:
     return iota(shape, axis) if extent != 1 else full(0, shape, INT32)
 
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Tensor:
-    """The element at each index along an axis."""
+    """Return the element at each index along an axis."""
     x = lift(arr)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
@@ -377,7 +387,7 @@ def put_along_axis(arr: Any, indices: Operand, values: Operand, axis: int | None
 def scatter_along_axis(
     x: Operand, indices: Operand, values: Operand, axis: int | None = -1
 ) -> Tensor:
-    """The tensor with values at indices along an axis."""
+    """Return the tensor with values written to indices along an axis."""
     x = lift(x)
     shape = x.shape
     if axis is None:
@@ -389,10 +399,10 @@ def scatter_along_axis(
 
 @operation("scatter")
 def scatter_(x: Operand, index: Any, values: Operand, update: Update = "assign") -> Tensor:
-    """The tensor with values joined with the elements that an index names.
+    """Return the tensor with values combined with the elements of an index.
 
-    `update` is assign, add, multiply, maximum or minimum; of elements that are named several times,
-    all are joined.
+    `update` is assign, add, multiply, maximum or minimum; all values for the same element are
+    combined.
     """
     return _updated(lift(x), index, values, update)
 
@@ -402,25 +412,25 @@ def scatter_(x: Operand, index: Any, values: Operand, update: Update = "assign")
 
 def _starts(x: Tensor, start_indices: Any) -> list[Tensor]:
     if isinstance(start_indices, Tensor):
-        listed: list[Any] = [start_indices] if not start_indices.shape else list(start_indices)
+        starts: list[Any] = [start_indices] if not start_indices.shape else list(start_indices)
     else:
-        listed = list(start_indices) if isinstance(start_indices, Sequence) else [start_indices]
-    if len(listed) != len(x.shape):
+        starts = list(start_indices) if isinstance(start_indices, Sequence) else [start_indices]
+    if len(starts) != len(x.shape):
         raise BadIndex.here(
-            f"{len(listed)} starts are given for a tensor of {len(x.shape)} axes; give one for each"
+            f"{len(starts)} starts are given for a tensor of {len(x.shape)} axes; give one for each"
         )
-    found = []
-    for extent, start in zip(x.shape, listed, strict=True):
+    positions = []
+    for extent, start in zip(x.shape, starts, strict=True):
         position = scalar(start, INT32) if isinstance(start, int) else _index_tensor(start)
         if position.shape:
             position = reshape(position, ())
-        found.append(convert(wrapped(position, extent), INT32))
-    return found
+        positions.append(convert(from_start(position, extent), INT32))
+    return positions
 
 
 @operation()
 def dynamic_slice(x: Operand, start_indices: Any, slice_sizes: Any) -> Tensor:
-    """`slice_sizes` elements from traced positions on; moved so far that they lie inside."""
+    """Return `slice_sizes` elements from traced positions on, clamped to lie inside."""
     x = lift(x)
     sizes = shape_of(slice_sizes)
     if len(sizes) != len(x.shape) or any(n > e for n, e in zip(sizes, x.shape, strict=False)):
@@ -432,9 +442,9 @@ def dynamic_slice(x: Operand, start_indices: Any, slice_sizes: Any) -> Tensor:
 def dynamic_update_slice(
     x: Operand, update: Operand, start_indices: Any, update_shape: Any = None
 ) -> Tensor:
-    """The tensor with `update` put in from traced positions on; moved so far that it lies inside.
+    """Return the tensor with `update` written from traced positions on, clamped to lie inside.
 
-    `update_shape` is what a scalar is broadcast to.
+    `update_shape` is the shape that a scalar is broadcast to.
     """
     x = lift(x)
     shape = lift(update).shape if update_shape is None else shape_of(update_shape)
@@ -454,7 +464,7 @@ def static_slice(
     strides: Any = None,
     squeeze_dims: Sequence[int] = (),
 ) -> Tensor:
-    """The elements from `start_indices` up to `limit_indices`, every `strides`-th."""
+    """Return the elements from `start_indices` up to `limit_indices`, every `strides`-th."""
     x = lift(x)
     start, limit = shape_of(start_indices), shape_of(limit_indices)
     steps = (1,) * len(start) if strides is None else shape_of(strides)
@@ -466,15 +476,15 @@ def static_slice(
             f"a slice from {list(start)} to {list(limit)} by {list(steps)} does not fit a tensor "
             f"of shape {list(x.shape)}"
         )
-    taken = slice_(x, start, limit, steps)
-    dropped = [axis_of(axis, len(taken.shape)) for axis in squeeze_dims]
-    return reshape(taken, tuple(n for i, n in enumerate(taken.shape) if i not in dropped))
+    result = slice_(x, start, limit, steps)
+    dropped = [axis_of(axis, len(result.shape)) for axis in squeeze_dims]
+    return reshape(result, tuple(n for i, n in enumerate(result.shape) if i not in dropped))
 
 
 def _at(update: Update) -> Any:
     def build(x: Any, index: Any, value: Operand) -> None:
         if not isinstance(x, Tensor):
-            into(x, lift(value))  # which refuses it
+            into(x, lift(value))  # raises the error
         if is_basic(index):
             index = tuple(
                 np.arange(n)[part] if isinstance(part, slice) else part
@@ -491,7 +501,7 @@ for _ufunc, _update in ((np.add, "add"), (np.multiply, "multiply"), (np.maximum,
 
 @operation()
 def one_hot(indices: Operand, count: int, dtype: Any = np.float32) -> Tensor:
-    """Ones at indices along a new last axis of `count` elements, zeros elsewhere."""
+    """Return ones at indices along a new last axis of `count` elements, zeros elsewhere."""
     positions = convert(_index_tensor(indices), INT32)
     shape = (*positions.shape, int(count))
     raised = broadcast_to(reshape(positions, (*positions.shape, 1)), shape)

@@ -1,7 +1,7 @@
-"""Basic indexing: integers, slices, Ellipsis and None. Everything else goes to `gathering`.
+"""Basic indexing: integers, slices, Ellipsis and None. Other indices are in `gathering`.
 
-A basic index gives a view; an assignment through it is a `dynamic_update_slice` where the elements
-lie together, else a `select` between the padded value and what was there.
+A basic index returns a view; an assignment through it is a `dynamic_update_slice` if the elements
+are adjacent, else a `select` between the padded value and the old elements.
 """
 
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A basic index of one shape: which elements, and what shape they take.
+    """A basic index of a tensor of one shape: the elements, and the result's shape.
 
     Attributes:
-        start, limit, strides: of the slice, positive strides.
-        reversed_axes: axes that a negative step walks back along.
-        taken: the slice's shape.
-        shape: the result's: axes of integers are gone, those of None are new.
+        start, limit, strides: The slice, with positive strides.
+        reversed_axes: Axes with a negative step.
+        taken: The slice's shape.
+        shape: The result's shape: without axes of integers, with new axes for None.
 
     """
 
@@ -52,7 +52,7 @@ class Window:
     shape: Shape
 
     def read(self, x: Tensor) -> Tensor:
-        """Return the elements."""
+        """Return the indexed elements."""
         taken = slice_(x, self.start, self.limit, self.strides)
         return reshape(reverse(taken, self.reversed_axes), self.shape)
 
@@ -78,7 +78,7 @@ class Window:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index is made of integers, slices of them, Ellipsis and None alone."""
+    """Return whether an index consists of integers, integer slices, Ellipsis and None."""
     parts = index if isinstance(index, tuple) else (index,)
     return all(_is_basic_part(part) for part in parts)
 
@@ -93,10 +93,10 @@ def _is_basic_part(part: Any) -> bool:
 
 
 def expanded(index: Any, rank: int) -> list[Any]:
-    """The index as a list, with slices in the place of the Ellipsis and of axes not named.
+    """Return the index as a list, with slices in place of the Ellipsis and of unnamed axes.
 
     Raises:
-        BadIndex: it has two Ellipses, or more parts than there are axes.
+        BadIndex: The index has two Ellipses, or more parts than the tensor has axes.
 
     """
     parts = list(index) if isinstance(index, tuple) else [index]
@@ -106,9 +106,9 @@ def expanded(index: Any, rank: int) -> list[Any]:
     if used > rank:
         raise BadIndex.here(f"{used} indices are given for a tensor of {rank} axes; give fewer")
     missing = [slice(None)] * (rank - used)
-    for place, part in enumerate(parts):
+    for position, part in enumerate(parts):
         if part is Ellipsis:
-            return [*parts[:place], *missing, *parts[place + 1 :]]
+            return [*parts[:position], *missing, *parts[position + 1 :]]
     return [*parts, *missing]
 
 
@@ -122,16 +122,16 @@ def _axes_used(part: Any) -> int:
 
 
 def window_of(index: Any, shape: Shape) -> Window:
-    """Read a basic index of a tensor of some shape.
+    """Return the window of a basic index of a tensor of some shape.
 
     Raises:
-        BadIndex: it is outside, or has too many parts.
+        BadIndex: The index is outside, or has too many parts.
 
     """
     start: list[int] = []
     limit: list[int] = []
     strides: list[int] = []
-    back: list[int] = []
+    reversed_axes: list[int] = []
     result: list[int] = []
     for part in expanded(index, len(shape)):
         axis = len(start)
@@ -141,7 +141,7 @@ def window_of(index: Any, shape: Shape) -> Window:
         if isinstance(part, slice):
             positions = range(*_slice_bounds(part, shape[axis]))
             if positions.step < 0:
-                back.append(axis)
+                reversed_axes.append(axis)
                 positions = positions[::-1]
             begin = positions.start if len(positions) else 0
             start.append(begin)
@@ -156,8 +156,10 @@ def window_of(index: Any, shape: Shape) -> Window:
     taken = tuple(
         -(-(end - begin) // step) for begin, end, step in zip(start, limit, strides, strict=True)
     )
-    back = [axis for axis in back if taken[axis] > 1]
-    return Window(tuple(start), tuple(limit), tuple(strides), tuple(back), taken, tuple(result))
+    reversed_axes = [axis for axis in reversed_axes if taken[axis] > 1]
+    return Window(
+        tuple(start), tuple(limit), tuple(strides), tuple(reversed_axes), taken, tuple(result)
+    )
 
 
 def _slice_bounds(part: slice, extent: int) -> tuple[int, int, int]:
@@ -168,10 +170,10 @@ def _slice_bounds(part: slice, extent: int) -> tuple[int, int, int]:
 
 
 def inside(position: int, extent: int, axis: int) -> int:
-    """A possibly negative position.
+    """Return a possibly negative position counted from the start.
 
     Raises:
-        BadIndex: it is outside the axis.
+        BadIndex: The position is outside of the axis.
 
     """
     if not -extent <= position < extent:
@@ -183,13 +185,13 @@ def inside(position: int, extent: int, axis: int) -> int:
 
 
 def all_inside(parts: list[tuple[Any, int, int]], batch: tuple[int, ...]) -> None:
-    """Check positions that are known while tracing; of others, that their axis has elements.
+    """Check positions known while tracing; for others, that their axis has elements.
 
-    Each part is the positions, or None, with its axis's extent and number. As in NumPy, none is
-    checked where together they name no element.
+    Each part is the positions, or None, with its axis's extent and number. As in NumPy, nothing is
+    checked if the index selects no element.
 
     Raises:
-        BadIndex: one is outside its axis.
+        BadIndex: A position is outside of its axis.
 
     """
     for positions, extent, axis in parts:
@@ -202,7 +204,7 @@ def all_inside(parts: list[tuple[Any, int, int]], batch: tuple[int, ...]) -> Non
 
 
 def has_tensor(part: Any) -> bool:
-    """Whether a part of an index, or an item of it, is traced."""
+    """Return whether a part of an index, or an item of it, is traced."""
     if isinstance(part, list | tuple):
         return any(has_tensor(item) for item in part)
     return isinstance(part, Tensor)
@@ -210,7 +212,7 @@ def has_tensor(part: Any) -> bool:
 
 @implements(methods=("__getitem__",))
 def getitem(x: Tensor, index: Any) -> Any:
-    """The elements that an index names: a view, if it is a basic one."""
+    """Return the indexed elements, as a view for a basic index."""
     if not is_basic(index):
         return _advanced("take_advanced")(x, index)
     window = window_of(index, x.shape)
@@ -219,13 +221,13 @@ def getitem(x: Tensor, index: Any) -> Any:
 
 @implements(methods=("__setitem__",))
 def setitem(x: Tensor, index: Any, value: Operand) -> None:
-    """Write into the elements that an index names."""
+    """Write into the indexed elements."""
     if not is_basic(index):
         _advanced("put_advanced")(x, index, value)
         return
     window = window_of(index, x.shape)
     if _is_view_of(value, x, window):
-        return  # x[i] += y has written through the view already
+        return  # `x[i] += y` has written through the view already
     x._become(window.write(fresh(x), value_for(value, window.shape, x.dtype)))
 
 
@@ -237,19 +239,19 @@ def _is_view_of(value: Any, x: Tensor, window: Window) -> bool:
 
 
 def value_for(value: Operand, shape: Shape, dtype: Dtype) -> Tensor:
-    """A value as it is assigned to elements of some shape and type: converted and broadcast."""
-    given = convert(lift(value), dtype) if isinstance(value, Tensor) else lift(value, dtype)
-    extra = len(given.shape) - len(shape)
-    if extra > 0 and all(extent == 1 for extent in given.shape[:extra]):
-        given = reshape(given, given.shape[extra:])  # as NumPy's assignment allows
-    return broadcast_to(given, shape)
+    """Return a value converted and broadcast to the elements that it is assigned to."""
+    tensor = convert(lift(value), dtype) if isinstance(value, Tensor) else lift(value, dtype)
+    extra = len(tensor.shape) - len(shape)
+    if extra > 0 and all(extent == 1 for extent in tensor.shape[:extra]):
+        tensor = reshape(tensor, tensor.shape[extra:])  # as NumPy's assignment allows
+    return broadcast_to(tensor, shape)
 
 
 def _advanced(name: str) -> Any:
-    found = METHODS.get(name)
-    if found is None:
+    method = METHODS.get(name)
+    if method is None:
         raise UnsupportedFunction.here("an index of tensors or arrays has no form as graph ops yet")
-    return found
+    return method
 
 
 @implements(methods=("fill",))

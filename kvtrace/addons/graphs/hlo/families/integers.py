@@ -26,7 +26,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
 def _numbers(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
-    """Operands of one type and shape; bools count as integers."""
+    """Return operands of one type and shape, with bools as integers."""
     x, y = broadcast(*together(x1, x2))
     if x.dtype == BOOL:
         return convert(x, INT32), convert(y, INT32)
@@ -35,19 +35,19 @@ def _numbers(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
 
 @implements(np.floor_divide)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
-    """The quotient rounded down; integers divided by zero are zero, as in NumPy."""
+    """Return the quotient rounded down; an integer divided by zero is zero, as in NumPy."""
     return divmod_(x1, x2)[0]
 
 
 @implements(np.remainder, np.mod)
 def remainder(x1: Operand, x2: Operand) -> Tensor:
-    """What is left of `floor_divide`, with the divisor's sign; integers by zero: zero."""
+    """Return the remainder of `floor_divide`, with the divisor's sign; an integer by zero: zero."""
     return divmod_(x1, x2)[1]
 
 
 @implements(np.divmod)
 def divmod_(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
-    """Both of them."""
+    """Return the quotient rounded down, and its remainder."""
     x, y = _numbers(x1, x2)
     return _float_divmod(x, y) if is_float(x.dtype) else _integer_divmod(x, y)
 
@@ -56,42 +56,42 @@ def _integer_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     zero, one = like(x, 0), like(x, 1)
     by_zero = compare("EQ", y, zero)
     divisor = select(by_zero, one, y)
-    quotient, rest = divide(x, divisor), binary("remainder", x, divisor)
+    quotient, remainder_ = divide(x, divisor), binary("remainder", x, divisor)
     if is_signed(x.dtype):
-        differ = compare("NE", compare("LT", rest, zero), compare("LT", divisor, zero))
-        down = binary("and", differ, compare("NE", rest, zero))
-        quotient = select(down, subtract(quotient, one), quotient)
-        rest = select(down, add(rest, divisor), rest)
-    return select(by_zero, zero, quotient), select(by_zero, zero, rest)
+        signs_differ = compare("NE", compare("LT", remainder_, zero), compare("LT", divisor, zero))
+        rounds_down = binary("and", signs_differ, compare("NE", remainder_, zero))
+        quotient = select(rounds_down, subtract(quotient, one), quotient)
+        remainder_ = select(rounds_down, add(remainder_, divisor), remainder_)
+    return select(by_zero, zero, quotient), select(by_zero, zero, remainder_)
 
 
 def _float_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """As Python and NumPy do: the remainder is exact, and the quotient follows from it."""
+    """Return quotient and exact remainder, from which the quotient is computed, as Python does."""
     zero, one = like(x, 0.0), like(x, 1.0)
-    rest = binary("remainder", x, y)
-    whole = divide(subtract(x, rest), y)
-    differ = compare("NE", compare("LT", rest, zero), compare("LT", y, zero))
-    down = binary("and", differ, compare("NE", rest, zero))
-    whole = select(down, subtract(whole, one), whole)
-    rest = select(down, add(rest, y), rest)
-    rest = select(compare("EQ", rest, zero), copysign(zero, y), rest)
+    remainder_ = binary("remainder", x, y)
+    whole = divide(subtract(x, remainder_), y)
+    signs_differ = compare("NE", compare("LT", remainder_, zero), compare("LT", y, zero))
+    rounds_down = binary("and", signs_differ, compare("NE", remainder_, zero))
+    whole = select(rounds_down, subtract(whole, one), whole)
+    remainder_ = select(rounds_down, add(remainder_, y), remainder_)
+    remainder_ = select(compare("EQ", remainder_, zero), copysign(zero, y), remainder_)
     lower = unary("floor", whole)
     above = compare("GT", subtract(whole, lower), like(x, 0.5))
     quotient = select(above, add(lower, one), lower)
     plain = divide(x, y)
     quotient = select(compare("EQ", whole, zero), copysign(zero, plain), quotient)
-    return select(compare("EQ", y, zero), plain, quotient), rest
+    return select(compare("EQ", y, zero), plain, quotient), remainder_
 
 
 @implements(np.fmod)
 def fmod(x1: Operand, x2: Operand) -> Tensor:
-    """What is left of a division rounded towards zero; integers by zero: zero."""
+    """Return the remainder of a division rounded towards zero; an integer by zero: zero."""
     x, y = _numbers(x1, x2)
     if is_float(x.dtype):
         return binary("remainder", x, y)
     by_zero = compare("EQ", y, like(y, 0))
-    rest = binary("remainder", x, select(by_zero, like(y, 1), y))
-    return select(by_zero, like(x, 0), rest)
+    remainder_ = binary("remainder", x, select(by_zero, like(y, 1), y))
+    return select(by_zero, like(x, 0), remainder_)
 
 
 # -- bits ---------------------------------------------------------------------------------------
@@ -99,12 +99,12 @@ def fmod(x1: Operand, x2: Operand) -> Tensor:
 
 def _bitwise(opcode: str) -> Any:
     def build(x1: Operand, x2: Operand) -> Tensor:
-        return binary(opcode, *broadcast(*_whole(x1, x2)))
+        return binary(opcode, *broadcast(*_integers(x1, x2)))
 
     return build
 
 
-def _whole(*values: Operand) -> list[Tensor]:
+def _integers(*values: Operand) -> list[Tensor]:
     tensors = together(*values)
     if is_float(tensors[0].dtype):
         raise BadArgument.here(
@@ -120,24 +120,24 @@ implements(np.bitwise_xor)(_bitwise("xor"))
 
 @implements(np.invert)
 def invert(x: Operand) -> Tensor:
-    """Every bit changed."""
-    return unary("not", _whole(lift(x))[0])
+    """Return the operand with every bit inverted."""
+    return unary("not", _integers(lift(x))[0])
 
 
 @implements(np.left_shift)
 def left_shift(x1: Operand, x2: Operand) -> Tensor:
-    """Bits moved up; zero where they are moved out."""
+    """Return the bits shifted to the left, with zeros shifted in."""
     return binary("shift_left", *_shifted(x1, x2))
 
 
 @implements(np.right_shift)
 def right_shift(x1: Operand, x2: Operand) -> Tensor:
-    """Bits moved down; a negative number stays negative."""
+    """Return the bits shifted to the right; a negative number stays negative."""
     x, y = _shifted(x1, x2)
     opcode = "shift_right_arithmetic" if is_signed(x.dtype) else "shift_right_logical"
     return binary(opcode, x, y)
 
 
 def _shifted(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
-    x, y = broadcast(*_whole(x1, x2))
+    x, y = broadcast(*_integers(x1, x2))
     return (convert(x, INT32), convert(y, INT32)) if x.dtype == BOOL else (x, y)

@@ -1,4 +1,4 @@
-"""Functions that join, cut and repeat tensors, and what is made of neighboring elements."""
+"""Functions that join, cut, repeat and pad tensors, and functions of neighboring elements."""
 
 from itertools import pairwise
 from typing import Any
@@ -47,7 +47,7 @@ def concatenate_(
     dtype: Any = None,
     casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """Tensors one after the other along an axis."""
+    """Return tensors one after the other along an axis."""
     tensors = together(*_sequence(arrays))
     if dtype is not None:
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
@@ -60,11 +60,11 @@ def concatenate_(
 
 
 def _sequence(arrays: Any) -> list[Any]:
-    listed = list(arrays)
-    if not listed:
+    items = list(arrays)
+    if not items:
         raise BadArgument.here("there is no tensor to join")
-    # A scalar is joined like an array of no axes, and has a separate type.
-    return [lift(item) for item in listed]
+    # A scalar counts as an array without axes, whose type is not weak.
+    return [lift(item) for item in items]
 
 
 @implements(np.stack)
@@ -76,53 +76,53 @@ def stack(
     dtype: Any = None,
     casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """Tensors of one shape along a new axis."""
+    """Return tensors of one shape along a new axis."""
     tensors = _sequence(arrays)
-    place = axis_of(axis, len(tensors[0].shape) + 1)
+    position = axis_of(axis, len(tensors[0].shape) + 1)
     shape = tensors[0].shape
     for tensor in tensors:
         if tensor.shape != shape:
             raise ShapeMismatch.here(
                 f"tensors to be stacked have one shape, not {list(shape)} and {list(tensor.shape)}"
             )
-    raised = [reshape(t, (*shape[:place], 1, *shape[place:])) for t in tensors]
-    return concatenate_(raised, place, out, dtype=dtype)
+    raised = [reshape(t, (*shape[:position], 1, *shape[position:])) for t in tensors]
+    return concatenate_(raised, position, out, dtype=dtype)
 
 
 @implements(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
-    """Side by side: along the second axis, or the only one."""
+    """Return tensors side by side: along the second axis, or the only one."""
     tensors = [atleast_1d(item) for item in tup]
     return concatenate_(tensors, 0 if len(tensors[0].shape) == 1 else 1, dtype=dtype)
 
 
 @implements(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
-    """On top of each other: along the first axis, as rows."""
+    """Return tensors on top of each other, as rows: along the first axis."""
     return concatenate_([atleast_2d(item) for item in tup], 0, dtype=dtype)
 
 
 @implements(np.dstack)
 def dstack(tup: Any) -> Tensor:
-    """Along the third axis."""
+    """Return tensors joined along the third axis."""
     return concatenate_([atleast_3d(item) for item in tup], 2)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Tensor:
-    """As columns of a matrix."""
+    """Return tensors as columns of a matrix."""
     tensors = [lift(item) for item in tup]
     return concatenate_([t if len(t.shape) > 1 else reshape(t, (t.size, 1)) for t in tensors], 1)
 
 
 @implements(np.append)
 def append(arr: Operand, values: Operand, axis: int | None = None) -> Tensor:
-    """Values after a tensor's; flattened where no axis is named."""
+    """Return a tensor with values after it; both flattened without an axis."""
     return concatenate_((arr, values), axis)
 
 
 def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
-    """The view of positions `start` to `limit` of one axis."""
+    """Return the view of positions `start` to `limit` of one axis."""
     from kvtrace.addons.graphs.hlo.families.indexing import getitem
 
     index = (slice(None),) * axis + (slice(start, limit),)
@@ -132,7 +132,7 @@ def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
 
 @implements(np.array_split)
 def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """The pieces between positions, or so many pieces of nearly equal length."""
+    """Return the pieces between positions, or a number of pieces of nearly equal length."""
     x = lift(ary)
     place = axis_of(axis, len(x.shape))
     extent = x.shape[place]
@@ -140,8 +140,8 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
         count = int(indices_or_sections)
         if count < 1:
             raise BadArgument.here(f"{count} pieces cannot be made; ask for one or more")
-        size, more = divmod(extent, count)
-        lengths = [size + 1] * more + [size] * (count - more)
+        size, longer = divmod(extent, count)
+        lengths = [size + 1] * longer + [size] * (count - longer)
         bounds = [0, *np.cumsum(lengths).tolist()]
     else:
         bounds = [0, *(int(position) for position in indices_or_sections), extent]
@@ -150,7 +150,7 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
 
 @implements(np.split)
 def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """The pieces between positions, or so many pieces of equal length."""
+    """Return the pieces between positions, or a number of pieces of equal length."""
     x = lift(ary)
     if isinstance(indices_or_sections, int | np.integer):
         extent = x.shape[axis_of(axis, len(x.shape))]
@@ -164,103 +164,105 @@ def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]
 
 @implements(np.hsplit)
 def hsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
-    """`split` along the second axis, or the only one."""
+    """Split along the second axis, or the only one."""
     x = lift(ary)
     return split(x, indices_or_sections, 1 if len(x.shape) > 1 else 0)
 
 
 @implements(np.vsplit)
 def vsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
-    """`split` along the first axis."""
+    """Split along the first axis."""
     return split(ary, indices_or_sections, 0)
 
 
 @implements("unstack")
 def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The tensors along an axis, without it."""
+    """Return the tensors along an axis, without that axis."""
     x = lift(x)
-    place = axis_of(axis, len(x.shape))
-    return tuple(squeeze(window(x, place, i, i + 1), place) for i in range(x.shape[place]))
+    position = axis_of(axis, len(x.shape))
+    return tuple(squeeze(window(x, position, i, i + 1), position) for i in range(x.shape[position]))
 
 
 @implements(np.tile)
 def tile(A: Operand, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
-    """The whole tensor again and again along axes."""
+    """Return the whole tensor repeated along axes."""
     x = lift(A)
     counts = shape_of(reps)
     rank = max(len(counts), len(x.shape))
     counts = (1,) * (rank - len(counts)) + counts
     shape = (1,) * (rank - len(x.shape)) + x.shape
     spread = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
-    places = tuple(range(1, 2 * rank, 2))
-    repeated = broadcast_in_dim(reshape(x, shape), spread, places)
+    positions = tuple(range(1, 2 * rank, 2))
+    repeated = broadcast_in_dim(reshape(x, shape), spread, positions)
     return fresh(reshape(repeated, tuple(c * n for c, n in zip(counts, shape, strict=True))))
 
 
 @implements(np.repeat, methods=("repeat",))
 def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element again and again along an axis; as often for all, or by a list of counts."""
+    """Return each element repeated along an axis, by one count or a list of counts."""
     x = lift(a)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
-    place = axis_of(axis, len(x.shape))
+    position = axis_of(axis, len(x.shape))
     if isinstance(repeats, Tensor):
-        repeats.__index__()  # how many elements there are cannot depend on data
+        repeats.__index__()  # raises: the number of elements cannot depend on data
     counts = np.asarray(repeats)
     if counts.size != 1:
-        if counts.shape != (x.shape[place],):
+        if counts.shape != (x.shape[position],):
             raise ShapeMismatch.here("np.repeat takes one count, or one for each position")
         pieces = [
-            _repeated(slice_axis(x, place, i, i + 1), place, int(count))
+            _repeated(slice_axis(x, position, i, i + 1), position, int(count))
             for i, count in enumerate(counts)
         ]
-        return concatenate_(pieces, place)
-    return fresh(_repeated(x, place, int(counts.flat[0])))
+        return concatenate_(pieces, position)
+    return fresh(_repeated(x, position, int(counts.flat[0])))
 
 
 def slice_axis(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
-    """Positions `start` to `limit` of one axis, as a separate value."""
+    """Return positions `start` to `limit` of one axis, as a separate value."""
     begin = tuple(start if i == axis else 0 for i in range(len(x.shape)))
     end = tuple(limit if i == axis else n for i, n in enumerate(x.shape))
     return slice_(x, begin, end)
 
 
-def _repeated(x: Tensor, place: int, count: int) -> Tensor:
-    shape = (*x.shape[: place + 1], count, *x.shape[place + 1 :])
-    places = tuple(i for i in range(len(shape)) if i != place + 1)
-    spread = broadcast_in_dim(x, shape, places)
-    return reshape(spread, (*x.shape[:place], x.shape[place] * count, *x.shape[place + 1 :]))
+def _repeated(x: Tensor, position: int, count: int) -> Tensor:
+    shape = (*x.shape[: position + 1], count, *x.shape[position + 1 :])
+    positions = tuple(i for i in range(len(shape)) if i != position + 1)
+    spread = broadcast_in_dim(x, shape, positions)
+    return reshape(
+        spread, (*x.shape[:position], x.shape[position] * count, *x.shape[position + 1 :])
+    )
 
 
 @implements(np.roll)
 def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
-    """Elements moved along axes, and in again on the other side."""
+    """Return the elements shifted along axes, re-entering on the other side."""
     x = lift(a)
     if axis is None:
         return reshape(roll(reshape(x, (x.size,)), shift, 0), x.shape)
-    distances, named = np.asarray(shift), np.asarray(axis)
-    if distances.ndim > 1 or named.ndim > 1:
+    distances, axes_given = np.asarray(shift), np.asarray(axis)
+    if distances.ndim > 1 or axes_given.ndim > 1:
         raise BadArgument.here("np.roll takes one shift, or one for each axis")
     try:
-        pairs = np.broadcast(distances, named)
+        pairs = np.broadcast(distances, axes_given)
     except ValueError:
         raise BadArgument.here(
-            f"np.roll takes as many shifts as axes, not {distances.size} for {named.size}"
+            f"np.roll takes as many shifts as axes, not {distances.size} for {axes_given.size}"
         ) from None
     result = x
-    for distance, which in pairs:
-        place = axis_of(int(which), len(x.shape))
-        extent = result.shape[place]
+    for distance, axis_number in pairs:
+        position = axis_of(int(axis_number), len(x.shape))
+        extent = result.shape[position]
         cut = -int(distance) % extent if extent else 0
         if cut:
-            behind = slice_axis(result, place, cut, extent)
-            result = concatenate([behind, slice_axis(result, place, 0, cut)], place)
+            behind = slice_axis(result, position, cut, extent)
+            result = concatenate([behind, slice_axis(result, position, 0, cut)], position)
     return fresh(result)
 
 
 @implements(np.pad)
 def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any) -> Tensor:
-    """More elements around: constant, edge, wrap, reflect or symmetric."""
+    """Return the tensor with elements around it: constant, edge, wrap, reflect or symmetric."""
     x = lift(array)
     rank = len(x.shape)
     if isinstance(pad_width, dict):
@@ -274,9 +276,9 @@ def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any
             f"np.pad in mode {mode!r} has no form as graph ops; "
             "use constant, edge, wrap, reflect or symmetric"
         )
-    for place, (before, after) in enumerate(widths):
-        source = np.pad(np.arange(x.shape[place]), (before, after), mode=mode)
-        x = _positions(x, place, source.tolist())
+    for axis, (before, after) in enumerate(widths):
+        source = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)
+        x = _positions(x, axis, source.tolist())
     return fresh(x)
 
 
@@ -286,10 +288,10 @@ def _padded_with(x: Tensor, widths: list[list[int]], values: Any) -> Tensor:
         low, high = (tuple(pair[side] for pair in widths) for side in (0, 1))
         return fresh(pad(x, _fill(values, x), low, high))
     pairs = np.broadcast_to(np.asarray(values), (rank, 2)).tolist()
-    for place, ((before, after), (first, last)) in enumerate(zip(widths, pairs, strict=True)):
+    for axis, ((before, after), (first, last)) in enumerate(zip(widths, pairs, strict=True)):
         zeros = (0,) * rank
-        low = tuple(before if i == place else 0 for i in range(rank))
-        high = tuple(after if i == place else 0 for i in range(rank))
+        low = tuple(before if i == axis else 0 for i in range(rank))
+        high = tuple(after if i == axis else 0 for i in range(rank))
         x = pad(pad(x, _fill(first, x), low, zeros), _fill(last, x), zeros, high)
     return fresh(x)
 
@@ -301,7 +303,7 @@ def _fill(value: Any, x: Tensor) -> Tensor:
 
 
 def _positions(x: Tensor, axis: int, positions: list[int]) -> Tensor:
-    """Positions of an axis in a given order, as runs that are sliced and joined."""
+    """Return positions of an axis in a given order, joined from runs that are sliced."""
     pieces: list[Tensor] = []
     start = 0
     while start < len(positions):
@@ -322,33 +324,33 @@ def _positions(x: Tensor, axis: int, positions: list[int]) -> Tensor:
 def diff(
     a: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append: Operand = None
 ) -> Tensor:
-    """Each element less the one before, `n` times over."""
+    """Return the differences of neighboring elements, `n` times over."""
     x = lift(a)
-    place = axis_of(axis, len(x.shape))
-    extra = [_edge(value, x, place) for value in (prepend, append)]
-    parts = [extra[0], x, extra[1]]
+    position = axis_of(axis, len(x.shape))
+    edges = [_edge(value, x, position) for value in (prepend, append)]
+    parts = [edges[0], x, edges[1]]
     x = (
-        concatenate_([part for part in parts if part is not None], place)
-        if any(part is not None for part in extra)
+        concatenate_([part for part in parts if part is not None], position)
+        if any(part is not None for part in edges)
         else x
     )
     for _ in range(n):
-        extent = x.shape[place]
+        extent = x.shape[position]
         after, before = (
-            slice_axis(x, place, min(1, extent), extent),
-            slice_axis(x, place, 0, max(0, extent - 1)),
+            slice_axis(x, position, min(1, extent), extent),
+            slice_axis(x, position, 0, max(0, extent - 1)),
         )
         x = compare("NE", after, before) if x.dtype == np.bool_ else subtract(after, before)
     return fresh(x)
 
 
-def _edge(value: Operand, x: Tensor, place: int) -> Tensor | None:
+def _edge(value: Operand, x: Tensor, position: int) -> Tensor | None:
     if value is None:
         return None
     edge = lift(value, x.dtype if is_weak(value) else None)
     if edge.shape:
         return edge
-    return broadcast_tensor(edge, tuple(1 if i == place else n for i, n in enumerate(x.shape)))
+    return broadcast_tensor(edge, tuple(1 if i == position else n for i, n in enumerate(x.shape)))
 
 
 @implements(np.meshgrid)
@@ -358,7 +360,7 @@ def meshgrid(
     sparse: bool = False,
     indexing: str = "xy",
 ) -> tuple[Tensor, ...]:
-    """Coordinates of a grid, one tensor per axis."""
+    """Return the coordinates of a grid, one tensor per axis."""
     tensors = [lift(x) for x in xi]
     rank = len(tensors)
     order = list(range(rank))
@@ -373,16 +375,16 @@ def meshgrid(
 
 @implements("trapezoid")
 def trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    """The integral by trapezoids."""
+    """Return the integral by the trapezoidal rule."""
     from kvtrace.addons.graphs.hlo.families.reductions import sum_
 
     values = lift(y)
-    place = axis_of(axis, len(values.shape))
-    extent = values.shape[place]
-    ends = add(slice_axis(values, place, 1, extent), slice_axis(values, place, 0, extent - 1))
+    position = axis_of(axis, len(values.shape))
+    extent = values.shape[position]
+    ends = add(slice_axis(values, position, 1, extent), slice_axis(values, position, 0, extent - 1))
     width: Any = dx
     if x is not None:
         steps = diff(x)
-        shape = tuple(-1 if i == place else 1 for i in range(len(values.shape)))
+        shape = tuple(-1 if i == position else 1 for i in range(len(values.shape)))
         width = steps if len(steps.shape) == len(values.shape) else reshape_(steps, shape)
-    return sum_(ends * width / 2.0, place)
+    return sum_(ends * width / 2.0, position)

@@ -33,20 +33,20 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
 def _wide(x: Operand) -> tuple[Tensor, Any]:
-    """The operand as floats of 32 bits at least, and the type that the result has."""
+    """Return the operand as floats of 32 bits at least, and the result's type."""
     tensor = lift(x)
     result = fractional(tensor.dtype)
     return convert(tensor, wide(result)), result
 
 
 def _shifted(x: Tensor, axis: Any) -> Tensor:
-    """The tensor less its greatest element along axes, so that exponentials stay in range."""
+    """Return the tensor less its maximum along axes, so that exponentials do not overflow."""
     return subtract(*broadcast(x, max_(x, axis, keepdims=True)))
 
 
 @operation()
 def softmax(x: Operand, axis: Any = -1) -> Tensor:
-    """exp(x) over its sum along axes."""
+    """Return exp(x) divided by its sum along axes."""
     tensor, result = _wide(x)
     powers = unary("exponential", _shifted(tensor, axis))
     total = reduced(powers, axis, "add", 0, keepdims=True)
@@ -55,7 +55,7 @@ def softmax(x: Operand, axis: Any = -1) -> Tensor:
 
 @operation()
 def log_softmax(x: Operand, axis: Any = -1) -> Tensor:
-    """The logarithm of softmax."""
+    """Return the logarithm of softmax."""
     tensor, result = _wide(x)
     shifted = _shifted(tensor, axis)
     total = reduced(unary("exponential", shifted), axis, "add", 0, keepdims=True)
@@ -70,7 +70,7 @@ def layer_norm(
     eps: float = 1e-5,
     axis: Any = -1,
 ) -> Tensor:
-    """(x - mean) / √(variance + eps) along axes, times `weight`, plus `bias`."""
+    """Return (x - mean) / √(variance + eps) along axes, times `weight`, plus `bias`."""
     tensor, result = _wide(x)
     centred = subtract(*broadcast(tensor, mean(tensor, axis, keepdims=True)))
     spread = mean(multiply(centred, centred), axis, keepdims=True)
@@ -79,7 +79,7 @@ def layer_norm(
 
 @operation()
 def rms_norm(x: Operand, weight: Operand = None, eps: float = 1e-6, axis: Any = -1) -> Tensor:
-    """X / √(mean(x²) + eps) along axes, times `weight`."""
+    """Return x / √(mean(x²) + eps) along axes, times `weight`."""
     tensor, result = _wide(x)
     spread = mean(multiply(tensor, tensor), axis, keepdims=True)
     return _scaled(tensor, spread, eps, weight, None, result)
@@ -97,7 +97,7 @@ def _scaled(
     return convert(normal, result)
 
 
-# -- of vectors and matrices -----------------------------------------------------------------------
+# -- norms of vectors and matrices -----------------------------------------------------------------
 
 
 @implements(np.linalg.norm)
@@ -107,7 +107,7 @@ def norm(
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """The norm of vectors along one axis, or of matrices along two; of all elements, if none."""
+    """Return the norm of vectors along one axis, of matrices along two, or of all elements."""
     tensor = lift(x)
     if axis is None and ord is None:
         return vector_norm(tensor, keepdims=keepdims)
@@ -128,7 +128,7 @@ def vector_norm(
     keepdims: bool = False,
     ord: Any = 2,  # noqa: A002 - NumPy's
 ) -> Tensor:
-    """(Σ|x|ᵖ)^(1/p) along axes; for p = 0 how many are not zero, for infinities the extremes."""
+    """Return (Σ|x|ᵖ)^(1/p) along axes; for p = 0 the count of non-zeros, for ±∞ the extreme."""
     tensor, result = _wide(x)
     size = unary("abs", tensor)
     if ord in (math.inf, -math.inf):
@@ -160,7 +160,7 @@ def matrix_norm(
     keepdims: bool = False,
     ord: Any = "fro",  # noqa: A002 - NumPy's
 ) -> Tensor:
-    """The norm of the matrices in the last two axes."""
+    """Return the norm of the matrices in the last two axes."""
     tensor = lift(x)
     return _matrix_norm(tensor, axes_of((-2, -1), len(tensor.shape)), ord, keepdims)
 
@@ -176,5 +176,5 @@ def _matrix_norm(x: Tensor, axes: tuple[int, ...], order: Any, keepdims: bool) -
     summed, other = axes if abs(order) == 1 else axes[::-1]
     sums = vector_norm(x, axis=summed, ord=1, keepdims=True)
     extreme = (max_ if order > 0 else min_)(sums, other, keepdims=True)
-    kept = tuple(n for i, n in enumerate(extreme.shape) if i not in axes)
-    return extreme if keepdims else reshape(extreme, kept)
+    result_shape = tuple(n for i, n in enumerate(extreme.shape) if i not in axes)
+    return extreme if keepdims else reshape(extreme, result_shape)

@@ -1,7 +1,7 @@
-"""Sorting, and what runs along an axis: cumulative sums and extremes.
+"""Sorting, ranks, and cumulative sums and extremes along an axis.
 
-Everything is sorted with one op of several operands, the first of which orders them all; it is
-stable, and NaN comes last in either direction, as in NumPy's.
+One op sorts several operands by the first; the sort is stable, and NaN comes last in either
+direction, as in NumPy.
 """
 
 from collections.abc import Sequence
@@ -41,14 +41,14 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 def sorted_together(
     operands: Sequence[Tensor], axis: int, descending: bool = False
 ) -> tuple[Tensor, ...]:
-    """Tensors of one shape, all in the order of the first along an axis."""
+    """Return tensors of one shape, all in the order of the first along an axis."""
     attributes = {"dimension": axis, "is_stable": True, "descending": descending}
     results = [(tensor.shape, tensor.dtype) for tensor in operands]
     return current().emit_several("sort", operands, results, attributes)
 
 
 def _placed(a: Operand, axis: int | None) -> tuple[Tensor, int]:
-    """The tensor and the axis to sort along; without one, all elements along one axis."""
+    """Return the tensor and the axis to sort along; without an axis, all elements flattened."""
     x = lift(a)
     if axis is None:
         return reshape(x, (x.size,)), 0
@@ -57,7 +57,7 @@ def _placed(a: Operand, axis: int | None) -> tuple[Tensor, int]:
 
 def _refuse_order(order: Any) -> None:
     if order is not None:
-        raise BadArgument.here("order names fields of records, and a graph has none; leave it out")
+        raise BadArgument.here("order names fields of records, which a graph lacks; leave it out")
 
 
 @implements(np.sort)
@@ -69,10 +69,10 @@ def sort(
     *,
     stable: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """The elements in ascending order along an axis."""
+    """Return the elements in ascending order along an axis."""
     _refuse_order(order)
-    x, place = _placed(a, axis)
-    return sorted_together([x], place)[0]
+    x, position = _placed(a, axis)
+    return sorted_together([x], position)[0]
 
 
 @implements(methods=("sort",))
@@ -89,39 +89,39 @@ def argsort(
     *,
     stable: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """The positions, as int32, of the elements in ascending order; equal ones stay in order."""
+    """Return, as int32, the positions of the elements in ascending order; stable."""
     _refuse_order(order)
-    x, place = _placed(a, axis)
-    return sorted_together([x, iota(x.shape, place)], place)[1]
+    x, position = _placed(a, axis)
+    return sorted_together([x, iota(x.shape, position)], position)[1]
 
 
 @operation()
 def topk(
     x: Operand, k: int, axis: int = 0, is_ascend: bool = False, out: Any = None, dtype: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """The k greatest elements along an axis (with `is_ascend`, the smallest), and their positions.
+    """Return the k greatest elements along an axis (`is_ascend`: smallest), and their positions.
 
-    Both in order, greatest first; the positions are uint32, or of another type, where one is given.
+    Both are in order, greatest first; the positions are uint32, or of `dtype`.
     """
-    tensor, place = _placed(x, axis)
+    tensor, position = _placed(x, axis)
     count = int(k)
-    if not 0 <= count <= tensor.shape[place]:
+    if not 0 <= count <= tensor.shape[position]:
         raise ShapeMismatch.here(
-            f"{count} elements cannot be taken of an axis of {tensor.shape[place]} "
-            f"(axis {place}); choose fewer, or another axis"
+            f"{count} elements cannot be taken of an axis of {tensor.shape[position]} "
+            f"(axis {position}); choose fewer, or another axis"
         )
-    positions = iota(tensor.shape, place)
-    values, order = sorted_together([tensor, positions], place, descending=not is_ascend)
+    positions = iota(tensor.shape, position)
+    values, order = sorted_together([tensor, positions], position, descending=not is_ascend)
     kind = UINT32 if dtype is None else dtype_of(dtype)
-    best = fresh(slice_axis(values, place, 0, count))
-    return into(out, best), convert(slice_axis(order, place, 0, count), kind)
+    best = fresh(slice_axis(values, position, 0, count))
+    return into(out, best), convert(slice_axis(order, position, 0, count), kind)
 
 
 # -- cumulative -----------------------------------------------------------------------------------
 
 
 def cumulated(x: Tensor, axis: int, reducer: Reducer, start: Any) -> Tensor:
-    """Each element joined with all before it along an axis; `start` is what changes nothing."""
+    """Return each element combined with all before it along an axis; `start` is neutral."""
     rank, extent = len(x.shape), x.shape[axis]
     window = tuple(max(1, extent) if i == axis else 1 for i in range(rank))
     low = tuple(max(0, extent - 1) if i == axis else 0 for i in range(rank))
@@ -137,23 +137,23 @@ def cumulated(x: Tensor, axis: int, reducer: Reducer, start: Any) -> Tensor:
 def _cumulative(
     a: Operand, axis: int | None, dtype: Any, reducer: Reducer, start: Any, out: Any
 ) -> Tensor:
-    x, place = _placed(a, axis)
+    x, position = _placed(a, axis)
     kind: Dtype = INT32 if x.dtype == BOOL and reducer in ("add", "multiply") else x.dtype
     if dtype is not None:
         kind = dtype_of(dtype)
     inner = convert(convert(x, kind), wide(kind))
-    return into(out, convert(cumulated(inner, place, reducer, start), kind))
+    return into(out, convert(cumulated(inner, position, reducer, start), kind))
 
 
 @implements(np.cumsum, methods=("cumsum",), accumulates=np.add)
 def cumsum(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """The sum of each element and all before it; bools are counted in int32."""
+    """Return the sum of each element and all before it; bools are counted in int32."""
     return _cumulative(a, axis, dtype, "add", 0, out)
 
 
 @implements(np.cumprod, methods=("cumprod",), accumulates=np.multiply)
 def cumprod(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """The product of each element and all before it."""
+    """Return the product of each element and all before it."""
     return _cumulative(a, axis, dtype, "multiply", 1, out)
 
 
@@ -181,7 +181,7 @@ def cumulative_sum(
     out: Any = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """`cumsum` of a tensor of one axis, or along the axis that is named."""
+    """Return `cumsum` of a tensor of one axis, or along the named axis."""
     if include_initial:
         raise BadArgument.here("include_initial has no form as graph ops; concatenate a zero")
     return cumsum(x, 0 if axis is None else axis, dtype, out)
@@ -194,22 +194,24 @@ def cumulative_sum(
 def median(
     a: Operand, axis: int | None = None, out: Any = None, *, keepdims: bool = False
 ) -> Tensor:
-    """The middle element in order, or the mean of both; NaN where there is one."""
+    """Return the middle element in order, or the mean of both; NaN if an element is NaN."""
     original = lift(a)
-    x, place = _placed(original, axis)
-    if x.shape[place] == 0:
+    x, position = _placed(original, axis)
+    if x.shape[position] == 0:
         raise ShapeMismatch.here("there is no median of no elements")
-    ordered = sorted_together([x], place)[0]
-    middle = x.shape[place] // 2
-    upper = slice_axis(ordered, place, middle, middle + 1)
-    lower = slice_axis(ordered, place, middle - 1, middle) if x.shape[place] % 2 == 0 else upper
-    last = slice_axis(ordered, place, x.shape[place] - 1, x.shape[place])
+    ordered = sorted_together([x], position)[0]
+    middle = x.shape[position] // 2
+    upper = slice_axis(ordered, position, middle, middle + 1)
+    lower = (
+        slice_axis(ordered, position, middle - 1, middle) if x.shape[position] % 2 == 0 else upper
+    )
+    last = slice_axis(ordered, position, x.shape[position] - 1, x.shape[position])
     mean: Tensor = lower / 2 + upper / 2
-    # NaN is sorted last, so that the last element says whether there is one.
+    # NaN is sorted last, so the last element tells whether there is a NaN.
     value = select(compare("NE", last, last), convert(last, mean.dtype), mean)
-    shape = tuple(n for i, n in enumerate(x.shape) if i != place)
+    shape = tuple(n for i, n in enumerate(x.shape) if i != position)
     if keepdims:
         ones = (1,) * len(original.shape)
-        kept = tuple(1 if i == place else n for i, n in enumerate(x.shape))
+        kept = tuple(1 if i == position else n for i, n in enumerate(x.shape))
         shape = ones if axis is None else kept
     return into(out, reshape(value, shape))

@@ -30,7 +30,7 @@ def contracted(
     contracting: tuple[tuple[int, ...], tuple[int, ...]],
     batching: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
 ) -> Tensor:
-    """`dot_general` of operands of one type, in that type: float8 is summed in float32."""
+    """Return `dot_general` of operands of one type, in that type; float8 is summed in float32."""
     if x.dtype == BOOL:
         counts = contracted(convert(x, FLOAT32), convert(y, FLOAT32), contracting, batching)
         return compare("NE", counts, full(0, counts.shape, FLOAT32))
@@ -41,7 +41,7 @@ def contracted(
 @implements(np.matmul)
 @operation("matmul")
 def matmul(x1: Operand, x2: Operand) -> Tensor:
-    """The matrix product, over leading axes that broadcast; vectors are rows or columns."""
+    """Return the matrix product; leading axes broadcast, vectors are rows or columns."""
     x, y = together(x1, x2)
     if not x.shape or not y.shape:
         raise ShapeMismatch.here("matmul takes no scalars; use * instead")
@@ -63,7 +63,7 @@ def matmul(x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.dot, methods=("dot",))
 def dot(a: Operand, b: Operand, out: Any = None) -> Tensor:
-    """The sum over the first's last axis and the second's last but one; scalars multiply."""
+    """Return the sum over the first's last axis and the second's last but one; scalars multiply."""
     x, y = together(a, b)
     if not x.shape or not y.shape:
         shape = x.shape or y.shape
@@ -76,14 +76,14 @@ def dot(a: Operand, b: Operand, out: Any = None) -> Tensor:
 
 @implements(np.vdot)
 def vdot(a: Operand, b: Operand) -> Tensor:
-    """The sum of products of all elements."""
+    """Return the sum of products of all elements."""
     x, y = together(a, b)
     return contracted(reshape(x, (x.size,)), reshape(y, (y.size,)), ((0,), (0,)))
 
 
 @implements(np.inner)
 def inner(a: Operand, b: Operand) -> Tensor:
-    """The sum of products over both last axes."""
+    """Return the sum of products over both last axes."""
     x, y = together(a, b)
     if not x.shape or not y.shape:
         return dot(x, y)
@@ -92,7 +92,7 @@ def inner(a: Operand, b: Operand) -> Tensor:
 
 @implements(np.outer)
 def outer(a: Operand, b: Operand, out: Any = None) -> Tensor:
-    """Every product of an element of one with an element of the other."""
+    """Return every product of an element of `a` with an element of `b`."""
     x, y = together(a, b)
     shape = (x.size, y.size)
     left = broadcast_to(reshape(x, (x.size, 1)), shape)
@@ -102,7 +102,7 @@ def outer(a: Operand, b: Operand, out: Any = None) -> Tensor:
 
 @implements("linalg.matrix_transpose", "matrix_transpose")
 def matrix_transpose(x: Operand) -> Tensor:
-    """The tensor with its last two axes swapped."""
+    """Return the tensor with its last two axes swapped."""
     x = lift(x)
     rank = len(x.shape)
     return transpose(x, (*range(rank - 2), rank - 1, rank - 2))

@@ -1,4 +1,4 @@
-"""Sums, extremes and questions over axes."""
+"""Reductions over axes: sums, products, extremes, predicates, positions of extremes."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def reduced(
     initial: Operand = None,
     out: Any = None,
 ) -> Tensor:
-    """Join the elements along axes; `start` is what changes nothing."""
+    """Return the elements reduced along axes; `start` is the neutral element."""
     axes = axes_of(axis, len(x.shape))
     neutral = scalar(start, x.dtype)
     if where is not None:
@@ -46,8 +46,8 @@ def reduced(
         x = select(condition, x, full(start, x.shape, x.dtype))
     result = reduce(x, neutral, axes, reducer)
     if initial is not None:
-        given = broadcast_to(lift(initial, x.dtype), result.shape)
-        result = binary(reducer, given, result)
+        initial_value = broadcast_to(lift(initial, x.dtype), result.shape)
+        result = binary(reducer, initial_value, result)
     if keepdims:
         kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape))
         result = reshape(result, kept)
@@ -55,7 +55,7 @@ def reduced(
 
 
 def _summands(a: Operand, dtype: Any) -> tuple[Tensor, Dtype]:
-    """The tensor in the type that it is summed in, and the type of the result."""
+    """Return the tensor in the type of the summation, and the type of the result."""
     x = lift(a)
     result = dtype_of(dtype) if dtype is not None else INT32 if x.dtype == BOOL else x.dtype
     return convert(convert(x, result), wide(result)), result
@@ -71,7 +71,7 @@ def sum_(
     initial: Operand = None,
     where: Operand = None,
 ) -> Tensor:
-    """The sum; bools are counted in int32, small floats summed in float32 and rounded once."""
+    """Return the sum; bools are counted in int32, small floats summed in float32, rounded once."""
     x, result = _summands(a, dtype)
     total = reduced(x, axis, "add", 0, keepdims, where, initial)
     return into(out, convert(total, result))
@@ -87,7 +87,7 @@ def prod(
     initial: Operand = None,
     where: Operand = None,
 ) -> Tensor:
-    """The product."""
+    """Return the product."""
     x, result = _summands(a, dtype)
     total = reduced(x, axis, "multiply", 1, keepdims, where, initial)
     return into(out, convert(total, result))
@@ -102,7 +102,7 @@ def max_(
     initial: Operand = None,
     where: Operand = None,
 ) -> Tensor:
-    """The greatest element; NaN where there is one."""
+    """Return the greatest element; NaN if an element is NaN."""
     x = _with_elements(lift(a), axis, initial, "greatest")
     opcode: Reducer = "or" if x.dtype == BOOL else "maximum"
     return reduced(x, axis, opcode, lowest(x.dtype), keepdims, where, initial, out)
@@ -117,7 +117,7 @@ def min_(
     initial: Operand = None,
     where: Operand = None,
 ) -> Tensor:
-    """The smallest element; NaN where there is one."""
+    """Return the smallest element; NaN if an element is NaN."""
     x = _with_elements(lift(a), axis, initial, "smallest")
     opcode: Reducer = "and" if x.dtype == BOOL else "minimum"
     return reduced(x, axis, opcode, highest(x.dtype), keepdims, where, initial, out)
@@ -126,7 +126,7 @@ def min_(
 def _with_elements(x: Tensor, axis: Any, initial: Any, what: str) -> Tensor:
     empty = any(x.shape[number] == 0 for number in axes_of(axis, len(x.shape)))
     if empty and initial is None:
-        raise ShapeMismatch.here(f"no element is the {what} of none; give initial as well")
+        raise ShapeMismatch.here(f"an empty axis has no {what} element; give initial as well")
     return x
 
 
@@ -134,7 +134,7 @@ def _with_elements(x: Tensor, axis: Any, initial: Any, what: str) -> Tensor:
 def any_(
     a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Operand = None
 ) -> Tensor:
-    """Whether any element is not zero."""
+    """Return whether any element is not zero."""
     return reduced(truth(a), axis, "or", False, keepdims, where, None, out)
 
 
@@ -142,25 +142,25 @@ def any_(
 def all_(
     a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Operand = None
 ) -> Tensor:
-    """Whether no element is zero."""
+    """Return whether no element is zero."""
     return reduced(truth(a), axis, "and", True, keepdims, where, None, out)
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Operand, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """How many elements are not zero, as int32."""
+    """Return the number of elements that are not zero, as int32."""
     return reduced(convert(truth(a), INT32), axis, "add", 0, keepdims)
 
 
 @implements(np.argmax, methods=("argmax",))
 def argmax(a: Operand, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The position of the first greatest element, as int32; of the first NaN, if there is one."""
+    """Return the position of the first maximum, or of the first NaN, as int32."""
     return into(out, _first_extreme(lift(a), axis, keepdims, greatest=True))
 
 
 @implements(np.argmin, methods=("argmin",))
 def argmin(a: Operand, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The position of the first smallest element, as int32; of the first NaN, if there is one."""
+    """Return the position of the first minimum, or of the first NaN, as int32."""
     return into(out, _first_extreme(lift(a), axis, keepdims, greatest=False))
 
 
@@ -173,22 +173,22 @@ def _first_extreme(x: Tensor, axis: Any, keepdims: bool, *, greatest: bool) -> T
     if x.shape[position] == 0:
         raise ShapeMismatch.here("there is no position of an extreme in an axis of no elements")
     extreme = (max_ if greatest else min_)(x, position, keepdims=True)
-    held = compare("EQ", *broadcast(x, extreme))
+    is_extreme = compare("EQ", *broadcast(x, extreme))
     if is_float(x.dtype):
-        held = binary("or", held, compare("NE", x, x))
-    nowhere = full(x.shape[position], x.shape, INT32)
-    positions = select(held, iota(x.shape, position), nowhere)
-    found = reduced(positions, position, "minimum", highest(INT32), keepdims=False)
+        is_extreme = binary("or", is_extreme, compare("NE", x, x))
+    beyond = full(x.shape[position], x.shape, INT32)
+    positions = select(is_extreme, iota(x.shape, position), beyond)
+    first = reduced(positions, position, "minimum", highest(INT32), keepdims=False)
     if not keepdims:
-        return found
+        return first
     ones = (1,) * len(shape)
     kept = ones if axis is None else (*shape[:position], 1, *shape[position + 1 :])
-    return reshape(found, kept)
+    return reshape(first, kept)
 
 
 @implements(np.ptp)
 def ptp(a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
-    """The greatest element minus the smallest."""
+    """Return the greatest element minus the smallest."""
     x = lift(a)
     span = binary("subtract", max_(x, axis, keepdims=keepdims), min_(x, axis, keepdims=keepdims))
     return into(out, span)

@@ -1,4 +1,4 @@
-"""Functions that move elements and compute nothing."""
+"""Functions that change shapes and move elements without computing."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,10 +22,10 @@ from kvtrace.addons.graphs.hlo.views import is_contiguous, viewed
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 _UNCLEAR = (
-    "this tensor was reshaped from a view, and in NumPy is a copy or a view as memory lies, so "
+    "this tensor was reshaped from a view, and memory layout decides whether NumPy copies, so "
     "an assignment cannot be followed; reshape a copy(), or assign to the tensor itself"
 )
-_READ_ONLY = "what broadcast_to gives is read-only, as in NumPy; write to a copy()"
+_READ_ONLY = "the result of broadcast_to is read-only, as in NumPy; write to a copy()"
 
 
 def _reshaped(x: Tensor, shape: Shape) -> Tensor:
@@ -36,13 +36,13 @@ def _reshaped(x: Tensor, shape: Shape) -> Tensor:
 
 
 def _same_elements(x: Tensor, shape: Shape) -> Tensor:
-    """A reshape that only adds or drops axes of extent 1, which is a view of anything."""
+    """Return a view with axes of extent 1 added or dropped, which NumPy never copies."""
     original = x.shape
     return viewed(x, lambda b: reshape(b, shape), lambda _, v: reshape(v, original))
 
 
 def permuted(x: Tensor, permutation: tuple[int, ...]) -> Tensor:
-    """The view with axes in another order."""
+    """Return the view with axes in another order."""
     back = tuple(int(axis) for axis in np.argsort(permutation))
     view = viewed(x, lambda b: transpose(b, permutation), lambda _, v: transpose(v, back))
     view._permuted = view._permuted or back != tuple(range(len(back)))
@@ -53,7 +53,7 @@ def permuted(x: Tensor, permutation: tuple[int, ...]) -> Tensor:
 def reshape_(
     a: Operand, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
 ) -> Tensor:
-    """The elements in row-major order in another shape, one extent of which may be -1."""
+    """Return the elements in row-major order in another shape, one extent of which may be -1."""
     x = lift(a)
     if order not in ("C", "A"):
         raise BadArgument.here("a graph reshapes in row-major order (order='C') only")
@@ -62,30 +62,30 @@ def reshape_(
 
 
 def _completed(shape: Any, x: Tensor) -> Shape:
-    given = shape if isinstance(shape, tuple | list) else (shape,)
-    extents = [int(axis.__index__()) for axis in given]
+    extents_given = shape if isinstance(shape, tuple | list) else (shape,)
+    extents = [int(axis.__index__()) for axis in extents_given]
     if extents.count(-1) == 1:
         others = int(np.prod([extent for extent in extents if extent != -1], dtype=np.int64))
         if others and x.size % others == 0:
             extents[extents.index(-1)] = x.size // others
-    wanted = int(np.prod(extents, dtype=np.int64))
-    if wanted != x.size or any(extent < 0 for extent in extents):
+    count = int(np.prod(extents, dtype=np.int64))
+    if count != x.size or any(extent < 0 for extent in extents):
         raise ShapeMismatch.here(
             f"a tensor of shape {list(x.shape)} ({x.size} elements) cannot be reshaped to "
-            f"{list(given)}; give a shape of as many elements, or one extent as -1"
+            f"{list(extents_given)}; give a shape of as many elements, or one extent as -1"
         )
     return tuple(extents)
 
 
 @implements(methods=("reshape",))
 def _reshape_method(x: Tensor, *shape: Any, order: str = "C", copy: Any = None) -> Tensor:
-    given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-    return reshape_(x, given, order, copy=copy)
+    new_shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    return reshape_(x, new_shape, order, copy=copy)
 
 
 @implements(np.ravel, methods=("ravel",))
 def ravel(a: Operand, order: str = "C") -> Tensor:
-    """All elements along one axis."""
+    """Return all elements along one axis."""
     return reshape_(a, (-1,) if lift(a).size else (0,), order)
 
 
@@ -96,7 +96,7 @@ def _flatten_method(x: Tensor, order: str = "C") -> Tensor:
 
 @implements(np.transpose, "permute_dims")
 def transpose_(a: Operand, axes: Any = None) -> Tensor:
-    """The axes in another order, by default reversed."""
+    """Return the axes in another order, by default reversed."""
     x = lift(a)
     rank = len(x.shape)
     order = tuple(reversed(range(rank))) if axes is None else axes_of(tuple(axes), rank)
@@ -114,7 +114,7 @@ def _transpose_method(x: Tensor, *axes: Any) -> Tensor:
 
 @implements(np.swapaxes, methods=("swapaxes",))
 def swapaxes(a: Operand, axis1: int, axis2: int) -> Tensor:
-    """Two axes in each other's place."""
+    """Return the tensor with two axes exchanged."""
     x = lift(a)
     order = list(range(len(x.shape)))
     first, second = axis_of(axis1, len(order)), axis_of(axis2, len(order))
@@ -124,21 +124,21 @@ def swapaxes(a: Operand, axis1: int, axis2: int) -> Tensor:
 
 @implements(np.moveaxis)
 def moveaxis(a: Operand, source: Any, destination: Any) -> Tensor:
-    """Axes put elsewhere, the others in their order."""
+    """Return the tensor with axes moved, the others in their order."""
     x = lift(a)
     rank = len(x.shape)
-    taken, put = axes_of(source, rank), axes_of(destination, rank)
-    if len(taken) != len(put):
+    sources, destinations = axes_of(source, rank), axes_of(destination, rank)
+    if len(sources) != len(destinations):
         raise ShapeMismatch.here("moveaxis names as many sources as destinations")
-    order = [axis for axis in range(rank) if axis not in taken]
-    for place, axis in sorted(zip(put, taken, strict=True)):
-        order.insert(place, axis)
+    order = [axis for axis in range(rank) if axis not in sources]
+    for position, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(position, axis)
     return permuted(x, tuple(order))
 
 
 @implements(np.rollaxis)
 def rollaxis(a: Operand, axis: int, start: int = 0) -> Tensor:
-    """An axis put before another."""
+    """Return the tensor with an axis moved before another."""
     x = lift(a)
     rank = len(x.shape)
     source = axis_of(axis, rank)
@@ -148,18 +148,20 @@ def rollaxis(a: Operand, axis: int, start: int = 0) -> Tensor:
 
 @implements(np.expand_dims)
 def expand_dims(a: Operand, axis: Any) -> Tensor:
-    """New axes of extent 1."""
+    """Return the tensor with new axes of extent 1."""
     x = lift(a)
-    named = axis if isinstance(axis, tuple | list) else (axis,)
-    places = axes_of(tuple(named), len(x.shape) + len(named))
-    rest = iter(x.shape)
-    shape = tuple(1 if i in places else next(rest) for i in range(len(x.shape) + len(named)))
+    new_axes = axis if isinstance(axis, tuple | list) else (axis,)
+    positions = axes_of(tuple(new_axes), len(x.shape) + len(new_axes))
+    extents = iter(x.shape)
+    shape = tuple(
+        1 if i in positions else next(extents) for i in range(len(x.shape) + len(new_axes))
+    )
     return _same_elements(x, shape)
 
 
 @implements(np.squeeze, methods=("squeeze",))
 def squeeze(a: Operand, axis: Any = None) -> Tensor:
-    """Without axes of extent 1: all of them, or those named."""
+    """Return the tensor without axes of extent 1: all of them, or the named axes."""
     x = lift(a)
     if axis is None:
         dropped = tuple(i for i, extent in enumerate(x.shape) if extent == 1)
@@ -175,7 +177,7 @@ def squeeze(a: Operand, axis: Any = None) -> Tensor:
 
 @implements(np.flip)
 def flip(m: Operand, axis: Any = None) -> Tensor:
-    """Axes in reverse order."""
+    """Return the tensor with axes in reverse order."""
     x = lift(m)
     axes = axes_of(axis, len(x.shape))
     return viewed(x, lambda b: reverse(b, axes), lambda _, v: reverse(v, axes))
@@ -183,19 +185,19 @@ def flip(m: Operand, axis: Any = None) -> Tensor:
 
 @implements(np.flipud)
 def flipud(m: Operand) -> Tensor:
-    """The first axis in reverse order."""
+    """Return the tensor with the first axis in reverse order."""
     return flip(m, 0)
 
 
 @implements(np.fliplr)
 def fliplr(m: Operand) -> Tensor:
-    """The second axis in reverse order."""
+    """Return the tensor with the second axis in reverse order."""
     return flip(m, 1)
 
 
 @implements(np.rot90)
 def rot90(m: Operand, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
-    """Turned by quarters in the plane of two axes."""
+    """Return the tensor rotated by quarter turns in the plane of two axes."""
     x = lift(m)
     first, second = axes_of(tuple(axes), len(x.shape))
     turns = k % 4
@@ -210,14 +212,14 @@ def rot90(m: Operand, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
 
 @implements(np.broadcast_to)
 def broadcast_to(array: Operand, shape: Any, subok: bool = False) -> Tensor:  # noqa: ARG001 - NumPy's
-    """The tensor repeated along new leading axes and those of extent 1."""
+    """Return the tensor repeated along new leading axes and along axes of extent 1."""
     x, extents = lift(array), shape_of(shape)
     return viewed(x, lambda b: broadcast_tensor(b, extents), None, _READ_ONLY)
 
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args: Operand, subok: bool = False) -> tuple[Tensor, ...]:  # noqa: ARG001 - NumPy's
-    """Tensors of one shape."""
+    """Return tensors of one shape."""
     tensors = [lift(arg) for arg in args]
     shape = broadcast_shape(*(tensor.shape for tensor in tensors))
     return tuple(broadcast_to(tensor, shape) for tensor in tensors)
@@ -225,19 +227,19 @@ def broadcast_arrays(*args: Operand, subok: bool = False) -> tuple[Tensor, ...]:
 
 @implements(np.atleast_1d)
 def atleast_1d(*arys: Operand) -> Any:
-    """With one axis at least."""
+    """Return tensors with at least one axis."""
     return _at_least(arys, lambda x: x.shape or (1,))
 
 
 @implements(np.atleast_2d)
 def atleast_2d(*arys: Operand) -> Any:
-    """With two axes at least, new ones in front."""
+    """Return tensors with at least two axes; new axes are first."""
     return _at_least(arys, lambda x: (1,) * (2 - len(x.shape)) + x.shape)
 
 
 @implements(np.atleast_3d)
 def atleast_3d(*arys: Operand) -> Any:
-    """With three axes at least, the new last one behind."""
+    """Return tensors with at least three axes; a matrix gets a new last axis."""
 
     def shape(x: Tensor) -> Shape:
         if len(x.shape) == 2:
@@ -255,7 +257,7 @@ def _at_least(arrays: Sequence[Operand], shape: Any) -> Any:
 
 @implements(np.copy)
 def copy(a: Operand, *_: Any, **__: Any) -> Tensor:
-    """The same values, apart from then on."""
+    """Return a copy."""
     return fresh(lift(a))
 
 

@@ -1,4 +1,4 @@
-"""Means and what is made of them."""
+"""Means, variances, standard deviations and weighted averages."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 
 def _mean(x: Tensor, axis: Any, keepdims: bool, where: Operand, less: float = 0) -> Tensor:
-    """The sum over axes by the number of elements, `less` of which do not count."""
+    """Return the sum over axes divided by the number of elements less `less`."""
     total = reduced(x, axis, "add", 0, keepdims, where)
     if where is not None:
         condition = broadcast_to(truth(where), x.shape)
@@ -50,7 +50,7 @@ def mean(
     *,
     where: Operand = None,
 ) -> Tensor:
-    """The mean; float32 of integers, and made in float32 of smaller floats."""
+    """Return the mean; float32 for integers, computed in float32 for smaller floats."""
     x = lift(a)
     result = fractional(x.dtype) if dtype is None else dtype_of(dtype)
     average = _mean(convert(x, wide(result)), axis, keepdims, where)
@@ -70,7 +70,7 @@ def var(
     mean: Operand = None,
     correction: float | None = None,
 ) -> Tensor:
-    """The mean squared distance from the mean, over the number of elements less `ddof`."""
+    """Return the mean squared distance from the mean; the divisor is the count less `ddof`."""
     x = lift(a)
     result = fractional(x.dtype) if dtype is None else dtype_of(dtype)
     x = convert(x, wide(result))
@@ -85,7 +85,7 @@ def var(
 def std(
     a: Operand, axis: Any = None, dtype: Any = None, out: Any = None, **settings: Any
 ) -> Tensor:
-    """The square root of `var`, with the same arguments."""
+    """Return the square root of `var`, with the same arguments."""
     x = lift(a)
     result = fractional(x.dtype) if dtype is None else dtype_of(dtype)
     spread = var(x, axis, wide(result), None, **settings)
@@ -101,7 +101,7 @@ def average(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """The mean, weighted where weights are given; with `returned`, their sum as well."""
+    """Return the mean, weighted by `weights`; with `returned`, also the sum of weights."""
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
         number = lift(a).size // max(1, result.size)

@@ -1,4 +1,4 @@
-"""Logarithms, exponentials and angles that take several ops."""
+"""Logarithms, exponentials and angles that consist of several ops."""
 
 import math
 
@@ -29,14 +29,14 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 @implements(np.log2)
 @in_wide_floats
 def log2(x: Tensor) -> Tensor:
-    """The logarithm to base 2."""
+    """Return the logarithm to base 2."""
     return _scaled_log(x, math.log(2))
 
 
 @implements(np.log10)
 @in_wide_floats
 def log10(x: Tensor) -> Tensor:
-    """The logarithm to base 10."""
+    """Return the logarithm to base 10."""
     return _scaled_log(x, math.log(10))
 
 
@@ -47,14 +47,14 @@ def _scaled_log(x: Tensor, scale: float) -> Tensor:
 @implements(np.exp2)
 @in_wide_floats
 def exp2(x: Tensor) -> Tensor:
-    """Two to the power of it."""
+    """Return 2 to the power of x."""
     return binary("power", like(x, 2.0), x)
 
 
 @implements(np.sinh)
 @in_wide_floats
 def sinh(x: Tensor) -> Tensor:
-    """The hyperbolic sine: by expm1 near zero, and by halved exponentials, which last longer."""
+    """Return the hyperbolic sine: by expm1 near zero, else by halved exponentials (no overflow)."""
     small = unary("exponential_minus_one", x)
     near = divide(
         add(small, divide(small, add(small, like(x, 1.0)))),
@@ -67,7 +67,7 @@ def sinh(x: Tensor) -> Tensor:
 @implements(np.cosh)
 @in_wide_floats
 def cosh(x: Tensor) -> Tensor:
-    """The hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
     return add(*_halved_exponentials(x))
 
 
@@ -79,34 +79,34 @@ def _halved_exponentials(x: Tensor) -> tuple[Tensor, Tensor]:
 @implements(np.arctan)
 @in_wide_floats
 def arctan(x: Tensor) -> Tensor:
-    """The angle of a slope."""
+    """Return the angle of a slope."""
     return binary("atan2", x, like(x, 1.0))
 
 
 @implements(np.arctan2)
 def arctan2(x1: Operand, x2: Operand) -> Tensor:
-    """The angle of the point (x2, x1)."""
+    """Return the angle of the point (x2, x1)."""
     return binary("atan2", *floats_together(x1, x2))
 
 
 @implements(np.arcsin)
 @in_wide_floats
 def arcsin(x: Tensor) -> Tensor:
-    """The angle of a sine."""
-    return binary("atan2", x, _opposite(x))
+    """Return the angle of a sine."""
+    return binary("atan2", x, _other_leg(x))
 
 
 @implements(np.arccos)
 @in_wide_floats
 def arccos(x: Tensor) -> Tensor:
-    """The angle of a cosine."""
-    return binary("atan2", _opposite(x), x)
+    """Return the angle of a cosine."""
+    return binary("atan2", _other_leg(x), x)
 
 
 @implements(np.arcsinh)
 @in_wide_floats
 def arcsinh(x: Tensor) -> Tensor:
-    """The number whose hyperbolic sine it is; exact near zero, and without overflow."""
+    """Return the inverse hyperbolic sine; exact near zero, and without overflow."""
     size, one = unary("abs", x), like(x, 1.0)
     root = hypot(size, one)
     near = unary("log_plus_one", add(size, divide(multiply(size, size), add(one, root))))
@@ -118,10 +118,10 @@ def arcsinh(x: Tensor) -> Tensor:
 @implements(np.arccosh)
 @in_wide_floats
 def arccosh(x: Tensor) -> Tensor:
-    """The number whose hyperbolic cosine it is, from 1 on."""
+    """Return the inverse hyperbolic cosine, defined from 1 on."""
     one = like(x, 1.0)
     less = subtract(x, one)
-    # Two roots, for the product of two negative numbers has one.
+    # Two roots, so that x < -1 gives NaN: the product of two negative numbers has a root.
     root = multiply(unary("sqrt", less), unary("sqrt", add(x, one)))
     near = unary("log_plus_one", add(less, root))
     far = add(unary("log", x), like(x, math.log(2)))
@@ -131,12 +131,12 @@ def arccosh(x: Tensor) -> Tensor:
 @implements(np.arctanh)
 @in_wide_floats
 def arctanh(x: Tensor) -> Tensor:
-    """The number whose hyperbolic tangent it is, between -1 and 1."""
+    """Return the inverse hyperbolic tangent, defined between -1 and 1."""
     above = unary("log_plus_one", x)
     return multiply(like(x, 0.5), subtract(above, unary("log_plus_one", unary("negate", x))))
 
 
-def _opposite(x: Tensor) -> Tensor:
+def _other_leg(x: Tensor) -> Tensor:
     one = like(x, 1.0)
     return unary("sqrt", multiply(subtract(one, x), add(one, x)))
 
@@ -144,12 +144,12 @@ def _opposite(x: Tensor) -> Tensor:
 @implements(np.deg2rad, np.radians)
 @in_wide_floats
 def deg2rad(x: Tensor) -> Tensor:
-    """Degrees as radians."""
+    """Return degrees as radians."""
     return multiply(x, like(x, math.pi / 180))
 
 
 @implements(np.rad2deg, np.degrees)
 @in_wide_floats
 def rad2deg(x: Tensor) -> Tensor:
-    """Radians as degrees."""
+    """Return radians as degrees."""
     return multiply(x, like(x, 180 / math.pi))
