@@ -157,7 +157,7 @@ class Switch:
             self.contents._begin += time.perf_counter_ns() - self.since
         for watch in [] if waiting else list(self.watched.values()):
             if watch is not None:
-                watch.wait, watch._taken = 0, min(watch._taken, 1)
+                watch.wait, watch._inspected = 0, min(watch._inspected, 1)
 
     def off(self) -> None:
         self.owner.run = self.plain

@@ -79,7 +79,7 @@ def sizes_of(text: str | None) -> dict[str, int]:
     """Return the sizes of a text such as "batch=64, seq=131072", by name.
 
     Raises:
-        BadSetting: it is not a list of names and completed numbers.
+        BadSetting: it is not a list of names and whole numbers.
 
     """
     sizes: dict[str, int] = {}

@@ -58,7 +58,7 @@ class Rows:
         return _package("polars").from_arrow(self.arrow)
 
     def pl(self) -> Any:
-        """Return the rows as `to_polars` does, by the name that DuckDB has for it."""
+        """Return the rows as a `polars.DataFrame`, like `to_polars`; DuckDB has this name."""
         return self.to_polars()
 
     def __len__(self) -> int:
@@ -71,10 +71,10 @@ class Rows:
             names, rows = _values(table.slice(start, _AT_ONCE))
             yield from (dict(zip(names, row, strict=True)) for row in rows)
 
-    def __getitem__(self, place: int | slice) -> Any:  # typing.overload would keep DuckDB alive
+    def __getitem__(self, position: int | slice) -> Any:  # typing.overload would keep DuckDB alive
         """Return one row, or the rows of a slice without a step."""
-        start, end, step = _range(place, len(self))
-        if isinstance(place, slice):
+        start, end, step = _range(position, len(self))
+        if isinstance(position, slice):
             if step != 1:
                 raise IndexError("rows are sliced without a step; .arrow.take has others")
             return Rows(self.name, self.arrow.slice(start, max(end - start, 0)))

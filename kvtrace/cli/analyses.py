@@ -1,4 +1,4 @@
-"""What rules on conditions for all sizes need done first."""
+"""Conditions for all sizes of both sides of a comparison, with progress and error messages."""
 
 from __future__ import annotations
 

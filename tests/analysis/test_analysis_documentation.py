@@ -12,7 +12,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 
 
 @pytest.mark.sweep
-def test_its_examples_run(program, copied, tmp_path, monkeypatch, capsys):
+def test_examples_in_the_documentation_run(program, copied, tmp_path, monkeypatch, capsys):
     copied("device", "old")
     copied("device", "new")
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -30,7 +30,7 @@ def test_its_examples_run(program, copied, tmp_path, monkeypatch, capsys):
     }
 
 
-def test_it_names_every_method():
+def test_the_documentation_names_every_method():
     text = PAGE.read_text(encoding="utf-8")
     public = [name for name in vars(OpenedTrace) if not name.startswith("_")]
 

@@ -26,7 +26,7 @@ def recorded(tmp_path):
     return Path(shutil.copytree(FIXTURE, tmp_path / "out", ignore=derived))
 
 
-def test_what_is_missing_is_run_once_and_told(recorded, capsys):
+def test_missing_passes_run_once_and_are_reported(recorded, capsys):
     report(recorded)
 
     said = capsys.readouterr().out
@@ -47,7 +47,7 @@ def test_only_the_pass_that_is_missing_is_run(recorded, capsys):
     assert " s (sanitizer), skip with --no-replay" in capsys.readouterr().out
 
 
-def test_rules_are_those_that_the_environment_names(recorded, monkeypatch):
+def test_missing_judgments_use_the_rules_of_the_environment(recorded, monkeypatch):
     monkeypatch.setenv("KVTRACE_RULES", "race")
 
     report(recorded)
@@ -62,7 +62,7 @@ def test_it_can_be_left_out(recorded, capsys):
     assert "analyzed" not in capsys.readouterr().out
 
 
-def test_many_distinct_calls_are_looked_at_only_when_asked(recorded, capsys, monkeypatch):
+def test_many_unique_calls_are_analyzed_only_on_request(recorded, capsys, monkeypatch):
     monkeypatch.setattr(missing_passes, "MOST_CALLS", 5)
 
     report(recorded)
@@ -77,7 +77,7 @@ def test_many_distinct_calls_are_looked_at_only_when_asked(recorded, capsys, mon
     assert passes(recorded) == {"tracer", "profiler", "sanitizer", "order"}
 
 
-def test_a_pass_that_takes_long_is_given_up_and_leaves_nothing(recorded, capsys, monkeypatch):
+def test_a_slow_pass_is_stopped_and_writes_nothing(recorded, capsys, monkeypatch):
     monkeypatch.setattr(missing_passes, "MOST_SECONDS", 0.0)
 
     report(recorded)
@@ -86,7 +86,7 @@ def test_a_pass_that_takes_long_is_given_up_and_leaves_nothing(recorded, capsys,
     assert passes(recorded) == set()
 
 
-def test_a_trace_without_ir_is_left_alone(tmp_path, capsys):
+def test_a_trace_without_ir_is_skipped(tmp_path, capsys):
     from tests.converters.written_trace import Kernel, write_trace
 
     write_trace(tmp_path / "out", [Kernel()])

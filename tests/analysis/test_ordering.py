@@ -79,7 +79,7 @@ def test_each_kernel_has_a_verdict(trace, capsys):
 
 
 @pytest.mark.process
-def test_a_fault_is_an_error_with_its_place(planted, capsys):
+def test_an_ordering_fault_is_an_error_with_its_line(planted, capsys):
     code, out, _ = printed(capsys, planted, "--json", "--rule", RULE)
 
     assert code == 1
@@ -116,7 +116,7 @@ def test_it_can_be_left_out(planted, capsys):
 
 
 @pytest.mark.process
-def test_it_is_judged_anew(planted, trace, recorded, capsys):
+def test_a_second_judgment_replaces_the_first(planted, trace, recorded, capsys):
     assert printed(capsys, planted)[0] == 1
     with_other_ttgir(planted, "tiled_product", lambda text: text.replace("num = 99", "num = 2"))
     assert printed(capsys, planted)[0] == 0
@@ -124,7 +124,7 @@ def test_it_is_judged_anew(planted, trace, recorded, capsys):
 
 
 @pytest.mark.process
-def test_what_triton_cannot_read_is_unknown(trace, capsys):
+def test_unreadable_ttgir_is_judged_unknown(trace, capsys):
     with_other_ttgir(trace, "tiled_product", lambda text: text.replace("arith.addi", "arith.adds"))
     code, out, _ = printed(capsys, trace, "--json", "--rule", RULE)
 
@@ -143,7 +143,7 @@ def test_without_ttgir_nothing_is_judged_or_written(trace, capsys, monkeypatch):
     assert "order" not in open_trace(trace).passes(opened.runs[0].run_id)
 
 
-def test_without_anything_asynchronous_no_triton_is_asked(trace, monkeypatch):
+def test_ttgir_without_asynchronous_ops_is_judged_without_triton(trace, monkeypatch):
     asked = []
     monkeypatch.setattr(ordering, "may_go_on", lambda _text: False)
     monkeypatch.setattr(

@@ -12,7 +12,7 @@ ROWS = Rows("things", pa.table({"name": ["<b>", "x\x1b[31m"], "count": [1, None]
 
 
 @pytest.mark.parametrize(("method", "package"), [("to_pandas", "pandas"), ("pl", "polars")])
-def test_a_package_that_is_not_there_is_said_in_one_sentence(monkeypatch, method, package):
+def test_a_missing_package_is_reported_in_one_sentence(monkeypatch, method, package):
     monkeypatch.setitem(sys.modules, package, None)
 
     with pytest.raises(MissingPackage, match=f"^{package} is not installed here; .*[.]$"):
@@ -48,7 +48,7 @@ def test_a_notebook_is_given_a_table_whose_cells_are_escaped():
     assert "<b>" not in page
 
 
-def test_of_many_rows_the_first_are_shown():
+def test_only_the_first_of_many_rows_are_shown():
     many = Rows("numbers", pa.table({"n": range(1000)}))
 
     assert "1,000 rows, the first 10 of them" in repr(many)

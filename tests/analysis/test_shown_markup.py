@@ -70,14 +70,14 @@ def hostile(tmp_path_factory):
         lambda trace: kvtrace.diff(trace, trace.path.parent / "new", replay=False)[0],
     ],
 )
-def test_what_a_trace_says_is_text(hostile, shown):
+def test_text_of_a_trace_is_escaped_in_html(hostile, shown):
     found = shown(hostile)
 
     assert "<img src=x onerror" in assert_only_text(found._repr_html_())
     assert "\x1b" not in repr(found)
 
 
-def test_what_a_finding_says_is_text():
+def test_text_of_a_finding_is_escaped_in_html():
     found = Finding(
         "f0", "out-of-bounds", "violation", "error", HOSTILE, f"{HOSTILE}.py", 3, 5,
         arg=HOSTILE, expression=HOSTILE, message=HOSTILE, hint=HOSTILE, invocation=HOSTILE,
@@ -100,12 +100,12 @@ def test_a_page_cannot_leave_its_frame(hostile):
     assert '<html data-start="/kernel/0" lang="en">' in page.html
 
 
-def test_an_address_is_text(hostile):
+def test_an_address_is_escaped_in_html(hostile):
     page = hostile.page(address='findings"><script>', replay=False)
     assert '<html data-start="/findings&quot;&gt;&lt;script&gt;" lang="en">' in page.html
 
 
-def test_a_kernel_that_is_not_there_has_its_nearest_name(copied):
+def test_an_unknown_kernel_is_refused_with_the_nearest_name(copied):
     trace = kvtrace.open(copied("device"))
     name = trace.kernels[0]["name"]
 

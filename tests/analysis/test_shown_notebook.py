@@ -23,7 +23,7 @@ def test_every_cell_runs_and_shows_its_object(notebook):
     assert "1 gone" in shown
 
 
-def test_what_is_saved_has_no_outputs():
+def test_the_saved_notebook_has_no_outputs():
     """They would be of one machine, and of one moment; the pictures show them."""
     import nbformat
 
@@ -34,7 +34,7 @@ def test_what_is_saved_has_no_outputs():
 
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_browser_shows_it_and_asks_for_nothing(notebook, tmp_path, theme):
+def test_a_browser_shows_the_notebook_without_network_requests(notebook, tmp_path, theme):
     page = write_page(notebook, tmp_path / "notebook.html", theme)
 
     with browser() as chromium, chromium.open(page, scheme=theme) as opened:
@@ -52,7 +52,7 @@ def test_a_browser_shows_it_and_asks_for_nothing(notebook, tmp_path, theme):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_its_text_can_be_read_and_its_tables_are_aligned(notebook, tmp_path, theme):
+def test_text_and_tables_of_the_notebook_are_legible(notebook, tmp_path, theme):
     page = write_page(notebook, tmp_path / "notebook.html", theme)
 
     with browser() as chromium, chromium.open(page, scheme=theme) as opened:

@@ -54,7 +54,7 @@ def test_sql_gives_what_the_command_prints_with_times_as_such(copied, capsys):
 
 
 @pytest.mark.parametrize("command", ["info", "profile"])
-def test_what_is_found_prints_and_serializes_as_the_command(copied, capsys, monkeypatch, command):
+def test_results_print_and_serialize_as_the_command_does(copied, capsys, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
     path = copied("device")
 
@@ -97,7 +97,7 @@ def test_sanitize_judges_by_the_rules_that_are_named(program, monkeypatch):
     assert {row["rule"] for row in trace.findings} == {"out-of-bounds"}
 
 
-def test_what_nothing_is_found_in_has_the_columns_all_the_same(copied):
+def test_a_result_without_entries_has_the_same_columns(copied):
     found = kvtrace.open(copied("device")).sanitize()
 
     assert len(found) == 0
@@ -115,7 +115,7 @@ def test_replay_fills_what_the_profile_derives(copied):
     assert len(trace.table("ops")) > 0
 
 
-def test_the_report_says_what_was_looked_at_first(copied, tmp_path):
+def test_the_report_lists_passes_that_ran_first(copied, tmp_path):
     page = tmp_path / "report.html"
 
     written = kvtrace.open(copied("device")).report(page)
@@ -205,7 +205,7 @@ def test_errors_have_the_sentence_of_the_command(
 
 
 @pytest.mark.process
-def test_neither_the_package_nor_capture_imports_what_reads(tmp_path):
+def test_neither_the_package_nor_capture_imports_readers(tmp_path):
     program = (
         "import sys, kvtrace\n"
         "assert not [name for name in sys.modules if name.startswith('kvtrace.')]\n"

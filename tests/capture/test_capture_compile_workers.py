@@ -61,4 +61,4 @@ def test_a_file_that_cannot_be_read_is_as_none(tmp_path):
 )
 def test_workers_know_whom_they_work_for(monkeypatch, file, arguments, process):
     monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__file__=file))
-    assert handed_over.works_for(arguments) == process
+    assert handed_over.compiles_for(arguments) == process

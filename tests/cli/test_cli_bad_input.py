@@ -44,7 +44,7 @@ def test_every_command_is_tried_here():
 
 
 @pytest.mark.parametrize("command", READING)
-def test_no_such_directory(kvtrace, tmp_path, command):
+def test_a_missing_directory_is_reported(kvtrace, tmp_path, command):
     code, out, err = kvtrace(*asked(command, tmp_path / "nowhere"))
     assert_one_sentence(code, out, err)
     assert "nowhere" in err
@@ -59,7 +59,7 @@ def test_a_file_instead_of_a_directory(kvtrace, tmp_path, command):
 
 
 @pytest.mark.parametrize("command", READING)
-def test_an_empty_directory(kvtrace, tmp_path, command):
+def test_an_empty_directory_is_reported(kvtrace, tmp_path, command):
     (tmp_path / "empty").mkdir()
     assert_one_sentence(*kvtrace(*asked(command, tmp_path / "empty")))
 
@@ -68,7 +68,7 @@ def test_an_empty_directory(kvtrace, tmp_path, command):
     "command", [c for c in READING if c not in (*JUDGES_DAMAGE, "trace redact", "trace merge")]
 )
 @pytest.mark.parametrize("run", ["20990101", "@ffffff"])
-def test_a_run_that_is_not_there(kvtrace, sound_trace, command, run):
+def test_an_unknown_run_is_reported(kvtrace, sound_trace, command, run):
     if command == "diff":
         arguments = ("diff", sound_trace, f"{sound_trace}/{run}")
     else:
@@ -143,7 +143,7 @@ def test_hostile_names_reach_no_terminal_raw(kvtrace, sound_trace, arguments):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_option_that_is_not_there(kvtrace, command):
+def test_an_unknown_option_is_reported(kvtrace, command):
     code, out, err = kvtrace(*command.split(), "--no-such-option")
     assert code == 2
     assert not out
@@ -152,13 +152,13 @@ def test_an_option_that_is_not_there(kvtrace, command):
 
 
 @pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "env", "mcp"}))
-def test_nothing_given(kvtrace, command):
+def test_missing_arguments_are_reported(kvtrace, command):
     code, _, err = kvtrace(*command.split())
     assert code == 2
     assert "Traceback" not in err
 
 
-def test_run_of_a_script_that_is_not_there(kvtrace, tmp_path):
+def test_a_missing_script_is_reported(kvtrace, tmp_path):
     code, out, err = kvtrace("run", tmp_path / "nowhere.py")
     assert_one_sentence(code, out, err)
 
@@ -181,7 +181,7 @@ def test_run_of_a_script_that_is_not_there(kvtrace, tmp_path):
         "SELECT * FROM test_all_types()",
     ],
 )
-def test_sql_that_cannot_be_answered(kvtrace, sound_trace, tmp_path, statement):
+def test_invalid_sql_is_reported(kvtrace, sound_trace, tmp_path, statement):
     assert_one_sentence(*kvtrace("sql", sound_trace, statement))
     assert list(tmp_path.iterdir()) == []
 
@@ -198,14 +198,14 @@ def test_sql_that_cannot_be_answered(kvtrace, sound_trace, tmp_path, statement):
         ("convert", "nonsense", "TRACE"),
     ],
 )
-def test_settings_that_are_not_possible(kvtrace, sound_trace, arguments):
+def test_invalid_settings_are_reported(kvtrace, sound_trace, arguments):
     assert_one_sentence(*kvtrace(*(sound_trace if word == "TRACE" else word for word in arguments)))
 
 
 @pytest.mark.smoke
 @pytest.mark.process
 @pytest.mark.parametrize("command", ["info", "sql", "diff"])
-def test_as_a_program_of_its_own(own_trace, command):
+def test_python_m_kvtrace_reports_errors_the_same_way(own_trace, command):
     part = part_of(own_trace, "kernels")
     part.write_bytes(part.read_bytes()[:-20])
     done = subprocess.run(

@@ -28,7 +28,7 @@ BEGAN = 1_767_323_045_000_000_000
 SECOND = 1_000_000_000
 
 
-def test_what_ends_before_it_begins_took_no_time_and_is_said(kvtrace, tmp_path):
+def test_rows_that_end_before_they_begin_have_no_duration_and_are_reported(kvtrace, tmp_path):
     run_id = new_run_id()
     writer = RunWriter(tmp_path / "out", run_id)
     writer.append_rows("kernels", [{"kernel_id": 0, "name": "k"}])
@@ -111,7 +111,7 @@ PAIRS = list(product(READING, FOUND))[:: usually(11, thorough=1)]
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("command", "found"), PAIRS)
-def test_a_bad_row_costs_itself(found, command, own_trace, kvtrace):
+def test_a_bad_row_affects_no_other_row(found, command, own_trace, kvtrace):
     table, change = FOUND[found]
     rewrite(own_trace, table, change)
 
@@ -190,7 +190,7 @@ def test_a_column_that_is_gone_or_twice_or_says_impossible_times(
 
 
 @pytest.mark.parametrize("command", ["replay", "sanitize"])
-def test_the_other_calls_are_looked_at(command, own_trace, kvtrace):
+def test_calls_beside_a_bad_row_are_evaluated(command, own_trace, kvtrace):
     rewrite(own_trace, "calls", assign("kernel_id", 999))
 
     _, _, err = kvtrace(command, own_trace)
@@ -202,7 +202,7 @@ def test_the_other_calls_are_looked_at(command, own_trace, kvtrace):
 @pytest.mark.parametrize(
     "text", some(["x y", "9" * 5_000, "[" * 300, "1\0", "-" * 10_000 + "1"], 3)
 )
-def test_a_scalar_that_is_no_number_costs_its_call(text, kvtrace, tmp_path):
+def test_a_scalar_that_is_no_number_affects_its_call_only(text, kvtrace, tmp_path):
     out = tmp_path / "trace"
     shutil.copytree(FIXTURES / "h200" / "device", out)
 
@@ -230,7 +230,7 @@ def test_numbers_of_executions_and_launches_may_be_any(own_trace, kvtrace):
     assert code == 0, err
 
 
-def test_layouts_that_cannot_be_read_cost_themselves(kvtrace, tmp_path):
+def test_unreadable_layouts_affect_no_other_layout(kvtrace, tmp_path):
     out = tmp_path / "trace"
     shutil.copytree(FIXTURES / "h200" / "device", out)
     assert kvtrace("replay", out)[0] == 0
@@ -263,7 +263,7 @@ def test_a_run_without_rows_of_a_table(table, own_trace, kvtrace):
         assert code == 0, err
 
 
-def test_what_is_left_out_is_said(own_trace, kvtrace):
+def test_skipped_rows_are_reported(own_trace, kvtrace):
     rewrite(own_trace, "launches", assign("call_id", None, row=3))
 
     for command in ("profile", "info"):
@@ -275,7 +275,7 @@ def test_what_is_left_out_is_said(own_trace, kvtrace):
     "layout",
     some(["layout 0", "5", "[]", '{"base": "a"}', '{"base": 0, "lanes": [[1]]}', "[" * 9999], 3),
 )
-def test_a_page_is_made_without_a_layout_that_is_none(layout, kvtrace, tmp_path):
+def test_a_page_is_written_without_an_invalid_layout(layout, kvtrace, tmp_path):
     out = tmp_path / "trace"
     shutil.copytree(FIXTURES / "h200" / "device", out)
     code, _, err = kvtrace("replay", out)
@@ -383,7 +383,7 @@ def test_a_recording_writes_through_no_link_either(table, own_trace, tmp_path):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("command", READING)
-def test_names_of_folders_are_not_obeyed_by_a_terminal(command, own_trace, kvtrace):
+def test_control_characters_in_folder_names_are_escaped(command, own_trace, kvtrace):
     run = next((own_trace / "runs").iterdir())
     for table in ("runs", "kernels", "calls", "launches"):
         shutil.copytree(own_trace / table / run.name, own_trace / table / "run=\x1b[31mred\x9b1m")
@@ -396,7 +396,7 @@ def test_names_of_folders_are_not_obeyed_by_a_terminal(command, own_trace, kvtra
 
 
 @pytest.mark.parametrize("command", some(list(READING), 8))
-def test_a_folder_that_a_terminal_obeys(command, own_trace, kvtrace, tmp_path):
+def test_a_folder_name_with_control_characters_is_escaped(command, own_trace, kvtrace, tmp_path):
     hostile = tmp_path / "\x1b[31mred"
     own_trace.rename(hostile)
     _, out, err = kvtrace(*asked(command, hostile))

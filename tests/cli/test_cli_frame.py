@@ -156,7 +156,7 @@ def test_the_traceback_comes_on_request(kvtrace, monkeypatch):
 
 
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (MemoryError(), 2)])
-def test_how_other_ends_are_told(kvtrace, monkeypatch, error, code):
+def test_exits_and_memory_errors_become_exit_codes(kvtrace, monkeypatch, error, code):
     replaced_command(monkeypatch, raising(error))
     found, _, err = kvtrace("trace", "validate", "x")
     assert found == code
@@ -195,7 +195,7 @@ def test_ctrl_c_ends_the_program_with_130():
 
 
 @pytest.mark.process
-def test_a_reader_that_goes_away_is_no_error(sound_trace):
+def test_a_closed_pipe_is_no_error(sound_trace):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as output:

@@ -27,7 +27,7 @@ def large(tmp_path_factory):
 
 
 @pytest.mark.process
-def test_too_little_memory_is_said(large, tmp_path):
+def test_too_little_memory_is_reported_in_a_sentence(large, tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
 

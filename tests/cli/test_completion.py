@@ -42,7 +42,7 @@ def test_the_script_is_that_of_the_shell(monkeypatch, capsys, tmp_path):
 
 @pytest.mark.process
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not here")
-def test_bash_completes_with_it(capsys, tmp_path):
+def test_bash_completes_with_the_script(capsys, tmp_path):
     main(["--show-completion", "bash"])
     script = capsys.readouterr().out
     (tmp_path / "kvtrace").write_text('#!/bin/sh\nprintf "%s\\n" "$_KVTRACE_COMPLETE" "$@"\n')

@@ -5,7 +5,7 @@ import json
 from kvtrace.settings import DEFAULT
 
 
-def test_it_prints_each_setting_and_its_default_where_it_is_another(kvtrace, monkeypatch):
+def test_env_prints_each_setting_and_a_differing_default(kvtrace, monkeypatch):
     monkeypatch.setenv("KVTRACE_TENSORS", "int")
     monkeypatch.setenv("KVTRACE", "out")
     code, out, err = kvtrace("env")
@@ -15,7 +15,7 @@ def test_it_prints_each_setting_and_its_default_where_it_is_another(kvtrace, mon
     assert "KVTRACE_MODE=launch" in out.splitlines()
 
 
-def test_variables_that_mean_nothing_are_told_with_the_nearest(kvtrace, monkeypatch):
+def test_unknown_variables_are_reported_with_the_nearest_name(kvtrace, monkeypatch):
     monkeypatch.setenv("KVTRACE_SANITISE", "1")
     monkeypatch.setenv("KVTRACE_MODE", "fast")
     code, out, _ = kvtrace("env", "--json")

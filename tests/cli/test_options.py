@@ -22,7 +22,7 @@ from tests.support.checked_kernels import double_past_the_end
         (("TRACE",), "is a trace; kvtrace info "),
     ],
 )
-def test_names_that_are_nearly_right_are_told(kvtrace, sound_trace, words, said):
+def test_misspelled_names_are_reported_with_the_nearest_name(kvtrace, sound_trace, words, said):
     code, out, err = kvtrace(*(str(sound_trace) if word == "TRACE" else word for word in words))
     assert (code, out) == (2, "")
     assert said in err

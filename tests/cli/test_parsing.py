@@ -85,13 +85,13 @@ def test_words_become_arguments(words, wanted):
         ("a --secret 1.5", "--secret is a whole number, not '1.5'"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(words, said):
+def test_invalid_words_are_reported_in_a_sentence(words, said):
     with pytest.raises(BadUsage) as caught:
         parsed(words)
     assert said in str(caught.value)
 
 
-def test_a_variable_says_what_no_option_does(monkeypatch):
+def test_a_variable_is_used_if_the_option_is_missing(monkeypatch):
     monkeypatch.setenv("KVTRACE_TEST_MODE", "ops")
     assert LINE.parsed(["a"])["mode"] == "ops"
     assert LINE.parsed(["a", "--mode", "timeline"])["mode"] == "timeline"
@@ -99,7 +99,7 @@ def test_a_variable_says_what_no_option_does(monkeypatch):
     assert LINE.parsed(["a"])["mode"] == "launch"
 
 
-def test_what_follows_a_program_is_the_program_s():
+def test_words_after_a_program_are_passed_to_the_program():
     def run(
         program: Annotated[list[str], Argument(metavar="SCRIPT [ARGS…]")],
         output: Annotated[Path, Option("-o")] = Path("out"),
@@ -114,7 +114,7 @@ def test_what_follows_a_program_is_the_program_s():
         line.parsed(["-h", "train.py"])
 
 
-def test_the_help_names_all_that_is_not_hidden():
+def test_the_help_lists_all_visible_parameters():
     assert (
         LINE.help(70)
         == """\

@@ -35,13 +35,13 @@ def test_calls_are_counted_on_one_line_that_is_erased(terminal):
     assert "\n" not in "".join(shown)
 
 
-def test_a_query_shows_how_far_it_is(terminal):
+def test_a_query_shows_its_progress(terminal):
     with progress.query_progress(lambda: 50.0):
         time.sleep(0.05)
     assert "query" in terminal.getvalue()
 
 
-def test_nothing_is_shown_where_nobody_looks(capsys):
+def test_no_progress_is_shown_without_a_terminal(capsys):
     with progress.calls_progress("judging") as advance:
         assert advance is None
     with progress.query_progress(lambda: 50.0):

@@ -248,7 +248,7 @@ def test_a_copy_is_judged_as_the_trace_is(private, captured, kvtrace, tmp_path):
     assert "'violation'" in str(judged[0])
 
 
-def test_what_a_launch_was_seen_to_do_stays_without_its_words(captured, kvtrace, tmp_path):
+def test_observed_defects_stay_in_a_redacted_copy_without_their_texts(captured, kvtrace, tmp_path):
     redact(captured, tmp_path / "copy", ("names",), redacted_ir)
 
     trace = open_trace(tmp_path / "copy")
@@ -321,7 +321,7 @@ def test_the_order_of_a_run_and_what_it_measured_stay(captured, tmp_path):
         (["-o", "there", "--host"], "already exists"),
     ],
 )
-def test_what_cannot_be_done_is_said(arguments, said, captured, kvtrace, tmp_path):
+def test_impossible_redactions_raise_a_sentence(arguments, said, captured, kvtrace, tmp_path):
     (tmp_path / "there").mkdir()
 
     code, _, err = kvtrace("trace", "redact", captured, *arguments)

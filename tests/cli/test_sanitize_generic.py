@@ -89,7 +89,7 @@ def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, captured):
     assert "violation: load ends 4 bytes past the end of x" in text
 
 
-def test_the_objects_have_the_same(kvtrace, captured):
+def test_json_has_the_same_conditions_as_the_text(kvtrace, captured):
     code, out, _ = kvtrace("sizes", captured, "--json")
 
     (kernel,) = json.loads(out)
@@ -102,20 +102,20 @@ def test_the_objects_have_the_same(kvtrace, captured):
     assert other["verdict"] == "violation"
 
 
-def test_strict_lets_what_is_unknown_fail(kvtrace, two):
+def test_strict_fails_on_unknown_verdicts(kvtrace, two):
     # without --strict it is 0: see test_conditions_of_a_trace_from_a_gpu
     assert kvtrace("sizes", two, "--strict")[0] == 1
 
 
 @pytest.mark.parametrize("other", [["--sarif"], ["--all"], ["--rule", "race"], ["--junit", "f"]])
-def test_options_that_do_not_go_together(kvtrace, other):
+def test_options_that_exclude_each_other_are_refused(kvtrace, other):
     code, out, err = kvtrace("sanitize", FIXTURE, "--generic", *other)
 
     assert (code, out) == (2, "")
     assert "kvtrace sizes, formerly --generic" in err
 
 
-def test_the_option_that_it_was_still_works_and_says_so(kvtrace, two):
+def test_the_old_option_generic_still_works_and_names_the_command(kvtrace, two):
     text = kvtrace("sizes", two)[1]
     code, out, err = kvtrace("sanitize", two, "--generic")
 
@@ -140,7 +140,7 @@ def test_the_table_of_sizes_says_where_a_kernel_ends(printed):
     assert "grid_x = cdiv(rows, 32)" in text
 
 
-def test_the_document_shows_what_is_printed(printed):
+def test_the_documentation_shows_the_printed_conditions(printed):
     document = " ".join((Path(__file__).parents[2] / "docs" / "generic.md").read_text().split())
     example = document[document.index("rows (was 198):") : document.index("columns (was 180):")]
 
@@ -149,7 +149,7 @@ def test_the_document_shows_what_is_printed(printed):
     assert example.strip() in re.sub(r"\(\S*/matmul.py", "(matmul.py", text)
 
 
-def test_the_objects_have_the_table(kvtrace, two):
+def test_json_has_the_table_of_sizes(kvtrace, two):
     kernels = json.loads(kvtrace("sizes", two, "--json")[1])
 
     matmul = next(kernel for kernel in kernels if kernel["kernel"] == "matmul_kernel")
@@ -163,7 +163,7 @@ def test_the_objects_have_the_table(kvtrace, two):
     assert matmul["at"] is None
 
 
-def test_a_size_is_asked_for_without_running_it(kvtrace, two):
+def test_a_size_is_judged_without_running_it(kvtrace, two):
     code, out, err = kvtrace("sizes", two, "--at", "rows=20_000_000")
 
     text = " ".join(out.split())
@@ -175,14 +175,14 @@ def test_a_size_is_asked_for_without_running_it(kvtrace, two):
 
 
 @pytest.mark.parametrize("sizes", ["rows", "rows=x", "=3", "rows=--1"])
-def test_sizes_that_are_none(kvtrace, sizes):
+def test_invalid_sizes_are_refused(kvtrace, sizes):
     code, _, err = kvtrace("sizes", FIXTURE, "--at", sizes)
 
     assert code == 2
     assert '--at takes sizes as in "batch=64, seq=131072"' in err
 
 
-def test_a_name_that_no_kernel_has(kvtrace, two):
+def test_a_size_name_that_no_kernel_has_is_refused(kvtrace, two):
     code, _, err = kvtrace("sizes", two, "--at", "batch=3")
 
     assert code == 2
@@ -240,7 +240,7 @@ def test_a_launch_that_breaks_a_contract_fails(kvtrace, paged, tmp_path):
     assert "a launch breaks the contract 0 <= table < 4: table holds 4" in " ".join(out.split())
 
 
-def test_a_file_that_has_no_contracts(kvtrace, paged, tmp_path):
+def test_a_file_without_valid_contracts_is_refused(kvtrace, paged, tmp_path):
     contracts = tmp_path / "contracts.txt"
     contracts.write_text("pages are few\n")
 
@@ -261,7 +261,7 @@ def test_a_comment_in_the_kernel_is_a_contract(kvtrace, tmp_path):
     assert "assuming 0 <= page < cache.shape[0]" in text
 
 
-def test_a_comment_that_a_launch_breaks_fails_and_one_that_is_none_is_named(kvtrace, tmp_path):
+def test_a_broken_contract_in_a_comment_fails_and_an_invalid_one_is_reported(kvtrace, tmp_path):
     out = launched(tmp_path / "out", "paged_wrongly")
 
     code, text, err = kvtrace("sizes", out)

@@ -44,7 +44,7 @@ def test_the_page_is_served_to_this_machine(server, host):
 
 
 @pytest.mark.parametrize("path", ["/", "/report.html", "/../etc/passwd", "{0}x", "{0}../x"])
-def test_nothing_else_is(server, path):
+def test_no_other_path_is_served(server, path):
     assert ask(server, path.format(server.path))[::2] == (404, b"")
 
 
@@ -61,7 +61,7 @@ def test_head_has_no_body_and_other_methods_are_refused(server):
     assert ask(server, server.path, method="POST")[0] == 501
 
 
-def test_a_port_that_is_taken_is_said(server):
+def test_an_occupied_port_is_reported(server):
     with pytest.raises(BadSetting, match=f"cannot listen on port {server.server_port}: "):
         PageServer(PAGE, server.server_port)
 
@@ -79,7 +79,7 @@ def test_a_page_is_sent_with_its_policy_and_framed_by_nobody(server):
         assert other.policy == ("default-src 'none'; script-src 'sha256-x'; frame-ancestors 'none'")
 
 
-def test_a_browser_that_goes_away_prints_nothing(capfd):
+def test_a_connection_closed_by_the_browser_prints_nothing(capfd):
     with PageServer(bytes(32 << 20)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()

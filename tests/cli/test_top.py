@@ -122,7 +122,7 @@ def test_a_triton_programs_kernels_recompiles_and_findings_are_shown(kvtrace, tm
 
 
 @pytest.mark.process
-def test_a_killed_program_is_said_not_to_run(kvtrace, program):
+def test_a_killed_program_is_shown_as_not_running(kvtrace, program):
     time.sleep(1)
     program.process.kill()
     program.process.wait()

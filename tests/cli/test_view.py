@@ -225,7 +225,7 @@ def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path
         ("https://own.example/#!/?mode=embedded", "https://own.example/#!/?mode=embedded&startup"),
     ],
 )
-def test_the_layout_is_asked_for_in_the_address(ui, start):
+def test_startup_commands_are_in_the_address(ui, start):
     address = with_startup_commands(ui)
 
     assert address.startswith(start)
@@ -233,7 +233,7 @@ def test_the_layout_is_asked_for_in_the_address(ui, start):
     assert json.loads(commands) == [{"id": "dev.perfetto.ExpandTracksByRegex", "args": ["^GPU "]}]
 
 
-def test_kvtrace_view_ends_by_itself_when_nobody_comes(kvtrace, sound_trace):
+def test_kvtrace_view_ends_when_nobody_opens_the_timeline(kvtrace, sound_trace):
     code, out, err = kvtrace("view", sound_trace, "--perfetto", "--no-browser", "--wait", "1")
 
     assert code == 2

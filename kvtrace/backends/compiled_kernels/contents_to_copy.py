@@ -226,7 +226,7 @@ class Watching:
     def before(
         self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
     ) -> int:
-        """Inspect a launch before it is kernel_watch; return the number of its copies, or 0."""
+        """Inspect a launch before it is made; return the number of its copies, or 0."""
         begin = time.perf_counter_ns()
         listed = watch.listed(values)
         on_host = all(memory_kind(value) == "cpu" for _, value in listed)

@@ -147,7 +147,7 @@ class Judging:
         return judged
 
     def forget(self) -> None:
-        """Forget what was judged: a forked process begins a separate run."""
+        """Forget all judged calls, as a forked process begins a separate run."""
         self._known_calls.forget()
         self._defects.clear()
 

@@ -96,7 +96,7 @@ class Live:
         self._observed: dict[tuple[int, str], dict[str, Any]] = {}
 
     def judge(self, new: NewCall) -> tuple[Finding, ...]:
-        """Judge a call; return its defects without the suppressed.
+        """Judge a call; return the defects that no comment suppresses.
 
         The tensors of the call are not read.
         """

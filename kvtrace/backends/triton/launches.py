@@ -115,14 +115,14 @@ class LaunchAdapter:
         call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
         return ComingLaunch(call_id, kernel, grid, parameters, records, values)
 
-    def stopped(self, cache_key: str, whole: int, made: int, lowered: int) -> None:
+    def stopped(self, cache_key: str, total: int, initialization: int, lowered: int) -> None:
         """Note the durations, in ns, of a compilation that stopped at TTIR: total and two steps."""
         compilation = Compilation(
-            cache_hit=made == 0,
-            begin=time.time_ns() - whole,
-            duration=whole,
-            initialization=made,
-            stages=(("ttir", lowered),) if made else (),
+            cache_hit=initialization == 0,
+            begin=time.time_ns() - total,
+            duration=total,
+            initialization=initialization,
+            stages=(("ttir", lowered),) if initialization else (),
             storing=0,
             thread=threading.get_native_id(),
         )

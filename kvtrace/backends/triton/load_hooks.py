@@ -12,7 +12,7 @@ from kvtrace.backends.triton import device_free
 
 
 class LoadHooks:
-    """kvtrace's load hooks among Triton's; they never raise."""
+    """Load hooks of kvtrace among Triton's; these hooks never raise."""
 
     def __init__(self, problem: Callable[[Exception], None]) -> None:
         """Take the function that receives kvtrace's failures."""

@@ -115,7 +115,7 @@ class DefectObserver(Observer):
         session.message("info" if is_reported else "warning", "out-of-bounds", sentence)
 
 
-def _sentence(place: str, defect: OutOfBounds, argument: Argument) -> str:
+def _sentence(location: str, defect: OutOfBounds, argument: Argument) -> str:
     from kvtrace.verdicts.rules.evaluated import where_it_goes
 
     effect = {"load": "given zero", "store": "dropped"}.get(defect.kind, "left out")
@@ -123,6 +123,6 @@ def _sentence(place: str, defect: OutOfBounds, argument: Argument) -> str:
     lanes = "1 lane" if defect.lanes == 1 else f"{defect.lanes:,} lanes"
     counted = f"{lanes} over the grid {'is' if defect.lanes == 1 else 'are'}"
     return (
-        f"{place}: a {defect.kind} {where_it_goes(defect, argument.name)}{shape} "
+        f"{location}: a {defect.kind} {where_it_goes(defect, argument.name)}{shape} "
         f"in program {defect.program} ({counted} {effect}; the program continues)"
     )

@@ -203,9 +203,9 @@ def _unfinished_class(fields: tuple[str, ...]) -> Any:
     return KernelMetadata
 
 
-def _unfinished_metadata(known: Any, kernel: "UnfinishedKernel") -> Any:
-    fields = tuple(name for name in known._fields if name != "shared")
-    metadata = _unfinished_class(fields)(*(getattr(known, name) for name in fields))
+def _unfinished_metadata(ttir_metadata: Any, kernel: "UnfinishedKernel") -> Any:
+    fields = tuple(name for name in ttir_metadata._fields if name != "shared")
+    metadata = _unfinished_class(fields)(*(getattr(ttir_metadata, name) for name in fields))
     metadata.kernel_of = weakref.ref(kernel)
     return metadata
 
@@ -306,11 +306,11 @@ class StoppingCompiler:
         metadata = {**plain_options, "triton_version": triton.__version__, **more_facts}
         if "cluster_dims" in metadata:  # Triton 3.5 makes this list a tuple again
             metadata["cluster_dims"] = tuple(metadata["cluster_dims"])
-        known = _fields_class(tuple(sorted(metadata)))(**metadata)
+        fields = _fields_class(tuple(sorted(metadata)))(**metadata)
         self._noted(identity, time.perf_counter_ns() - begin, made_ns, lowered_ns)
         return UnfinishedKernel(
             src,
-            KernelAtTtir(src, identity, src.name, known, {"ttir": ttir}, plain_options),
+            KernelAtTtir(src, identity, src.name, fields, {"ttir": ttir}, plain_options),
             lambda: plain(src, target=target, options=options, **more),
         )
 
@@ -372,8 +372,8 @@ def _ttir(
             target, options, backend.get_codegen_implementation(options),
             backend.get_module_map(), context,
         )  # fmt: skip
-        made = time.perf_counter_ns()
+        made_ns = time.perf_counter_ns()
         text = str(stages["ttir"](module, {}))
-        lowered = time.perf_counter_ns()
+        lowered_ns = time.perf_counter_ns()
     write_whole(path, text)
-    return text, made - begin, lowered - made
+    return text, made_ns - begin, lowered_ns - made_ns

@@ -87,7 +87,7 @@ def test_a_later_launch_with_an_index_out_of_bounds_is_found(tmp_path, monkeypat
     )
 
 
-def test_right_contents_of_all_launches_prove_it(tmp_path, launch):
+def test_valid_contents_of_all_launches_prove_the_access(tmp_path, launch):
     with kvtrace.capture(tmp_path):
         for step in range(3):
             launch((torch.arange(COUNT) + step) % COUNT)
@@ -107,7 +107,7 @@ def test_a_call_that_differs_in_its_grid_alone_has_its_contents(tmp_path, launch
         assert sets_of(tmp_path, call_id) == [((call_id,), {1: chosen.numpy().tobytes()})]
 
 
-def test_launches_for_which_there_was_no_time_are_not_judged(tmp_path, launch, no_time):
+def test_launches_without_time_for_inspection_are_not_judged(tmp_path, launch, no_time):
     with kvtrace.capture(tmp_path):
         launch(torch.arange(COUNT))
         kvtrace.start(tmp_path).flush()
@@ -120,7 +120,7 @@ def test_launches_for_which_there_was_no_time_are_not_judged(tmp_path, launch, n
     assert "2 of 3 launches were not judged for what their tensors held" in reason
 
 
-def test_with_int_there_is_always_time(tmp_path, launch, no_time):
+def test_with_tensors_int_every_launch_is_inspected(tmp_path, launch, no_time):
     with kvtrace.capture(tmp_path, tensors="int"):
         for step in range(5):
             launch(torch.full((COUNT,), step))
@@ -128,7 +128,7 @@ def test_with_int_there_is_always_time(tmp_path, launch, no_time):
     assert known(tmp_path) == list(range(5))
 
 
-def test_a_call_has_so_many_distinct_contents_and_the_rest_is_said(tmp_path, monkeypatch, launch):
+def test_contents_per_call_are_limited_and_the_excess_is_reported(tmp_path, monkeypatch, launch):
     monkeypatch.setattr(limits, "SETS_A_CALL", 2)
     with kvtrace.capture(tmp_path):
         for step in (0, 1, 0, 2, 3, 1):
@@ -140,7 +140,7 @@ def test_a_call_has_so_many_distinct_contents_and_the_rest_is_said(tmp_path, mon
     assert sorted(verdict for verdict, _ in bounds(tmp_path)) == ["proven", "unknown"]
 
 
-def test_launches_on_a_device_are_looked_at_ever_more_seldom(monkeypatch):
+def test_launches_on_a_device_are_inspected_at_growing_distances(monkeypatch):
     monkeypatch.setattr(watching, "IN_A_ROW", 3)
     monkeypatch.setattr(watching, "_STEP", 1)
     watch = watching.Watch(frozenset({0}), list, every=False)
@@ -154,7 +154,7 @@ def test_launches_on_a_device_are_looked_at_ever_more_seldom(monkeypatch):
     assert looked_at == [0, 1, 2, 4, 8, 16]
 
 
-def test_launches_on_the_host_are_looked_at_as_long_as_there_is_time(tmp_path, monkeypatch, launch):
+def test_launches_on_the_host_are_inspected_while_time_allows(tmp_path, monkeypatch, launch):
     monkeypatch.setattr(watching, "IN_A_ROW", 3)
     monkeypatch.setattr(limits, "FRACTION", 1.0)
     with kvtrace.capture(tmp_path):
@@ -176,7 +176,7 @@ def test_integers_that_the_kernel_writes_are_those_before_each_launch(tmp_path):
     assert [parts[0] for _, parts in sets_of(tmp_path)] == wanted
 
 
-def test_what_a_kernel_writes_is_not_looked_at_after_it(tmp_path, no_time):
+def test_written_tensors_are_not_inspected_after_the_launch(tmp_path, no_time):
     """A new call of a kernel that has been read, where there is no time to look before it."""
     chosen, result = torch.randperm(COUNT), torch.zeros(COUNT, dtype=torch.int64)
     with kvtrace.capture(tmp_path):
@@ -216,7 +216,7 @@ def test_kernels_without_integers_keep_their_launcher(tmp_path):
     assert "_kvtrace_watch" not in vars(kernel)
 
 
-def test_nothing_is_recorded_where_it_is_switched_off(tmp_path, launch):
+def test_no_contents_are_recorded_with_tensors_none(tmp_path, launch):
     before = CompiledKernel.run
     with kvtrace.capture(tmp_path, tensors="none"):
         launch(torch.arange(COUNT))
@@ -227,7 +227,7 @@ def test_nothing_is_recorded_where_it_is_switched_off(tmp_path, launch):
     assert "was not recorded" in reason
 
 
-def test_launches_of_an_autotuner_on_the_host_are_looked_at_and_judged(tmp_path):
+def test_launches_of_an_autotuner_on_the_host_are_inspected_and_judged(tmp_path):
     chosen = torch.tensor([2, 0, 1], dtype=torch.int32)
     with kvtrace.capture(tmp_path):
         kernels.tuned_gather.fn  # noqa: B018 - an autotuner, which takes its first choice without a GPU
@@ -267,7 +267,7 @@ class TestViews:
         assert verdict == "violation"
         assert "launch 1: 1 of 2" in message
 
-    def test_what_lies_outside_of_the_view_is_not_made_up(self, tmp_path, pool, launch):
+    def test_contents_outside_of_a_view_are_not_invented(self, tmp_path, pool, launch):
         with kvtrace.capture(tmp_path):
             launch(pool[5000:5900])  # a hundred lanes read past its end
         ((verdict, message),) = bounds(tmp_path)
@@ -279,7 +279,7 @@ class TestViews:
         assert known(tmp_path) == []
 
 
-def test_info_and_validate_know_them(tmp_path, launch, capsys):
+def test_info_and_validate_accept_recorded_contents(tmp_path, launch, capsys):
     with kvtrace.capture(tmp_path):
         launch(torch.arange(COUNT))
         launch(torch.arange(COUNT) // 2)
@@ -288,7 +288,7 @@ def test_info_and_validate_know_them(tmp_path, launch, capsys):
     assert "tensor contents recorded for 2 launches" in capsys.readouterr().out
 
 
-def test_replay_has_those_of_the_first_launch(tmp_path, launch):
+def test_replay_uses_the_contents_of_the_first_launch(tmp_path, launch):
     chosen = torch.arange(COUNT)
     with kvtrace.capture(tmp_path):
         launch(chosen)

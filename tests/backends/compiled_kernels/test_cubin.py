@@ -59,7 +59,7 @@ def cubins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.process
-def test_resources_are_what_cuobjdump_says(cubins: Path) -> None:
+def test_cubin_resources_equal_those_of_cuobjdump(cubins: Path) -> None:
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
     spills = {}
     for name in KERNELS:

@@ -54,14 +54,14 @@ def test_columns_count_from_one() -> None:
     ("text", "words"),
     [("nonsense", "cannot read the IR"), ("module {}", "there is no tt.func"), ("", "no tt.func")],
 )
-def test_what_is_no_ttir_is_one_sentence(text: str, words: str) -> None:
+def test_invalid_ttir_raises_one_sentence(text: str, words: str) -> None:
     with pytest.raises(GenericFormFailed, match=words) as caught:
         generic_ttir(text)
     assert str(caught.value).startswith("Triton ")
     assert "\n" not in str(caught.value)
 
 
-def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_temporary_file_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     text = CORPUS["vector_add"]()
     before = len(list(FILES.iterdir())) if FILES.is_dir() else None

@@ -43,7 +43,7 @@ def messages(out: Path, code: str) -> list[str]:
     return [row["text"] for row in rows(out, "messages") if row["code"] == code]
 
 
-def test_a_defect_is_told_once_and_the_launch_goes_on(tmp_path, tensors, capsys, hot_path):
+def test_a_defect_is_reported_once_and_the_kernel_is_launched(tmp_path, tensors, capsys, hot_path):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="warn"):
         for _ in range(3):
@@ -67,7 +67,7 @@ def test_a_defect_is_told_once_and_the_launch_goes_on(tmp_path, tensors, capsys,
     assert messages(tmp_path, "not-judged") == []
 
 
-def test_a_call_with_a_defect_is_not_launched_where_that_was_asked(tmp_path, tensors, hot_path):
+def test_sanitize_raise_forbids_the_launch_of_a_call_with_a_defect(tmp_path, tensors, hot_path):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="raise"):
         kernels.copy[(3,)](source, result, 768, BLOCK=256)
@@ -99,7 +99,7 @@ def test_a_call_is_judged_once_and_recorded_once(tmp_path, tensors, hot_path):
     assert verdicts(tmp_path, 0) == ["proven", "proven"]
 
 
-def test_a_warning_is_told_and_keeps_no_call_from_its_launch_unless_strict(tmp_path, capsys):
+def test_a_warning_is_reported_and_forbids_a_launch_only_if_strict(tmp_path, capsys):
     whole, result = torch.randn(1000), torch.zeros(1000)
     view = whole[:990]
     with kvtrace.capture(tmp_path / "a", sanitize="raise"):
@@ -132,7 +132,7 @@ def test_rules_can_be_left_out(tmp_path, tensors):
     assert torch.equal(source, result)
 
 
-def test_a_rule_that_there_is_not_is_told_and_the_default_ones_are_used(tmp_path, tensors, capsys):
+def test_an_unknown_rule_is_reported_and_the_default_rules_are_used(tmp_path, tensors, capsys):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="warn", rules="out-of-mind"):
         kernels.copy[(4,)](source, result, 1000, BLOCK=256)
@@ -141,7 +141,7 @@ def test_a_rule_that_there_is_not_is_told_and_the_default_ones_are_used(tmp_path
     assert "error[out-of-bounds]" in told
 
 
-def test_what_hangs_on_data_is_no_defect_unless_strict(tmp_path, tensors):
+def test_a_verdict_that_depends_on_data_is_a_defect_only_if_strict(tmp_path, tensors):
     source, result = tensors
     chosen = torch.arange(1000)
     with kvtrace.capture(tmp_path / "a", sanitize="raise", tensors="none"):
@@ -156,7 +156,7 @@ def test_what_hangs_on_data_is_no_defect_unless_strict(tmp_path, tensors):
 
 
 @pytest.mark.parametrize("kept", ["index", "int"])
-def test_recorded_contents_decide_it(tmp_path, tensors, kept):
+def test_recorded_contents_decide_verdicts_that_depend_on_data(tmp_path, tensors, kept):
     source, result = tensors
     chosen = torch.arange(1000)
     chosen[17] = 1003
@@ -178,7 +178,7 @@ def test_autotuned_and_compiled_kernels_are_judged_too(tmp_path, tensors):
     assert not result.any()
 
 
-def test_a_launch_of_nothing_is_no_defect(tmp_path, tensors):
+def test_an_empty_grid_has_no_defect(tmp_path, tensors):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="raise"):
         kernels.copy[(0,)](source, result, 1000, BLOCK=256)
@@ -192,7 +192,7 @@ def test_kernels_that_are_not_recorded_are_not_judged(tmp_path, tensors):
     assert torch.equal(source, result)
 
 
-def test_a_failure_of_ours_is_a_message_and_no_exception(tmp_path, tensors, monkeypatch):
+def test_a_failure_of_kvtrace_is_a_message_and_not_an_exception(tmp_path, tensors, monkeypatch):
     from kvtrace.backends.compiled_kernels import live
 
     def broken(*_):
@@ -218,7 +218,7 @@ def test_a_mode_that_watches_ops_and_judging_agree_on_calls(tmp_path, tensors):
     assert "violation" in verdicts(tmp_path, 1)
 
 
-def test_nothing_of_triton_is_changed_where_it_was_not_asked_for(tmp_path):
+def test_without_sanitize_triton_is_not_changed(tmp_path):
     from triton.compiler.compiler import CompiledKernel
 
     before, x = CompiledKernel.run, torch.zeros(8)

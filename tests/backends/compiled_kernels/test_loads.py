@@ -6,7 +6,7 @@ import time
 from kvtrace.backends.compiled_kernels.loads import Loads
 
 
-def test_threads_that_load_at_the_same_time_are_told_apart() -> None:
+def test_loads_of_concurrent_threads_are_timed_separately() -> None:
     loads = Loads()
     together = threading.Barrier(4)
 
@@ -27,7 +27,7 @@ def test_threads_that_load_at_the_same_time_are_told_apart() -> None:
     assert loads.take("0") is None
 
 
-def test_an_end_without_a_begin_is_none() -> None:
+def test_a_load_end_without_a_begin_is_ignored() -> None:
     loads = Loads()
     loads.ends(1, 2, "k", None, "key")
     assert loads.take("key") is None

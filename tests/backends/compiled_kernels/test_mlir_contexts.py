@@ -21,7 +21,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     found.clear()
 
 
-def test_a_context_is_used_again(made: list[Any]) -> None:
+def test_an_mlir_context_is_reused(made: list[Any]) -> None:
     for _ in range(3):
         with context_with("a", made.append) as context:
             assert context is made[0]
@@ -29,19 +29,21 @@ def test_a_context_is_used_again(made: list[Any]) -> None:
         assert len(made) == 2
 
 
-def test_two_at_once_have_two(made: list[Any]) -> None:
+def test_concurrent_users_get_separate_contexts(made: list[Any]) -> None:
     with context_with("a", made.append) as one, context_with("a", made.append) as other:
         assert one is not other
 
 
-def test_one_that_something_failed_in_is_not_used_again(made: list[Any]) -> None:
+def test_a_context_is_dropped_after_an_error(made: list[Any]) -> None:
     with pytest.raises(ValueError, match="as if"), context_with("a", made.append):
         raise ValueError("as if")
     with context_with("a", made.append) as context:
         assert context is made[1]
 
 
-def test_none_is_used_for_ever(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_context_is_dropped_after_a_number_of_uses(
+    made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(mlir_contexts, "_USES", 2)
     for _ in range(5):
         with context_with("a", made.append):
@@ -51,7 +53,7 @@ def test_none_is_used_for_ever(made: list[Any], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_none_is_kept_over_a_fork() -> None:
+def test_contexts_are_dropped_at_a_fork() -> None:
     before: list[Any] = []
     with context_with("kept over no fork", before.append):
         pass

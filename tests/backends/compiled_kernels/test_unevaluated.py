@@ -88,7 +88,7 @@ def test_a_launch_is_recorded_and_does_not_run(name, recorded):
     assert f"def {launch.kernel}(".encode() in source
 
 
-def test_the_program_is_told_once_and_the_trace_of_each_kernel(tmp_path, capfd):
+def test_standard_error_has_one_warning_and_the_trace_one_message_per_kernel(tmp_path, capfd):
     with kvtrace.capture(tmp_path):
         for name in ("copy", "masked", "copy"):
             LAUNCHES[name]("cpu")
@@ -122,7 +122,7 @@ def test_no_setting_makes_a_launch_fail(tmp_path, settings):
     assert "capture-failure" not in codes
 
 
-def test_an_error_of_the_kernel_is_the_one_that_triton_raises(tmp_path):
+def test_an_error_in_a_gluon_kernel_is_tritons_error(tmp_path):
     from triton.compiler.errors import CompilationError
 
     x = torch.zeros(32)
@@ -130,7 +130,7 @@ def test_an_error_of_the_kernel_is_the_one_that_triton_raises(tmp_path):
         gluon_kernels.gluon_copy[(1,)](x, x, BLOCK=33)
 
 
-def test_who_needs_the_results_may_refuse_the_launch(tmp_path):
+def test_a_consumer_of_results_may_refuse_a_skipped_launch(tmp_path):
     def refuse(sentence: str) -> None:
         raise NotImplementedError(sentence)
 
@@ -149,7 +149,7 @@ def test_who_needs_the_results_may_refuse_the_launch(tmp_path):
 
 
 @pytest.mark.parametrize("command", [["info", "--full"], ["profile"]])
-def test_what_is_not_evaluated_is_said(command, recorded, capsys):
+def test_commands_report_kernels_that_are_not_evaluated(command, recorded, capsys):
     out, _ = recorded
     code, text = run(out, capsys, *[each for each in command if each != "--full"])
     assert code == 0
@@ -158,7 +158,7 @@ def test_what_is_not_evaluated_is_said(command, recorded, capsys):
 
 
 @pytest.mark.process  # evaluated in other processes
-def test_a_diff_says_it_of_both_sides(recorded, capsys):
+def test_a_diff_reports_unevaluated_kernels_of_both_sides(recorded, capsys):
     out, _ = recorded
     code, text = run(out, capsys, "diff", str(out))
     assert code == 0
@@ -166,7 +166,7 @@ def test_a_diff_says_it_of_both_sides(recorded, capsys):
 
 
 @pytest.mark.parametrize("rule", ["out-of-bounds", "race", "overflow"])
-def test_no_rule_passes_over_a_kernel_that_it_cannot_judge(rule, tmp_path, capsys):
+def test_every_rule_gives_an_unknown_verdict_for_an_unevaluated_kernel(rule, tmp_path, capsys):
     with kvtrace.capture(tmp_path):
         LAUNCHES["copy"]("cpu")
     code, text = run(tmp_path, capsys, "sanitize", "--rule", rule)
@@ -177,7 +177,7 @@ def test_no_rule_passes_over_a_kernel_that_it_cannot_judge(rule, tmp_path, capsy
     assert run(tmp_path, capsys, "sanitize", "--rule", rule, "--strict")[0] == 1
 
 
-def test_sizes_are_not_known(tmp_path, capsys):
+def test_sizes_of_unevaluated_kernels_are_unknown(tmp_path, capsys):
     with kvtrace.capture(tmp_path):
         LAUNCHES["copy"]("cpu")
     code, text = run(tmp_path, capsys, "sizes")
@@ -185,7 +185,7 @@ def test_sizes_are_not_known(tmp_path, capsys):
     assert run(tmp_path, capsys, "sizes", "--strict")[0] == 1
 
 
-def test_what_is_judged_before_launches_is_unknown_too(tmp_path):
+def test_judging_before_launches_gives_unknown_verdicts(tmp_path):
     with kvtrace.capture(tmp_path, sanitize="warn"):
         LAUNCHES["copy"]("cpu")
     (row,) = plain_rows(open_trace(tmp_path).table("findings"))
@@ -193,7 +193,7 @@ def test_what_is_judged_before_launches_is_unknown_too(tmp_path):
     assert "is written in Gluon" in row["reason"]
 
 
-def test_what_clients_watch_is_told_of_the_launches_that_did_not_run(tmp_path, capsys):
+def test_clients_that_watch_are_told_of_skipped_launches(tmp_path, capsys):
     from tests.backends import live_kernels
 
     chosen, source, result = torch.arange(256), torch.randn(256), torch.zeros(256)

@@ -39,7 +39,7 @@ def triton_part():
     return found
 
 
-def test_a_newer_triton_is_recorded_and_told_once(tmp_path, monkeypatch):
+def test_a_newer_triton_is_recorded_and_reported_once(tmp_path, monkeypatch):
     monkeypatch.setattr(triton, "__version__", NEXT)
     told, codes = recorded(tmp_path)
     assert codes.count("triton-untested") == 1
@@ -47,7 +47,7 @@ def test_a_newer_triton_is_recorded_and_told_once(tmp_path, monkeypatch):
     assert f"Triton {NEXT} is newer than 3.9" in told["triton-untested"]["text"]
 
 
-def test_doctor_says_so_and_that_it_works(monkeypatch):
+def test_doctor_reports_a_newer_triton_as_working(monkeypatch):
     assert triton_part().state == "ok"
     assert triton_part().advice == ""
     monkeypatch.setattr(triton, "__version__", NEXT)
@@ -55,7 +55,7 @@ def test_doctor_says_so_and_that_it_works(monkeypatch):
     assert triton_part().advice == untested(triton) != ""
 
 
-def test_a_tested_triton_is_nothing_to_tell(tmp_path):
+def test_a_tested_triton_is_not_reported(tmp_path):
     _, codes = recorded(tmp_path)
     assert "triton-untested" not in codes
 

@@ -74,7 +74,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.process
-def test_a_finding_names_the_program_s_line(program: Any, tmp_path: Path, capfd: Any) -> None:
+def test_a_finding_in_generated_code_names_the_program_s_line(
+    program: Any, tmp_path: Path, capfd: Any
+) -> None:
     x, out = torch.ones(40), torch.empty(40)
     with kvtrace.capture(tmp_path / "out"):
         program.kernel[(2,)](x, out, 40)
@@ -93,9 +95,7 @@ def test_a_finding_names_the_program_s_line(program: Any, tmp_path: Path, capfd:
 
 
 @pytest.mark.process
-def test_a_launch_is_where_the_program_calls_and_not_what_was_generated(
-    program: Any, tmp_path: Path
-) -> None:
+def test_a_launchs_stack_hides_generated_code(program: Any, tmp_path: Path) -> None:
     x = torch.ones(64)
     with kvtrace.capture(tmp_path / "out"):
         program.launch(x, torch.empty_like(x))
@@ -114,7 +114,7 @@ def places(program: Any, *lines: int) -> list[str]:
     return as_written(text, program.kernel).replace(str(program.file.parent), "").splitlines()
 
 
-def test_a_statement_on_several_lines_is_its_first_one(program: Any) -> None:
+def test_a_statement_on_several_lines_has_its_first_line(program: Any) -> None:
     assert places(program, 5, 7, 11, 12) == [
         '#loc5 = loc("/c1234.py":5:4)',
         f'#loc7 = loc("/kernels.py":5:{4 + FIRST})',
@@ -128,12 +128,12 @@ def test_a_cache_may_have_the_ir_from_another_file(program: Any) -> None:
     assert f'loc("{program.file}":6:{8 + FIRST})' in as_written(text, program.kernel)
 
 
-def test_of_a_file_with_another_text_nothing_is_claimed(program: Any) -> None:
+def test_a_file_with_different_text_is_not_used(program: Any) -> None:
     program.file.write_text(WRITTEN.replace("add(", "multiply("))
     assert places(program, 7, 11)[1] == '#loc11 = loc("/c1234.py":11:4)'
 
 
-def test_kernels_that_were_written_keep_their_places() -> None:
+def test_locations_of_handwritten_kernels_stay() -> None:
     text = 'loc("/a/b.py":5:4)'
     assert as_written(text, None) is text
     assert as_written(text, SimpleNamespace(src="def kernel(x):\n    pass\n")) is text

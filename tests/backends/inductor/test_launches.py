@@ -71,7 +71,7 @@ def test_every_launch_is_recorded_with_its_kernel(
 
 @pytest.mark.process
 @pytest.mark.parametrize("source", ["files", "off"])
-def test_what_a_kernel_was_generated_from_is_recorded(
+def test_origins_of_a_generated_kernel_are_recorded(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
     monkeypatch.setenv("KVTRACE_SOURCE", source)
@@ -87,7 +87,7 @@ def test_what_a_kernel_was_generated_from_is_recorded(
 
 
 @pytest.mark.process
-def test_a_generated_module_that_came_from_the_cache_tells_operators_and_nodes(
+def test_a_cached_module_gives_operators_and_nodes_as_origins(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(origins, "ORIGINS", origins.Origins())
@@ -142,7 +142,7 @@ def test_a_launch_that_measures_is_a_trial_and_a_bound_method_records_too(
 
 
 @pytest.mark.process
-def test_an_interpreted_run_is_no_launch_of_inductors(autotuner: Any, tmp_path: Path) -> None:
+def test_an_interpreted_run_is_not_recorded_as_inductors(autotuner: Any, tmp_path: Path) -> None:
     x, out = torch.randn(100), torch.empty(100)
     with kvtrace.capture(tmp_path / "out"):
         autotuner.run(x, x, out, 100, stream=0)
@@ -157,7 +157,7 @@ def test_an_interpreted_run_is_no_launch_of_inductors(autotuner: Any, tmp_path: 
     assert open_trace(tmp_path / "out").table("launches").num_rows == 1
 
 
-def test_a_kernel_that_is_not_asked_for_is_left_out(autotuner: Any, tmp_path: Path) -> None:
+def test_a_kernel_outside_of_the_setting_is_not_recorded(autotuner: Any, tmp_path: Path) -> None:
     x, out = torch.randn(100), torch.empty(100)
     with kvtrace.capture(tmp_path / "out", kernels="other_*"), kvtrace.mark("step"):
         autotuner.run(x, x, out, 100, stream=0)
@@ -168,7 +168,7 @@ def test_a_kernel_that_is_not_asked_for_is_left_out(autotuner: Any, tmp_path: Pa
 
 
 @pytest.mark.process
-def test_contents_are_kept_where_they_are_asked_for(autotuner: Any, tmp_path: Path) -> None:
+def test_contents_are_recorded_if_the_setting_asks_for_them(autotuner: Any, tmp_path: Path) -> None:
     x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
     before = [tensor.clone().numpy().tobytes() for tensor in (x, y, out)]
 

@@ -191,7 +191,7 @@ def test_a_line_that_was_not_generated_has_no_origin(tmp_path: Path) -> None:
     assert origins_of_line(str(file), second + 1, keep_code=True) is None
 
 
-def test_code_is_left_out_where_sources_are(seen: origins.Origins) -> None:
+def test_origins_lack_code_if_sources_are_off(seen: origins.Origins) -> None:
     seen.add("k", CODE, [Origin("aten.add", "y", "a.b", "m.py", 3, "forward", "y = x + 1")])
     (kept,) = origins_of("k", CODE, None, keep_code=True) or ()
     (bare,) = origins_of("k", CODE, None, keep_code=False) or ()
@@ -252,7 +252,7 @@ def test_paths_of_modules_are_written_as_torch_names_them(path: str, module: str
     assert origins._origin(node).module == module
 
 
-def test_a_failure_of_ours_is_counted_and_the_generator_goes_on(
+def test_a_failure_of_kvtrace_is_counted_and_generation_continues(
     seen: origins.Origins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class TritonScheduling:
@@ -270,7 +270,7 @@ def test_a_failure_of_ours_is_counted_and_the_generator_goes_on(
     replaced.undo()
 
 
-def test_the_generator_is_hooked_as_long_as_a_recording_goes_on(tmp_path: Path) -> None:
+def test_the_generator_is_hooked_during_a_recording_only(tmp_path: Path) -> None:
     owner = pytest.importorskip(GENERATOR).TritonScheduling
     original = owner.define_kernel
     with kvtrace.capture(tmp_path / "out"):

@@ -51,7 +51,7 @@ def test_the_first_configuration_that_compiles_is_taken(tuned: Tuned) -> None:
 
 
 @pytest.mark.process
-def test_configurations_are_pruned_as_the_program_says(tuned: Tuned) -> None:
+def test_configurations_are_pruned_by_the_programs_hooks(tuned: Tuned) -> None:
     assert tuned.seen["pruned"] == [256, 12.0]
     assert tuned.seen["by a model"] == [256, 12.0]
 
@@ -66,13 +66,13 @@ def test_hooks_do_what_they_do_on_a_device(tuned: Tuned) -> None:
 
 
 @pytest.mark.process
-def test_no_launch_is_made_to_be_measured(tuned: Tuned) -> None:
+def test_tuning_makes_no_launches(tuned: Tuned) -> None:
     assert set(tuned.trace.table("launches")["phase"].to_pylist()) == {"run"}
     assert tuned.trace.table("launches").num_rows == 23
 
 
 @pytest.mark.process
-def test_a_choice_that_was_not_measured_is_not_kept_for_others(tuned: Tuned) -> None:
+def test_an_unmeasured_choice_is_not_cached_on_disk(tuned: Tuned) -> None:
     assert tuned.seen["cached"] == [64, 12.0]
     assert tuned.cached == []
 
@@ -87,6 +87,6 @@ def test_a_benchmark_calls_its_function_once_and_says_so(tuned: Tuned) -> None:
 
 
 @pytest.mark.process
-def test_the_program_ends_in_silence(tuned: Tuned) -> None:
+def test_the_program_ends_without_output(tuned: Tuned) -> None:
     assert "Exception ignored" not in tuned.errors
     assert "active drivers" not in tuned.errors

@@ -60,13 +60,13 @@ def test_the_second_process_reads_no_library_and_has_the_same_key(tmp_path: Path
 
 
 @pytest.mark.process
-def test_every_file_that_triton_hashes_is_looked_at(tmp_path: Path) -> None:
+def test_the_fingerprint_covers_every_file_that_triton_hashes(tmp_path: Path) -> None:
     seen = _asked(tmp_path)
     assert seen["read"] > 10
     assert seen["unknown"] == []
 
 
-def test_a_changed_file_is_another_state(tmp_path: Path) -> None:
+def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
     from kvtrace.backends.triton.compiler_key import fingerprint
 
     file = tmp_path / "compiler" / "code.py"
@@ -81,12 +81,12 @@ def test_a_changed_file_is_another_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_home_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
+def test_an_unwritable_home_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file where the folder would be")
     assert _asked(tmp_path)["same"]
 
 
-def test_what_another_user_wrote_is_not_read(tmp_path, monkeypatch):
+def test_files_of_another_user_are_not_read(tmp_path, monkeypatch):
     path = tmp_path / "text"
     compiler_key.write_whole(path, "ours")
     assert compiler_key.read_own(path) == "ours"

@@ -24,7 +24,7 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_results_land_in_the_tensors(seen: Any) -> None:
+def test_results_are_written_to_the_tensors(seen: Any) -> None:
     assert seen["device"] == "cpu"
     assert seen["add"]
     assert all(seen["dtypes"].values()), seen["dtypes"]
@@ -39,7 +39,7 @@ def test_kernels_are_really_compiled(seen: Any) -> None:
 
 
 @pytest.mark.process
-def test_another_target(tmp_path: Path) -> None:
+def test_kernels_are_compiled_for_the_chosen_target(tmp_path: Path) -> None:
     done = run_with(INSTALLED, [str(PROGRAM), "hip:gfx942"], tmp_path)
     seen = json.loads(done.stdout.splitlines()[-1])
     assert {"ttir", "amdgcn", "hsaco"} <= set(seen["stages"])
@@ -58,7 +58,7 @@ def test_a_target_without_facts_is_replaced(tmp_path: Path) -> None:
     assert "cubin" in seen["stages"]
 
 
-def test_an_access_out_of_bounds_is_told_once_and_the_program_goes_on(seen: Any) -> None:
+def test_an_access_out_of_bounds_is_reported_once_and_the_program_continues(seen: Any) -> None:
     assert seen["unmasked"]
     told = [text for _, code, text in seen["messages"] if code == "out-of-bounds"]
     assert len(told) == 1
@@ -77,11 +77,11 @@ def test_autotuning_takes_the_first_configuration_that_compiles(seen: Any) -> No
     assert seen["milliseconds"] > 0
 
 
-def test_what_cannot_be_executed_is_one_sentence(seen: Any) -> None:
+def test_a_kernel_that_cannot_be_executed_raises_one_sentence(seen: Any) -> None:
     assert "argument x is on device meta" in seen["meta"]
 
 
-def test_the_program_goes_on_behind_its_recording(seen: Any) -> None:
+def test_the_program_continues_after_its_recording(seen: Any) -> None:
     assert seen["goes on"]
     assert [code for _, code, _ in seen["messages"]].count("device-free") == 1
 

@@ -77,7 +77,7 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def test_all_their_launches_are_recorded_and_a_line_says_how(
+def test_all_dispatched_launches_are_recorded_and_one_message_says_how(
     dispatched: Any, tmp_path: Any
 ) -> None:
     with kvtrace.capture(tmp_path / "out"):
@@ -106,7 +106,7 @@ def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_lau
     assert open_trace(tmp_path / "out").table("launches").num_rows == 3
 
 
-def test_afterwards_the_fork_has_its_own_way_again(dispatched: Any, tmp_path: Any) -> None:
+def test_after_the_recording_the_fork_launches_from_c_again(dispatched: Any, tmp_path: Any) -> None:
     own, hooks = dispatched.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
     kernel = dispatched(add_one)
     with kvtrace.capture(tmp_path / "out"):
@@ -117,7 +117,7 @@ def test_afterwards_the_fork_has_its_own_way_again(dispatched: Any, tmp_path: An
     assert isinstance(kernel[(2,)], Proxy)
 
 
-def test_triton_s_own_launches_are_left_as_they_are(tmp_path: Any) -> None:
+def test_kernel_classes_of_triton_itself_are_not_hooked(tmp_path: Any) -> None:
     own, hooks = JITFunction.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
     with kvtrace.capture(tmp_path / "out"):
         launch(triton.jit(add_one), 2)
@@ -200,7 +200,7 @@ def said_of(trace: Any) -> list[str]:
     return [row["text"] for row in rows if row["code"] == "launches-past-run"]
 
 
-def test_the_dispatcher_goes_on_launching_and_nobody_listens(fork: Fork, tmp_path: Any) -> None:
+def test_known_launches_still_go_through_c_without_launch_hooks(fork: Fork, tmp_path: Any) -> None:
     hooks = triton.knobs.runtime.launch_enter_hook
     with kvtrace.capture(tmp_path / "out"):
         before = list(hooks.calls)
@@ -215,7 +215,7 @@ def test_the_dispatcher_goes_on_launching_and_nobody_listens(fork: Fork, tmp_pat
     assert all("which still launches known kernels from C" in text for text in said_of(trace))
 
 
-def test_launches_that_are_inspected_give_the_dispatcher_up(fork: Fork, tmp_path: Any) -> None:
+def test_inspected_launches_do_not_go_through_c(fork: Fork, tmp_path: Any) -> None:
     hooks = triton.knobs.runtime.launch_enter_hook
     with kvtrace.capture(tmp_path / "out", tensors="all"):
         launch(triton.jit(add_one), 3)
@@ -234,9 +234,7 @@ def gathered(index, x, out, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + tl.load(index + lanes)))
 
 
-def test_what_kernels_index_with_is_kept_of_each_calls_first_launch(
-    fork: Fork, tmp_path: Any
-) -> None:
+def test_index_tensors_are_recorded_at_each_calls_first_launch(fork: Fork, tmp_path: Any) -> None:
     kernel = triton.jit(gathered)
     with kvtrace.capture(tmp_path / "out"):
         for size in (64, 128):
@@ -264,7 +262,7 @@ def test_tuned_kernels_are_recorded_though_their_proxy_asks_for_no_hook(tmp_path
     assert phases == ["run"] * 3
 
 
-def test_doctor_tells_of_the_fork_and_of_no_other(fork: Fork) -> None:
+def test_doctor_reports_the_fork_only(fork: Fork) -> None:
     from kvtrace.cli.machine import _dispatcher
 
     del fork
@@ -273,7 +271,7 @@ def test_doctor_tells_of_the_fork_and_of_no_other(fork: Fork) -> None:
     assert "a recording makes it call run" in part.text
 
 
-def test_doctor_has_nothing_to_tell_of_triton_itself() -> None:
+def test_doctor_reports_no_dispatcher_for_triton_itself() -> None:
     from kvtrace.cli.machine import _dispatcher
 
     assert list(_dispatcher()) == []

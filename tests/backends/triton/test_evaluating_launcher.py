@@ -67,7 +67,7 @@ for _ in range(2):
 """
 
 
-def test_a_launch_that_is_refused_is_recorded_with_the_reason(tmp_path: Path) -> None:
+def test_a_failed_launch_is_recorded_with_the_reason(tmp_path: Path) -> None:
     ended = run(tmp_path, REFUSED)
     assert "'shfl.sync.bfly.b32' has no meaning here" in ended.seen["error"], ended.errors
     trace = open_trace(tmp_path / "out")

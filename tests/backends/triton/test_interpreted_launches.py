@@ -24,7 +24,7 @@ def trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return open_trace(folder / "out")
 
 
-def test_launches_and_distinct_calls(trace: Trace) -> None:
+def test_interpreted_launches_and_unique_calls_are_recorded(trace: Trace) -> None:
     launches = trace.table("launches", columns=["call_id", "phase"]).to_pylist()
     calls = trace.table("calls").to_pylist()
     assert [launch["call_id"] for launch in launches] == [0, 0, 0, 1]
@@ -54,7 +54,7 @@ def test_kernels_hold_the_ir_for_the_target(trace: Trace) -> None:
     assert kernels[1]["num_warps"] == 8
 
 
-def test_nothing_went_wrong(trace: Trace) -> None:
+def test_an_interpreted_run_has_no_error_messages(trace: Trace) -> None:
     codes = trace.table("messages", columns=["code"]).column("code").to_pylist()
     assert not {"capture-failure", "interpreter-ir", "backend-failed"} & set(codes)
 
@@ -75,7 +75,7 @@ assert out.tolist() == [2.0] * 4
 
 @pytest.mark.process
 @pytest.mark.parametrize("version", versions())
-def test_a_kernel_that_the_compiler_dies_of_is_recorded_without_ir(version, tmp_path):
+def test_a_kernel_that_crashes_the_compiler_is_recorded_without_ir(version, tmp_path):
     (tmp_path / "program.py").write_text(POINTERS)
     run_with(
         version, [str(tmp_path / "program.py")], tmp_path / "cache",

@@ -50,7 +50,7 @@ def gather():
     return Gather()
 
 
-def test_another_library_has_the_plain_launcher(recording, gather):
+def test_another_library_gets_the_plain_launcher(recording, gather):
     kernel = gather.compiled()
     assert kernel.run is kernel._run
     for _ in range(3):
@@ -58,7 +58,7 @@ def test_another_library_has_the_plain_launcher(recording, gather):
         assert kernel.run is kernel._run
 
 
-def test_it_may_pass_other_values(recording, gather, monkeypatch):
+def test_another_library_may_pass_other_values(recording, gather, monkeypatch):
     """As Inductor's launchers: taken out once, with a launcher class and values of its own."""
     kernel, given = gather.compiled(), []
     gather.launch()
@@ -79,7 +79,7 @@ def asked_within_a_launch(gather, ask):
     return answers[0]
 
 
-def test_another_thread_has_the_plain_launcher_while_one_launches(recording, gather):
+def test_another_thread_gets_the_plain_launcher_during_a_launch(recording, gather):
     kernel, answers = gather.compiled(), []
 
     def ask():
@@ -91,7 +91,7 @@ def test_another_thread_has_the_plain_launcher_while_one_launches(recording, gat
     assert answers == [kernel._run]
 
 
-def test_another_kernel_has_the_plain_launcher_within_a_launch(recording, gather):
+def test_another_kernel_gets_the_plain_launcher_within_a_launch(recording, gather):
     flags = torch.ones(COUNT, dtype=torch.int64)
     other = kernels.add.warmup(flags, flags, flags, COUNT, BLOCK=256, grid=(4,))
     other._init_handles()
@@ -109,14 +109,14 @@ def test_after_a_launch_that_failed_the_launcher_is_plain(recording, gather):
     assert kernel.run is kernel._run
 
 
-def test_a_kernel_without_a_source_harms_nobody(recording, gather):
+def test_a_kernel_without_source_causes_no_error(recording, gather):
     """Inductor makes kernels of what its workers compiled; they may lack what Triton's have."""
     kernel = CompiledKernel.__new__(CompiledKernel)
     kernel._run = len
     assert asked_within_a_launch(gather, lambda: kernel.run) is len
 
 
-def test_launches_by_triton_are_looked_at_however_they_are_made(tmp_path, hot_path, gather):
+def test_launches_by_triton_are_inspected_however_they_are_made(tmp_path, hot_path, gather):
     with kvtrace.capture(tmp_path):
         kernel = gather.launch()
         kernel[(3, 1, 1)](gather.source, gather.chosen, gather.result, COUNT, 256)

@@ -85,7 +85,7 @@ def test_launches_on_amd_are_recorded_in_mode_launch_with_a_sentence(
     assert "3 launches" in drawn.notes[0]
 
 
-def test_a_kernels_device_is_told_by_tritons_target(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernels_device_kind_follows_from_tritons_target(monkeypatch: pytest.MonkeyPatch) -> None:
     from kvtrace.backends.triton import launches
 
     active = SimpleNamespace(

@@ -41,7 +41,7 @@ def test_results_are_those_of_tritons_interpreter(tmp_path):
     assert json.loads(ours.stdout) == json.loads(done.stdout)
 
 
-def test_what_leaves_a_tensor_that_was_reached_touches_nothing_and_is_told(tmp_path):
+def test_an_access_outside_of_a_reached_tensor_is_dropped_and_reported(tmp_path):
     whole = torch.ones(3, 16)
     targets = [torch.ones(16), torch.ones(12)]
     table = torch.tensor([target.data_ptr() for target in targets])

@@ -77,7 +77,7 @@ def test_a_load_before_a_recording_is_not_in_it(
     assert row["load_ns"] is None
 
 
-def test_a_hook_of_ours_that_fails_harms_nobody() -> None:
+def test_a_failing_load_hook_does_not_disturb_the_program() -> None:
     told: list[Exception] = []
     runtime = SimpleNamespace(
         kernel_load_start_hook=triton.knobs.HookChain(),

@@ -11,7 +11,7 @@ from kvtrace.backends.triton.modules import module_from
 from tests.support.corpus import CORPUS
 
 
-def test_the_same_ttir_of_the_same_file_is_read_once() -> None:
+def test_equal_ttir_of_one_file_is_parsed_once() -> None:
     text = CORPUS["vector_add"]()
     module = module_from(text, "/a/k.py", "cuda:90")
 
@@ -20,7 +20,7 @@ def test_the_same_ttir_of_the_same_file_is_read_once() -> None:
     assert module_from(text, "/a/k.py", "cuda:80") is not module
 
 
-def test_it_is_kept_no_longer_than_somebody_has_it() -> None:
+def test_a_parsed_module_is_freed_with_its_last_user() -> None:
     text = CORPUS["vector_add"]()
     first = module_from(text, "/c/k.py", "cuda:90")
     first.memo["mark"] = True
@@ -30,7 +30,7 @@ def test_it_is_kept_no_longer_than_somebody_has_it() -> None:
     assert "mark" not in module_from(text, "/c/k.py", "cuda:90").memo
 
 
-def test_who_executes_and_who_records_print_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_execution_and_recording_share_one_generic_form(monkeypatch: pytest.MonkeyPatch) -> None:
     printed: list[str] = []
     print_it = generic.generic_ttir
     monkeypatch.setattr(

@@ -19,7 +19,7 @@ def ttgir():
     return compile_ttir(check_kernels.add, SIGNATURE, {"BLOCK": 256}, stage="ttgir")
 
 
-def test_it_becomes_the_generic_form(ttgir):
+def test_recorded_ttgir_becomes_generic_form(ttgir):
     module = parse(generic_ttgir(ttgir, None))
 
     assert module.main.name == "add"
@@ -31,17 +31,17 @@ def columns(ttgir, version):
     return {frame.column for op in module.ops for frame in source_stack(op)}
 
 
-def test_its_columns_are_those_of_the_version_that_recorded_it(ttgir):
+def test_columns_are_corrected_for_the_version_that_recorded_the_ttgir(ttgir):
     """A trace of another version is read by the one that is installed."""
     assert columns(ttgir, "3.7.1") == {column + 1 for column in columns(ttgir, "3.8.0")}
 
 
-def test_what_triton_cannot_read_says_so(ttgir):
+def test_unreadable_ttgir_raises_tritons_message(ttgir):
     with pytest.raises(UnreadableTtgir, match=r"Triton [\d.]+ cannot read the IR of kernel add"):
         generic_ttgir(ttgir.replace("arith.addf", "arith.of_another_version"), None)
 
 
-def test_without_triton_it_says_so(ttgir, tmp_path, monkeypatch):
+def test_without_triton_ttgir_is_reported_as_unreadable(ttgir, tmp_path, monkeypatch):
     (tmp_path / "triton.py").write_text("raise ImportError")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -49,7 +49,7 @@ def test_without_triton_it_says_so(ttgir, tmp_path, monkeypatch):
         generic_ttgir(ttgir, None)
 
 
-def test_a_compiler_that_crashes_is_survived(ttgir, tmp_path, monkeypatch):
+def test_a_crashing_compiler_raises_an_error(ttgir, tmp_path, monkeypatch):
     (tmp_path / "triton.py").write_text("import os; os.abort()")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -57,7 +57,7 @@ def test_a_compiler_that_crashes_is_survived(ttgir, tmp_path, monkeypatch):
         generic_ttgir(ttgir, None)
 
 
-def test_several_are_read_by_one_process_and_a_bad_one_spoils_no_other(ttgir, monkeypatch):
+def test_one_process_reads_several_texts_despite_a_bad_one(ttgir, monkeypatch):
     runs = []
     run = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: runs.append(1) or run(*a, **k))
@@ -70,7 +70,7 @@ def test_several_are_read_by_one_process_and_a_bad_one_spoils_no_other(ttgir, mo
     assert len(runs) == 1
 
 
-def test_one_that_ends_the_process_spoils_no_other(ttgir, tmp_path, monkeypatch):
+def test_a_text_that_crashes_the_process_does_not_affect_others(ttgir, tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(
         "import builtins, os\n"
         "from kvtrace.backends.compiled_kernels import generic\n"
@@ -84,7 +84,7 @@ def test_one_that_ends_the_process_spoils_no_other(ttgir, tmp_path, monkeypatch)
     assert str(second) == "Triton exited with -6 while reading it"
 
 
-def test_a_process_that_ends_after_many_is_not_laid_to_the_next(tmp_path, monkeypatch):
+def test_a_late_crash_is_not_blamed_on_the_next_text(tmp_path, monkeypatch):
     """As where all of them together take longer than one may."""
     (tmp_path / "sitecustomize.py").write_text(
         "import os\n"

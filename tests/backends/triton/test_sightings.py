@@ -55,7 +55,9 @@ def sanitize(out: Path, capsys, *options: str) -> tuple[int, str]:
         ({"tensors": "int"}, "affine"),
     ],
 )
-def test_what_a_second_launch_did_is_found_by_sanitize(tmp_path, tensors, capsys, settings, method):
+def test_a_defect_of_a_second_launch_is_listed_by_sanitize(
+    tmp_path, tensors, capsys, settings, method
+):
     """By judging where its indices were recorded, and else because it was seen."""
     with kvtrace.capture(tmp_path, **settings):
         launch_twice(*tensors)
@@ -76,7 +78,7 @@ def test_what_a_second_launch_did_is_found_by_sanitize(tmp_path, tensors, capsys
         assert others == [found]  # neither proven nor unknown as well
 
 
-def test_it_is_in_every_output(tmp_path, tensors, capsys):
+def test_an_observed_defect_is_in_every_output(tmp_path, tensors, capsys):
     with kvtrace.capture(tmp_path / "out", tensors="none"):
         launch_twice(*tensors)
 
@@ -92,7 +94,7 @@ def test_it_is_in_every_output(tmp_path, tensors, capsys):
     assert [each["level"] for each in log["runs"][0]["results"]] == ["error"]
 
 
-def test_sql_has_one_row_of_each(tmp_path, tensors, capsys):
+def test_sql_has_one_row_per_observed_defect(tmp_path, tensors, capsys):
     source, chosen, result = tensors
     with kvtrace.capture(tmp_path, tensors="none"):
         kernels.copy[(4,)](source, result, 1000, BLOCK=256)
@@ -137,7 +139,7 @@ def test_the_warning_counts_lanes_as_sanitize_does(tmp_path, tensors):
     assert "(280 lanes over the grid are given zero; the program continues)" in text
 
 
-def test_before_the_start_is_said_in_english(tmp_path):
+def test_an_access_before_the_tensor_is_described_in_words(tmp_path):
     storage = torch.arange(1000)
     result = torch.zeros(1000)
     chosen = torch.full((1000,), -1)
@@ -147,7 +149,7 @@ def test_before_the_start_is_said_in_english(tmp_path):
     assert "a load starts 8 bytes before the start of source of shape (1000,)" in text
 
 
-def test_raise_raises_on_what_is_seen(tmp_path, tensors):
+def test_sanitize_raise_raises_observed_defects(tmp_path, tensors):
     with (
         kvtrace.capture(tmp_path, sanitize="raise"),
         pytest.raises(kvtrace.KernelDefect, match=r"error\[out-of-bounds\]: load ends") as raised,
@@ -161,7 +163,7 @@ def test_raise_raises_on_what_is_seen(tmp_path, tensors):
     assert messages(tmp_path, "capture-failure") == []
 
 
-def test_warn_tells_it_once_and_goes_on(tmp_path, tensors, capsys):
+def test_sanitize_warn_reports_an_observed_defect_once(tmp_path, tensors, capsys):
     source, chosen, result = tensors
     with kvtrace.capture(tmp_path, sanitize="warn"):
         launch_twice(source, chosen, result)
@@ -194,7 +196,7 @@ def test_an_assertion_that_failed_is_a_finding(tmp_path, tensors, asked, capsys)
     assert found["kernel"] == "asserting"
 
 
-def test_a_comment_suppresses_it_and_rules_leave_it_out(tmp_path, tensors, capsys):
+def test_observed_defects_obey_comments_and_the_choice_of_rules(tmp_path, tensors, capsys):
     source, _, result = tensors
     with kvtrace.capture(tmp_path / "a", sanitize="raise"):
         kernels.copy_on_purpose[(4,)](source, result, 1000, BLOCK=256)
@@ -206,7 +208,7 @@ def test_a_comment_suppresses_it_and_rules_leave_it_out(tmp_path, tensors, capsy
     assert listed(tmp_path / "b") == []
 
 
-def test_what_rests_on_a_load_out_of_bounds_is_unknown(tmp_path, tensors):
+def test_verdicts_that_depend_on_a_load_out_of_bounds_are_unknown(tmp_path, tensors):
     """The second load's address is made of the zero that the evaluator gives for the first."""
     source, _, result = tensors
     chosen = torch.arange(4, 900)
@@ -230,7 +232,7 @@ def test_a_kernel_without_any_access_left_is_not_passed_over(tmp_path, tensors, 
     assert sanitize(tmp_path, capsys, "--strict")[0] == 1
 
 
-def test_what_is_seen_after_a_launch_that_did_not_run_is_not_claimed(tmp_path, tensors, capsys):
+def test_defects_after_a_skipped_launch_are_not_reported(tmp_path, tensors, capsys):
     source, chosen, result = tensors
     with kvtrace.capture(tmp_path, tensors="all", sanitize="raise"):
         kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)

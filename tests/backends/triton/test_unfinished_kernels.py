@@ -133,7 +133,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     }
 
 
-def test_results_are_equal(runs: Any) -> None:
+def test_results_equal_those_of_full_compilation(runs: Any) -> None:
     assert runs["ttir"]["unfinished"]
     assert not runs["full"]["unfinished"]
     assert runs["ttir"]["compiled_kernel"]
@@ -143,12 +143,12 @@ def test_results_are_equal(runs: Any) -> None:
     assert runs["ttir"]["sum"] == runs["full"]["sum"]
 
 
-def test_nothing_is_made_or_imported_that_later_stages_need(runs: Any) -> None:
+def test_stopping_at_ttir_needs_no_code_of_later_stages(runs: Any) -> None:
     assert runs["ttir"]["imported"] == []
     assert runs["ttir"]["one_class"]
 
 
-def test_what_is_recorded(runs: Any) -> None:
+def test_a_stopped_kernel_is_recorded_with_ttir_alone(runs: Any) -> None:
     stopped, whole = _kernels(runs["folder"] / "ttir"), _kernels(runs["folder"] / "full")
     assert set(stopped) == set(whole) == {"add", "product", "twice"}
     for name, kernel in stopped.items():
@@ -162,7 +162,7 @@ def test_what_is_recorded(runs: Any) -> None:
     assert "stopped-at-ttir" not in _codes(runs["folder"] / "full")
 
 
-def test_triton_s_cache_has_nothing_of_it(runs: Any) -> None:
+def test_triton_s_cache_has_no_stopped_kernel(runs: Any) -> None:
     assert runs["ttir"]["cached"] == 0
     assert list((runs["folder"] / "of-ttir").iterdir()) == []
     assert runs["full"]["cached"] == 3
@@ -229,7 +229,7 @@ def test_a_full_run_is_not_misled_by_a_stopped_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_program_that_asks_has_the_whole_kernel(tmp_path: Path) -> None:
+def test_a_request_for_a_later_stage_compiles_the_whole_kernel(tmp_path: Path) -> None:
     stopped = _run(tmp_path, "ttir", "ask", cache="one")
     whole = _run(tmp_path, "full", "ask", cache="two")
     assert stopped["unfinished"]
@@ -267,7 +267,7 @@ def test_in_the_background_triton_s_cache_is_filled(
 
 
 @pytest.mark.process
-def test_what_background_cannot_finish_is_said(
+def test_kernels_unfinished_in_the_background_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from types import SimpleNamespace
@@ -293,7 +293,7 @@ def test_what_background_cannot_finish_is_said(
 
 
 @pytest.mark.process
-def test_ttir_that_cannot_be_compiled_is_said(
+def test_ttir_that_fails_to_compile_later_is_reported(
     runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))

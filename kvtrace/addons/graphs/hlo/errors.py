@@ -20,8 +20,8 @@ class GraphError(KvtraceError):
         `text` says what was found; a part after a semicolon says what to do.
         """
         problem, semicolon, advice = text.partition("; ")
-        place = user_place()
-        location = f" at {place}" if place else ""
+        user_line = user_place()
+        location = f" at {user_line}" if user_line else ""
         return cls(f"{problem}{location}{semicolon}{advice}.")
 
 

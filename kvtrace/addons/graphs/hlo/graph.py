@@ -217,7 +217,7 @@ def _content(array: Any) -> bytes:
 
 
 def attribute_text(value: Any) -> str:
-    """An attribute as the column holds it: text as it is, all else as JSON.
+    """Return an attribute's text for the column: a text unchanged, other values as JSON.
 
     Arrays of constants are JSON up to 16 elements, else `0x` and their bytes, little-endian.
     """

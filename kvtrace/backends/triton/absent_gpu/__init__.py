@@ -122,7 +122,7 @@ class HostBackend:
 
 
 class NvmlBackend:
-    """Answers for the library of NVIDIA's driver, where torch reports a GPU that is not there."""
+    """Answers for the library of NVIDIA's driver, where torch reports an absent GPU."""
 
     def __init__(self, library: str) -> None:
         """Take the name of the Python module that calls the driver's library."""

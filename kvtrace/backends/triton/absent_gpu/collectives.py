@@ -1,4 +1,4 @@
-"""Collectives of `torch.distributed` for tensors on the GPU that is not there, run by Gloo."""
+"""Collectives of `torch.distributed` for tensors on the absent GPU, run by Gloo."""
 
 import functools
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Installation of the GPU that is not there into torch, part by part."""
+"""Installation of the absent GPU into torch, part by part."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Memory of the GPU that is not there: the host's, in tensors that say they are on "cuda".
+"""Memory of the absent GPU: the host's, in tensors that say they are on "cuda".
 
 A tensor on the device has a special storage, which keeps the host's memory alive and reports the
 device "cuda". DLPack makes that storage: a tensor on the CPU is exported as a capsule, the device

@@ -1,4 +1,4 @@
-"""Requests of a program to the GPU that is not there, reported in one line at the program's end."""
+"""Requests of a program to the absent GPU, reported in one line at the program's end."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ class _DeviceRequests:
             return None
         refused = ", ".join(self.refused) or "nothing"
         text = (
-            f"of the GPU that is not there, {len(self.answered)} functions of torch were answered "
+            f"of the absent GPU, {len(self.answered)} functions of torch were answered "
             f"and {len(self.operators)} operators ran on the CPU; refused: {refused}"
         )
         for names in (self.answered, self.operators, self.refused):

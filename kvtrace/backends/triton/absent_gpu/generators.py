@@ -1,4 +1,4 @@
-"""Random numbers of the GPU that is not there: drawn on the CPU, from states like a GPU's.
+"""Random numbers of the absent GPU: drawn on the CPU, from states like a GPU's.
 
 A CUDA generator's state is a seed and an offset, 8 bytes each: its numbers are a function of both,
 and an operator that draws moves the offset on. Libraries read and set the offset (DTensor gives
@@ -106,7 +106,7 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         return self
 
     def clone_state(self) -> "DeviceGenerator":
-        """Return another generator with this one's state."""
+        """Return a new generator with a copy of the state."""
         return DeviceGenerator().set_state(self.get_state())
 
     def draw(self) -> Any:

@@ -1,4 +1,4 @@
-"""Storages on the GPU that is not there, and host memory that reports to be pinned.
+"""Storages on the absent GPU, and host memory that reports to be pinned.
 
 In torch, both need a build for CUDA. Here a pinned tensor is ordinary host memory whose storage is
 marked.
@@ -125,7 +125,7 @@ def _resizing(original: Function) -> Function:
             return storage
         device_requests.refused["UntypedStorage.resize_"] = None
         raise NotImplementedError(
-            f"a storage of {storage.nbytes()} bytes on the GPU that is not there cannot be resized "
+            f"a storage of {storage.nbytes()} bytes on the absent GPU cannot be resized "
             f"to {size}: kvtrace cannot move its memory."
         )
 

@@ -1,4 +1,4 @@
-"""Answers of `pynvml`, and of vLLM's copy of it, where torch reports a GPU that is not there."""
+"""Answers of `pynvml`, and of vLLM's copy of it, where torch reports an absent GPU."""
 
 from types import ModuleType, SimpleNamespace
 from typing import Any

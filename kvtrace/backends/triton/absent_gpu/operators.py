@@ -1,4 +1,4 @@
-"""Operators of torch for tensors on the GPU that is not there, run by the CPU's operators.
+"""Operators of torch for tensors on the absent GPU, run by the CPU's operators.
 
 Each operator that torch has a function for on the CPU gets a function for the dispatch key of CUDA,
 and a fallback handles operators that other libraries define. Autograd, autocast, views,
@@ -336,7 +336,7 @@ def _lay_out(tensor: Any, size: Sequence[int], strides: Sequence[int]) -> None:
     if torch._C._storage_Use_Count(storage._cdata) > _UNSHARED:
         device_requests.refused["aten::resize_ of shared memory"] = None
         raise NotImplementedError(
-            f"a tensor on the GPU that is not there cannot be resized from {storage.nbytes()} to "
+            f"a tensor on the absent GPU cannot be resized from {storage.nbytes()} to "
             f"{needed_bytes} bytes while other tensors share its memory."
         )
     larger = torch.empty(needed_bytes, dtype=torch.uint8, device=HOST)

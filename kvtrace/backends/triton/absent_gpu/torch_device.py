@@ -71,7 +71,7 @@ def _run_backward_in_the_callers_thread(replaced: Replacements, hooks: "_Hooks")
                     _run(torch.ones((), requires_grad=True, device="cpu"))
                 if not hooks.answer(_runs_on_device):
                     raise RuntimeError(
-                        "kvtrace cannot run a backward for the GPU that is not there: this build "
+                        "kvtrace cannot run a backward for the absent GPU: this build "
                         f"of torch ({torch.__version__}) is unknown to kvtrace."
                     )
                 prepared.append(True)

@@ -1,4 +1,4 @@
-"""Functions of `torch._C` that a build for CUDA has, for the GPU that is not there.
+"""Functions of `torch._C` that a build for CUDA has, for the absent GPU.
 
 `torch.cuda` is Python code over functions of `torch._C` that a build for the CPU lacks. With these
 functions, torch's own code answers: `memory_summary`, `get_rng_state`, `StreamContext`,

@@ -57,7 +57,7 @@ def test_replicas_by_xla_and_by_numpy_agree(name):
             )
 
 
-def test_results_by_hand():
+def test_collectives_give_results_computed_by_hand():
     def outcome(name):
         graph = trace(PROGRAMS[name]).specialize(X[0])
         graph.num_replicas = 4

@@ -54,6 +54,6 @@ def test_tensors_of_no_axes():
     agree(lambda x: ops.softmax(x[None]), SCALAR, numpy=lambda x: np.ones(1))
 
 
-def test_nothing_is_taken_of_nothing():
+def test_taking_elements_of_an_empty_axis_is_refused():
     with pytest.raises(BadIndex, match="nothing can be taken of an empty axis"):
         trace(lambda x: np.take(x, np.array([0]), axis=1)).specialize(EMPTY)

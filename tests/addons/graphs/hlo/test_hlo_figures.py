@@ -28,7 +28,7 @@ def test_bytes_and_flops_by_hand():
     assert found.unfused_intensity < found.intensity
 
 
-def test_what_only_moves_or_renames_computes_nothing():
+def test_ops_that_move_or_rename_have_no_flops():
     _, found = figures(lambda x: np.concatenate([x.T, x.reshape(16, 8)])[::2], X)
     _, renamed = figures(lambda x: x.reshape(-1).reshape(4, 32), X)
 

@@ -246,7 +246,7 @@ def complaint(error, program, *arguments, **settings):
     return text
 
 
-def test_an_unsupported_function():
+def test_an_unsupported_function_is_refused_with_its_name():
     def program(x):
         return np.linalg.svd(x)  # here
 
@@ -258,7 +258,7 @@ def test_an_unsupported_function():
     )
 
 
-def test_methods_that_tensors_do_not_have():
+def test_methods_that_tensors_lack_are_refused():
     text = complaint(UnsupportedFunction, lambda x: x.searchsorted(3), X)  # here
     assert "arrays' searchsorted has no form" in text
 
@@ -277,7 +277,7 @@ def test_functions_whose_results_have_no_known_size():
     assert "numpy.unique" in complaint(DataDependent, lambda x: np.unique(x), X)  # here
 
 
-def test_a_branch_that_hangs_on_data():
+def test_a_branch_that_depends_on_data_is_refused():
     def program(x):
         if x.sum() > 3:  # here
             return x
@@ -295,7 +295,7 @@ def test_a_branch_that_hangs_on_data():
     complaint(DataDependent, lambda x: np.where(x > 0), X)  # here
 
 
-def test_an_element_type_that_the_target_does_not_have():
+def test_an_element_type_that_the_target_lacks_is_refused():
     def program(x):
         return x.astype(np.float64) + 1  # here
 
@@ -310,7 +310,7 @@ def test_an_element_type_that_the_target_does_not_have():
         trace(lambda x: x, target="neuron").specialize(X.astype(np.float64))
 
 
-def test_shapes_that_do_not_fit():
+def test_shapes_that_do_not_fit_are_refused():
     def program(x):
         y = x + 1
         return y @ y  # here
@@ -324,7 +324,7 @@ def test_shapes_that_do_not_fit():
     complaint(ShapeMismatch, lambda x: np.split(x, 5), X)  # here
 
 
-def test_arguments_that_a_graph_does_not_take():
+def test_arguments_that_a_graph_does_not_support_are_refused():
     complaint(BadArgument, lambda x: np.sum(x, axis="rows"), X)  # here
     complaint(BadArgument, lambda n: n + 300, np.array([1], np.uint8))  # here
     complaint(BadArgument, lambda x: x & 1, X)  # here
@@ -333,7 +333,7 @@ def test_arguments_that_a_graph_does_not_take():
     complaint(BadArgument, lambda x: -(x > 0), X)  # here
 
 
-def test_writing_into_arrays_that_are_no_tensors():
+def test_writing_into_arrays_that_are_no_tensors_is_refused():
     outside = np.zeros((3, 4), np.float32)
 
     def program(x):
@@ -343,7 +343,7 @@ def test_writing_into_arrays_that_are_no_tensors():
     complaint(RefusedMutation, lambda x: np.copyto(outside, x), X)  # here
 
 
-def test_tensors_outlive_no_trace():
+def test_tensors_cannot_be_used_after_their_trace():
     kept = []
     trace(kept.append).specialize(X)
 
@@ -359,7 +359,7 @@ def test_targets_and_backends():
     assert callable(trace(backend="hlo")(lambda x: x))
 
 
-def test_what_is_written_to_is_writable_and_nobody_elses_memory():
+def test_written_arrays_must_be_writable_and_unshared():
     @trace
     def step(a, b):
         a += 1

@@ -59,7 +59,9 @@ seen["count"] = torch.cuda.device_count()
 
 
 @pytest.mark.process
-def test_what_fla_asks_at_import_is_answered_for_the_target_in_one_line(tmp_path: Path) -> None:
+def test_queries_of_fla_at_import_are_answered_for_the_target_with_one_message(
+    tmp_path: Path,
+) -> None:
     ended = run(tmp_path, AS_FLA, fresh=True)
     assert ended.seen["device"] == "cuda"
     assert ended.seen["hopper"]
@@ -78,7 +80,7 @@ def test_what_fla_asks_at_import_is_answered_for_the_target_in_one_line(tmp_path
 
 
 @pytest.mark.process
-def test_what_does_not_fail_stays_as_torch_says_it(tmp_path: Path) -> None:
+def test_queries_that_torch_can_answer_keep_torchs_answer(tmp_path: Path) -> None:
     ended = run(tmp_path, AS_FLA)
     assert ended.seen["available"] is False
     assert ended.seen["count"] == 0
@@ -94,7 +96,7 @@ def test_another_target_is_another_device(tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("variables", [{"KVTRACE": ""}, {"KVTRACE_DEVICE": "none"}])
-def test_nothing_is_answered_unless_it_is_recorded_and_allowed(
+def test_queries_are_answered_only_while_recording_and_if_allowed(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
     text = "import torch, triton\ntry:\n    triton.runtime.driver.active\nexcept RuntimeError:\n"
@@ -106,7 +108,7 @@ def test_nothing_is_answered_unless_it_is_recorded_and_allowed(
 
 
 @pytest.mark.process
-def test_a_program_that_falls_back_to_the_cpu_does_so(tmp_path: Path) -> None:
+def test_a_program_can_still_fall_back_to_the_cpu(tmp_path: Path) -> None:
     text = f"""
 import torch
 {KERNEL}

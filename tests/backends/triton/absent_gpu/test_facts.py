@@ -48,6 +48,6 @@ def test_every_known_device_has_the_properties_that_libraries_ask_for(target: st
     assert hasattr(properties, "L2_cache_size") == (target in CACHES)  # or it would be invented
 
 
-def test_an_unknown_target_is_the_one_that_is_compiled_for_instead() -> None:
+def test_an_unknown_target_is_replaced_by_the_default_target() -> None:
     assert target_with_facts("cuda:91") == "cuda:90"
     assert target_with_facts("hip:gfx950") == "hip:gfx950"

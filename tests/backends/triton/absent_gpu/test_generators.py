@@ -1,4 +1,4 @@
-"""Random numbers of the GPU that is not there: states of 16 bytes, and their use in programs."""
+"""Random numbers of the absent GPU: states of 16 bytes, and their use in programs."""
 
 from pathlib import Path
 
@@ -136,13 +136,13 @@ def test_a_recomputed_block_draws_what_it_drew(ended: Ended) -> None:
 
 
 @pytest.mark.process
-def test_what_reads_the_state_itself_finds_both_numbers(ended: Ended) -> None:
+def test_a_generator_state_contains_seed_and_offset(ended: Ended) -> None:
     assert ended.seen["as DTensor packs it"] == [3, True]
     assert ended.seen["real under fake tensors"]
 
 
 @pytest.mark.process
-def test_what_is_no_state_is_refused_as_torch_does(ended: Ended) -> None:
+def test_an_invalid_generator_state_raises_torchs_error(ended: Ended) -> None:
     assert ended.seen["refused"] == [
         "RNG state is wrong size", "RNG state must be a torch.ByteTensor",
         "offset must be a multiple of 4",

@@ -120,7 +120,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
 
 
 @pytest.mark.process
-def test_there_is_said_to_be_one_gpu_in_one_line(ended: Ended) -> None:
+def test_one_message_says_that_torch_reports_a_gpu(ended: Ended) -> None:
     assert ended.seen["available"] == [True, 1]
     told, summary = ended.told
     assert "operators ran on the CPU; refused: nothing" in summary
@@ -129,7 +129,7 @@ def test_there_is_said_to_be_one_gpu_in_one_line(ended: Ended) -> None:
 
 
 @pytest.mark.process
-def test_the_trace_says_that_there_was_none(ended: Ended) -> None:
+def test_the_trace_records_that_there_was_no_gpu(ended: Ended) -> None:
     assert ended.seen["recorded"] == []
 
 
@@ -154,12 +154,12 @@ def test_a_copy_to_the_gpu_and_back_is_a_copy(ended: Ended) -> None:
 
 
 @pytest.mark.process
-def test_what_is_on_the_gpu_stays_the_same_tensor(ended: Ended) -> None:
+def test_moving_a_device_tensor_to_the_device_returns_the_same_tensor(ended: Ended) -> None:
     assert ended.seen["stays"] == [True, True, True]
 
 
 @pytest.mark.process
-def test_autocast_is_for_what_is_on_cuda(ended: Ended) -> None:
+def test_autocast_applies_to_tensors_on_cuda(ended: Ended) -> None:
     assert ended.seen["autocast"] == ["torch.bfloat16", True, "torch.bfloat16"]
     assert ended.seen["custom"] == "torch.float32"
 
@@ -208,7 +208,7 @@ nvmlDeviceGetMemoryInfo = nvmlDeviceGetUUID = nvmlDeviceGetHandleByIndex
 
 
 @pytest.mark.process
-def test_what_vllm_asks_of_drivers_is_answered(tmp_path: Path) -> None:
+def test_driver_queries_of_vllm_are_answered(tmp_path: Path) -> None:
     (tmp_path / "pynvml.py").write_text(PYNVML)
     ended = run(tmp_path, AS_VLLM, fresh=True, KVTRACE_DEVICE="cpu", KVTRACE_TARGET="cuda:80")
     assert ended.seen == {
@@ -218,7 +218,7 @@ def test_what_vllm_asks_of_drivers_is_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_without_the_setting_drivers_say_what_they_say(tmp_path: Path) -> None:
+def test_without_the_setting_driver_queries_fail_as_before(tmp_path: Path) -> None:
     (tmp_path / "pynvml.py").write_text(PYNVML)
     ended = run(tmp_path, AS_VLLM)
     assert (ended.seen["count"], ended.seen["drivers"]) == (0, 0)
@@ -244,7 +244,7 @@ seen["available"] = torch.cuda.is_available()
     assert [name for name in ended.seen["left"] if "__" not in name] == []
 
 
-def test_where_there_is_a_gpu_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_machine_with_a_gpu_nothing_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
     session = SimpleNamespace(
         settings=Settings(device="cpu"), message=lambda *message: told.append(message)

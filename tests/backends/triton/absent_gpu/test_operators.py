@@ -1,4 +1,4 @@
-"""Tensors on the GPU that is not there know that they are: as torch's own do on a GPU."""
+"""Tensors on the absent GPU know that they are: as torch's own do on a GPU."""
 
 import pytest
 
@@ -223,7 +223,7 @@ AS_ON_A_GPU = {
 
 
 @pytest.mark.parametrize("what", AS_ON_A_GPU)
-def test_it_is_as_on_a_gpu(ended: Ended, what: str) -> None:
+def test_tensors_of_the_absent_gpu_behave_as_on_a_gpu(ended: Ended, what: str) -> None:
     assert ended.seen[what] == AS_ON_A_GPU[what]
 
 
@@ -233,26 +233,26 @@ def test_tensors_on_two_devices_are_refused(ended: Ended) -> None:
     assert ended.seen["numpy"].startswith("TypeError: can't convert cuda:0 device type tensor")
 
 
-def test_a_build_for_cuda_refuses_what_times_itself_on_the_device(ended: Ended) -> None:
+def test_a_build_for_cuda_refuses_modules_timed_by_cuda_events(ended: Ended) -> None:
     if torch._C._has_cuda:
         assert "times itself by CUDA events" in ended.seen["parallel refused"]
     else:
         assert ended.seen["parallel"] == [[1.0, 1.0]]
 
 
-def test_what_is_computed_in_place_keeps_its_size(ended: Ended) -> None:
+def test_tensors_computed_in_place_keep_their_size(ended: Ended) -> None:
     assert "Trying to resize storage that is not resizable" in ended.seen["resized in place"]
 
 
-def test_memory_that_others_share_does_not_grow(ended: Ended) -> None:
+def test_shared_memory_cannot_be_resized(ended: Ended) -> None:
     assert "cannot be resized from 16 to 20 bytes while other tensors share" in ended.seen["shared"]
 
 
-def test_pinned_memory_is_the_hosts(ended: Ended) -> None:
+def test_pinned_tensors_are_ordinary_host_memory(ended: Ended) -> None:
     both, plain, of_device, itself = ended.seen["pinned"]
     assert (both, plain, itself) == ([True, True], False, True)
     assert "only dense CPU tensors can be pinned" in of_device
 
 
-def test_a_kernel_takes_no_tensor_of_the_host_as_on_a_gpu(ended: Ended) -> None:
+def test_a_kernel_refuses_host_tensors_as_on_a_gpu(ended: Ended) -> None:
     assert "cannot be accessed from Triton (cpu tensor?)" in ended.seen["on the host"]

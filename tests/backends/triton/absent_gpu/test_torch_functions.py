@@ -109,7 +109,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     return ended
 
 
-def test_what_was_asked_is_said_once_at_the_end(ended: Ended) -> None:
+def test_requests_are_summarized_once_at_the_end(ended: Ended) -> None:
     *_, told = ended.told
     assert len(ended.told) == 2
     assert "functions of torch were answered" in told
@@ -130,7 +130,7 @@ def test_a_request_is_answered_as_a_gpu_does(ended: Ended, question: str) -> Non
 
 
 @pytest.mark.parametrize("question", REFUSED)
-def test_what_cannot_be_answered_is_refused_in_a_sentence(ended: Ended, question: str) -> None:
+def test_unanswerable_requests_raise_a_sentence(ended: Ended, question: str) -> None:
     told = ended.seen[question]
     assert REFUSED[question] in told
     assert "\n" not in told

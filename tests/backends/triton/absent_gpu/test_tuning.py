@@ -101,13 +101,13 @@ def test_a_training_program_launches_no_trials(trained: Compiled) -> None:
 
 
 @pytest.mark.process
-def test_its_results_are_those_without_compilation(trained: Compiled) -> None:
+def test_compiled_results_equal_eager_results(trained: Compiled) -> None:
     compiled, eager = trained.seen
     assert compiled == pytest.approx(eager, rel=1e-4)
 
 
 @pytest.mark.process
-def test_it_ends_without_a_word_on_drivers(trained: Compiled) -> None:
+def test_the_program_ends_without_messages_on_drivers(trained: Compiled) -> None:
     assert "Exception ignored" not in trained.errors
     assert "active drivers" not in trained.errors
 

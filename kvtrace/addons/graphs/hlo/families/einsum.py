@@ -118,7 +118,7 @@ def _needed(labels: Sequence[Labels], result: Labels) -> set[Any]:
 
 
 def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
-    """Return the diagonal of axes that share a label, and the labels left."""
+    """Return the diagonal of axes that share a label, and the remaining labels."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -134,7 +134,7 @@ def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
 
 
 def _summed(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels]:
-    """Return the sum over axes whose labels nothing needs, and the labels left."""
+    """Return the sum over axes whose labels nothing needs, and the remaining labels."""
     axes = tuple(axis for axis, label in enumerate(labels) if label not in needed)
     if not axes:
         return x, labels
@@ -175,8 +175,8 @@ def _product(
 
 def _dropped(x: Tensor, labels: Labels, label: Any) -> tuple[Tensor, Labels]:
     axis = labels.index(label)
-    kept = [other for other in labels if other != label]
-    return reshape(x, (*x.shape[:axis], *x.shape[axis + 1 :])), kept
+    remaining = [other for other in labels if other != label]
+    return reshape(x, (*x.shape[:axis], *x.shape[axis + 1 :])), remaining
 
 
 @implements(np.tensordot)

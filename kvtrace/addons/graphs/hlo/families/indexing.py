@@ -53,8 +53,8 @@ class Window:
 
     def read(self, x: Tensor) -> Tensor:
         """Return the indexed elements."""
-        taken = slice_(x, self.start, self.limit, self.strides)
-        return reshape(reverse(taken, self.reversed_axes), self.shape)
+        elements = slice_(x, self.start, self.limit, self.strides)
+        return reshape(reverse(elements, self.reversed_axes), self.shape)
 
     def write(self, x: Tensor, value: Tensor) -> Tensor:
         """Return the tensor with the elements replaced; `value` has this window's shape."""

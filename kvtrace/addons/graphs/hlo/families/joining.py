@@ -134,8 +134,8 @@ def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
 def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """Return the pieces between positions, or a number of pieces of nearly equal length."""
     x = lift(ary)
-    place = axis_of(axis, len(x.shape))
-    extent = x.shape[place]
+    split_axis = axis_of(axis, len(x.shape))
+    extent = x.shape[split_axis]
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
         if count < 1:
@@ -145,7 +145,7 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
         bounds = [0, *np.cumsum(lengths).tolist()]
     else:
         bounds = [0, *(int(position) for position in indices_or_sections), extent]
-    return [window(x, place, a, b) for a, b in pairwise(bounds)]
+    return [window(x, split_axis, a, b) for a, b in pairwise(bounds)]
 
 
 @implements(np.split)

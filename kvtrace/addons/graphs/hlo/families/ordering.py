@@ -212,6 +212,6 @@ def median(
     shape = tuple(n for i, n in enumerate(x.shape) if i != position)
     if keepdims:
         ones = (1,) * len(original.shape)
-        kept = tuple(1 if i == position else n for i, n in enumerate(x.shape))
-        shape = ones if axis is None else kept
+        shape_kept = tuple(1 if i == position else n for i, n in enumerate(x.shape))
+        shape = ones if axis is None else shape_kept
     return into(out, reshape(value, shape))

@@ -49,8 +49,8 @@ def reduced(
         initial_value = broadcast_to(lift(initial, x.dtype), result.shape)
         result = binary(reducer, initial_value, result)
     if keepdims:
-        kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape))
-        result = reshape(result, kept)
+        shape_kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape))
+        result = reshape(result, shape_kept)
     return into(out, result)
 
 
@@ -182,8 +182,8 @@ def _first_extreme(x: Tensor, axis: Any, keepdims: bool, *, greatest: bool) -> T
     if not keepdims:
         return first
     ones = (1,) * len(shape)
-    kept = ones if axis is None else (*shape[:position], 1, *shape[position + 1 :])
-    return reshape(first, kept)
+    shape_kept = ones if axis is None else (*shape[:position], 1, *shape[position + 1 :])
+    return reshape(first, shape_kept)
 
 
 @implements(np.ptp)

@@ -50,10 +50,10 @@ def _reshape(op: Op, x: Array) -> Array:
 
 @meaning("broadcast_in_dim")
 def _broadcast_in_dim(op: Op, x: Array) -> Array:
-    places = op.attributes["broadcast_dimensions"]
+    positions = op.attributes["broadcast_dimensions"]
     extents = [1] * len(op.shape)
-    for axis, place in enumerate(places):
-        extents[place] = x.shape[axis]
+    for axis, position in enumerate(positions):
+        extents[position] = x.shape[axis]
     return np.broadcast_to(x.reshape(extents), op.shape)
 
 

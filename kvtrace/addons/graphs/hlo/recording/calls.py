@@ -137,7 +137,7 @@ def _kernel_record(function: TracedFunction, graph: Graph, keep: Source) -> Kern
     code = getattr(function.function, "__code__", None)
     file = None if code is None else str(code.co_filename)
     lines: dict[str, set[int]] = {}
-    for path, line, *_ in (place for op in graph.ops for place in places(op.stack)):
+    for path, line, *_ in (location for op in graph.ops for location in places(op.stack)):
         lines.setdefault(path, set()).add(line or 0)
     parameters = tuple(Parameter(spec.name, f"*{short_name(spec.dtype)}") for spec in graph.inputs)
     figures = graph.figures()

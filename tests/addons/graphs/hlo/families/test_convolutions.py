@@ -124,7 +124,7 @@ def test_padding_by_words_and_other_types():
     agree(ops.conv2d, x.astype(ml_dtypes.bfloat16), weight.astype(ml_dtypes.bfloat16), numpy=plain)
 
 
-def test_what_does_not_fit():
+def test_convolutions_of_shapes_that_do_not_fit_are_refused():
     x, weight = floats(1, 2, 6, 6), floats(3, 2, 3, 3)
     for program, error, match in (
         (lambda x, w: ops.conv1d(x, w), ShapeMismatch, "takes 3 axes of both"),

@@ -79,7 +79,7 @@ def test_any_index_of_arrays(data):
     agree(program, x, *arrays)
 
 
-def test_masks():
+def test_reads_and_writes_through_masks_equal_numpys():
     mask = X > 30
     rows = X[:, 0, 0] > 10
 

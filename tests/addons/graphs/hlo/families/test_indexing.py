@@ -93,7 +93,7 @@ def test_views_write_through_and_see_what_is_written():
     agree(program, np.arange(12, dtype=np.float32).reshape(3, 4))
 
 
-def test_copies_do_not():
+def test_copies_neither_write_through_nor_see_writes():
     def program(x):
         y = x.copy()
         y[0] = 1.0
@@ -139,7 +139,7 @@ def test_an_assignment_whose_place_numpy_chooses_is_refused():
     )
 
 
-def test_indices_outside():
+def test_indices_outside_of_an_axis_are_refused():
     refused(lambda x: x[3], X, error=BadIndex)
     refused(lambda x: x[0, 0, 0, 0], X, error=BadIndex)
     refused(lambda x: x[0].__setitem__(0, np.zeros(3)), X, error=ShapeMismatch)

@@ -29,7 +29,7 @@ def rms_norm(x, weight, eps=1e-6, axis=-1):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.float64])
-def test_layers_norms(dtype):
+def test_normalization_layers_equal_their_formulas(dtype):
     x, weight = X.astype(dtype), WEIGHT.astype(dtype)
 
     def program(x, w):
@@ -78,13 +78,13 @@ def test_norms_of_matrices(order):
     )
 
 
-def test_norms_of_everything():
+def test_norms_of_all_elements_equal_numpys():
     agree(lambda x: (np.linalg.norm(x), np.linalg.norm(x, keepdims=True)), X)
     agree(lambda x: (np.linalg.vector_norm(x, axis=0), np.linalg.matrix_norm(x)), X)
     n = np.array([[1, -2], [3, 4]], np.int32)
     agree(lambda n: (np.linalg.norm(n), np.linalg.norm(n, 1)), n)
 
 
-def test_what_needs_singular_values_is_refused():
+def test_norms_that_need_singular_values_are_refused():
     with pytest.raises(BadArgument, match="singular values"):
         trace(lambda x: np.linalg.norm(x, 2)).specialize(X[0])

@@ -11,7 +11,7 @@ WITH_NAN = np.array([[3.0, np.nan, -1.0, np.inf], [2.0, 2.0, -np.inf, np.nan]], 
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int32", "uint8", "bool"])
-def test_sorting(dtype):
+def test_sorts_equal_numpys(dtype):
     x = RANDOM.integers(0, 2 if dtype == "bool" else 6, size=(3, 4, 5))
     x = x.astype(getattr(ml_dtypes, dtype, dtype))
 
@@ -57,7 +57,7 @@ def test_topk(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "bool"])
-def test_cumulative(dtype):
+def test_cumulative_functions_equal_numpys(dtype):
     x = (RANDOM.integers(0, 3, size=(3, 4)) % (2 if dtype == "bool" else 3)).astype(dtype)
 
     def program(x):

@@ -47,7 +47,7 @@ def test_other_floats_are_summed_in_float32_at_least(dtype):
     agree(lambda x: (x.sum(axis=0), x.mean(axis=0), x.var(axis=0), x.max(axis=0)), x, numpy=exact)
 
 
-def test_no_elements():
+def test_reductions_of_no_elements_equal_numpys():
     x = np.zeros((0, 3), np.float32)
     agree(lambda x: (x.sum(axis=0), x.prod(axis=0), np.any(x), np.all(x), x.max(axis=1)), x)
 

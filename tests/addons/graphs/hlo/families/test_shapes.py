@@ -124,7 +124,7 @@ def test_grids_and_creation():
     )
 
 
-def test_choosing():
+def test_where_and_select_equal_numpys():
     agree(
         lambda x: (
             np.where(x > 5, x, -1.0),
@@ -136,7 +136,7 @@ def test_choosing():
     agree(lambda x: np.isclose(x, x + 1e-7), X)
 
 
-def test_types():
+def test_conversions_equal_numpys():
     x = np.array([-1.5, 0.0, 2.7], np.float32)
     agree(
         lambda x: (

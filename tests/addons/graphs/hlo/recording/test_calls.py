@@ -137,7 +137,7 @@ def test_the_command_writes_all_graphs_each_a_module(selection, tmp_path, capsys
 
 
 @pytest.mark.process
-def test_what_cannot_be_converted_is_said(selection, tmp_path):
+def test_graphs_that_cannot_be_converted_raise_a_sentence(selection, tmp_path):
     for settings, match in (
         ({"graph": "nothing"}, "no graph 'nothing'; it has layer, flags"),
         ({"check": "yes"}, "is 0 or 1, not 'yes'"),
