@@ -29,8 +29,8 @@ def recorded(tmp_path):
 def test_missing_passes_run_once_and_are_reported(recorded, capsys):
     report(recorded)
 
-    said = capsys.readouterr().out
-    assert "analyzed 13 unique calls in " in said
+    stdout = capsys.readouterr().out
+    assert "analyzed 13 unique calls in " in stdout
     assert passes(recorded) == {"tracer", "profiler", "sanitizer", "order"}
 
     report(recorded)
@@ -67,9 +67,9 @@ def test_many_unique_calls_are_analyzed_only_on_request(recorded, capsys, monkey
 
     report(recorded)
 
-    said = capsys.readouterr().out
-    assert "13 unique calls are too many to analyze without --replay" in said
-    assert f"kvtrace replay {recorded}" in said
+    stdout = capsys.readouterr().out
+    assert "13 unique calls are too many to analyze without --replay" in stdout
+    assert f"kvtrace replay {recorded}" in stdout
     assert passes(recorded) == set()
 
     report(recorded, "--replay")

@@ -61,8 +61,8 @@ def findings(trace):
 
 def printed(capsys, *words):
     code = main(["sanitize", *map(str, words)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
 
 
 @pytest.mark.process
@@ -83,16 +83,20 @@ def test_an_ordering_fault_is_an_error_with_its_line(planted, capsys):
     code, out, _ = printed(capsys, planted, "--json", "--rule", RULE)
 
     assert code == 1
-    (found,) = json.loads(out)
-    assert (found["rule"], found["verdict"], found["severity"]) == (RULE, "violation", "error")
-    assert found["kernel"] == "tiled_product"
-    assert Path(found["file"]).name == "oracle_kernels.py"
-    assert "tl.dot(" in found["source"]  # which loads the tile
-    assert found["message"].startswith("a product (ttng.warp_group_dot) reads part 0 of ")
-    assert found["message"].endswith("; an evaluation of the TTGIR shows it")
-    assert (found["iteration"], found["calls"], found["launches"]) == (0, 1, 1)
-    assert found["other_stack"][0]["line"] < found["line"]
-    assert "num_stages=1" in found["hint"]
+    (finding,) = json.loads(out)
+    assert (finding["rule"], finding["verdict"], finding["severity"]) == (
+        RULE,
+        "violation",
+        "error",
+    )
+    assert finding["kernel"] == "tiled_product"
+    assert Path(finding["file"]).name == "oracle_kernels.py"
+    assert "tl.dot(" in finding["source"]  # which loads the tile
+    assert finding["message"].startswith("a product (ttng.warp_group_dot) reads part 0 of ")
+    assert finding["message"].endswith("; an evaluation of the TTGIR shows it")
+    assert (finding["iteration"], finding["calls"], finding["launches"]) == (0, 1, 1)
+    assert finding["other_stack"][0]["line"] < finding["line"]
+    assert "num_stages=1" in finding["hint"]
     assert validate(planted) == []
 
 
@@ -128,9 +132,9 @@ def test_unreadable_ttgir_is_judged_unknown(trace, capsys):
     with_other_ttgir(trace, "tiled_product", lambda text: text.replace("arith.addi", "arith.adds"))
     code, out, _ = printed(capsys, trace, "--json", "--rule", RULE)
 
-    (found,) = json.loads(out)
-    assert (code, found["verdict"]) == (0, "unknown")
-    assert re.match(r"Triton [\d.]+ cannot read the IR of kernel tiled_product", found["reason"])
+    (finding,) = json.loads(out)
+    assert (code, finding["verdict"]) == (0, "unknown")
+    assert re.match(r"Triton [\d.]+ cannot read the IR of kernel tiled_product", finding["reason"])
     assert printed(capsys, trace, "--strict", "--rule", RULE)[0] == 1
 
 
@@ -144,15 +148,15 @@ def test_without_ttgir_nothing_is_judged_or_written(trace, capsys, monkeypatch):
 
 
 def test_ttgir_without_asynchronous_ops_is_judged_without_triton(trace, monkeypatch):
-    asked = []
+    requests = []
     monkeypatch.setattr(ordering, "may_go_on", lambda _text: False)
     monkeypatch.setattr(
-        "kvtrace.backends.triton.recorded_ttgir.subprocess.run", lambda *_, **__: asked.append(1)
+        "kvtrace.backends.triton.recorded_ttgir.subprocess.run", lambda *_, **__: requests.append(1)
     )
     opened = open_trace(trace)
     ordering.judge_kernels(opened, opened.runs[0])
 
-    assert asked == []
+    assert requests == []
     assert {row["reason"] for row in findings(trace)} == {"no op of its TTGIR is asynchronous"}
 
 
@@ -161,7 +165,7 @@ def test_a_report_still_judges_accesses(planted, capsys):
     """That kernels were judged does not say that calls were."""
     printed(capsys, planted, "--rule", RULE)
     assert main(["report", str(planted), "-o", str(planted / "report.html")]) == 0
-    said = capsys.readouterr()
+    captured = capsys.readouterr()
 
-    assert "sanitizer" in said.err + said.out
+    assert "sanitizer" in captured.err + captured.out
     assert open_trace(planted).table("findings").num_rows > 2

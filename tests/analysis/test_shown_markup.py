@@ -71,21 +71,21 @@ def hostile(tmp_path_factory):
     ],
 )
 def test_text_of_a_trace_is_escaped_in_html(hostile, shown):
-    found = shown(hostile)
+    html = shown(hostile)
 
-    assert "<img src=x onerror" in assert_only_text(found._repr_html_())
-    assert "\x1b" not in repr(found)
+    assert "<img src=x onerror" in assert_only_text(html._repr_html_())
+    assert "\x1b" not in repr(html)
 
 
 def test_text_of_a_finding_is_escaped_in_html():
-    found = Finding(
+    finding = Finding(
         "f0", "out-of-bounds", "violation", "error", HOSTILE, f"{HOSTILE}.py", 3, 5,
         arg=HOSTILE, expression=HOSTILE, message=HOSTILE, hint=HOSTILE, invocation=HOSTILE,
         run="r",
     )  # fmt: skip
-    findings = Findings((found,), lines={(f"{HOSTILE}.py", 3): f"    x = {HOSTILE}"})
+    findings = Findings((finding,), lines={(f"{HOSTILE}.py", 3): f"    x = {HOSTILE}"})
 
-    for page in (findings_html(findings), finding_html(findings, found)):
+    for page in (findings_html(findings), finding_html(findings, finding)):
         assert "<img src=x onerror" in assert_only_text(page)
 
 
@@ -135,8 +135,8 @@ def test_tables_say_units_and_where_figures_come_from(copied):
 
 
 def test_a_finding_has_its_source_caret_witness_and_hint(program):
-    found = kvtrace.open(program).sanitize()
-    page = found[0]._repr_html_()
+    findings = kvtrace.open(program).sanitize()
+    page = findings[0]._repr_html_()
 
     assert '<span class="error">error[out-of-bounds]</span>' in page
     assert "value = tl.load(source + index)  # the defect" in page
@@ -145,7 +145,7 @@ def test_a_finding_has_its_source_caret_witness_and_hint(program):
         assert f'<th scope="row">{head}</th>' in page
     assert page.count("<pre>") == 1
     body = page.partition("</style>")[2].removesuffix("</div>")
-    assert body in found._repr_html_()
+    assert body in findings._repr_html_()
 
 
 def test_entries_have_the_fields_of_their_data(program):
@@ -155,7 +155,7 @@ def test_entries_have_the_fields_of_their_data(program):
     assert (defect.rule, defect.data.rule) == ("out-of-bounds", "out-of-bounds")
     assert "error[out-of-bounds]" in repr(defect)
     assert repr(defect) in repr(trace.sanitize())
-    assert [each.name for each in trace.profile()[:]] == ["double"]
+    assert [entry.name for entry in trace.profile()[:]] == ["double"]
     with pytest.raises(AttributeError):
         _ = defect.nothing_of_that_name
     with pytest.raises(IndexError):

@@ -14,7 +14,7 @@ from kvtrace.schema.trace import open_trace
 
 def printed(capsys, *arguments, code=0):
     capsys.readouterr()
-    assert main([str(each) for each in arguments]) == code
+    assert main([str(argument) for argument in arguments]) == code
     return capsys.readouterr().out
 
 
@@ -46,10 +46,10 @@ def test_sql_gives_what_the_command_prints_with_times_as_such(copied, capsys):
 
     rows = kvtrace.open(path).sql(statement)
 
-    told = json.loads(printed(capsys, "sql", path, statement, "--format", "json"))
-    assert rows.arrow["kernel"].to_pylist() == [row["kernel"] for row in told]
+    printed_rows = json.loads(printed(capsys, "sql", path, statement, "--format", "json"))
+    assert rows.arrow["kernel"].to_pylist() == [row["kernel"] for row in printed_rows]
     assert str(rows.arrow.schema.field("enter").type).startswith("timestamp[")
-    assert list(rows) == told
+    assert list(rows) == printed_rows
     assert [row["seq"] for row in rows] == [0, 1, 2]
 
 
@@ -58,29 +58,29 @@ def test_results_print_and_serialize_as_the_command_does(copied, capsys, monkeyp
     monkeypatch.setenv("COLUMNS", "80")
     path = copied("device")
 
-    told = getattr(kvtrace.open(path), command)()
+    result = getattr(kvtrace.open(path), command)()
 
-    assert repr(told) == printed(capsys, command, path).rstrip("\n")
-    assert json.loads(json.dumps(told.to_json())) == json.loads(
+    assert repr(result) == printed(capsys, command, path).rstrip("\n")
+    assert json.loads(json.dumps(result.to_json())) == json.loads(
         printed(capsys, command, path, "--json")
     )
-    assert len(told) == told.arrow.num_rows > 0
+    assert len(result) == result.arrow.num_rows > 0
 
 
 def test_sanitize_finds_the_defect_of_a_program_and_fills_the_table(program, capsys):
     trace = kvtrace.open(program)
     assert "proven" not in trace.findings.arrow["verdict"].to_pylist()
 
-    found = trace.sanitize()
+    result = trace.sanitize()
 
-    (defect,) = [each for each in found.data.listed if each.is_defect]
+    (defect,) = [finding for finding in result.data.listed if finding.is_defect]
     assert (defect.rule, defect.kernel, defect.access) == ("out-of-bounds", "double", "load")
-    assert found.data.failures() > 0
-    assert "error[out-of-bounds]" in repr(found)
-    assert found.arrow.num_rows == len(found) == len(found.data.listed)
-    assert "out-of-bounds" in found.arrow["rule"].to_pylist()
+    assert result.data.failures() > 0
+    assert "error[out-of-bounds]" in repr(result)
+    assert result.arrow.num_rows == len(result) == len(result.data.listed)
+    assert "out-of-bounds" in result.arrow["rule"].to_pylist()
     assert "proven" in trace.findings.arrow["verdict"].to_pylist()
-    assert json.loads(json.dumps(found.to_json())) == json.loads(
+    assert json.loads(json.dumps(result.to_json())) == json.loads(
         printed(capsys, "sanitize", program, "--json", code=1)
     )
 
@@ -88,7 +88,7 @@ def test_sanitize_finds_the_defect_of_a_program_and_fills_the_table(program, cap
 def test_sanitize_judges_by_the_rules_that_are_named(program, monkeypatch):
     trace = kvtrace.open(program)
 
-    assert not [each for each in trace.sanitize("race").data.listed if each.is_defect]
+    assert not [finding for finding in trace.sanitize("race").data.listed if finding.is_defect]
     assert "race" in {row["rule"] for row in trace.findings}
 
     monkeypatch.setenv("KVTRACE_RULES", "out-of-bounds")
@@ -98,10 +98,10 @@ def test_sanitize_judges_by_the_rules_that_are_named(program, monkeypatch):
 
 
 def test_a_result_without_entries_has_the_same_columns(copied):
-    found = kvtrace.open(copied("device")).sanitize()
+    result = kvtrace.open(copied("device")).sanitize()
 
-    assert len(found) == 0
-    assert {"rule", "file", "line", "severity"} <= set(found.arrow.schema.names)
+    assert len(result) == 0
+    assert {"rule", "file", "line", "severity"} <= set(result.arrow.schema.names)
 
 
 def test_replay_fills_what_the_profile_derives(copied):
@@ -196,12 +196,12 @@ def test_errors_have_the_sentence_of_the_command(
     monkeypatch.chdir(tmp_path)
 
     assert main(arguments) == 2
-    said = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     with pytest.raises(error) as raised:
         do()
 
     assert isinstance(raised.value, KvtraceError)
-    assert said == f"kvtrace: {' '.join(str(raised.value).split())}\n"
+    assert stderr == f"kvtrace: {' '.join(str(raised.value).split())}\n"
 
 
 @pytest.mark.process

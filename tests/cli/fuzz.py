@@ -290,21 +290,21 @@ def _faults(command: str, words: list[str], folder: Path) -> Iterator[str]:
         signal.setitimer(signal.ITIMER_PROF, 0)
     peak = _memory("VmHWM") - before
     _tell(code=code, seconds=round(time.monotonic() - began, 2), peak=peak >> 20)
-    said, complained = out.getvalue(), err.getvalue()
+    stdout, stderr = out.getvalue(), err.getvalue()
     if code not in (0, 1, 2):
         yield f"exit code {code}"
-    for text, kind in ((said, "output"), (complained, "complaint")):
+    for text, kind in ((stdout, "output"), (stderr, "complaint")):
         raw = [character for character in text if _is_obeyed(character)]
         if raw:
             at = text.index(raw[0])
             yield f"{kind} with {raw[0]!r}: {text[max(0, at - 60) : at + 20]!r}"
-    if "failed on" in complained or "Traceback" in complained:
-        yield f"{complained[-1500:]}"
-    if "failed on" in said:
-        yield f"says {said[said.index('failed on') - 200 :][:400]}"
-    if "not enough memory" in complained or peak > MEMORY:
-        yield f"takes more memory than it may ({peak >> 20} MiB): {complained[-500:]}"
-    if code == 2 and not (said + complained).strip():
+    if "failed on" in stderr or "Traceback" in stderr:
+        yield f"{stderr[-1500:]}"
+    if "failed on" in stdout:
+        yield f"says {stdout[stdout.index('failed on') - 200 :][:400]}"
+    if "not enough memory" in stderr or peak > MEMORY:
+        yield f"takes more memory than it may ({peak >> 20} MiB): {stderr[-500:]}"
+    if code == 2 and not (stdout + stderr).strip():
         yield "says nothing"
     if command in READING and _state(folder / "trace") != trace:
         yield "the trace is changed"
@@ -339,7 +339,7 @@ def _is_obeyed(character: str) -> bool:
 
 def _state(folder: Path, without: tuple[str, ...] = ()) -> dict[str, str]:
     """What is in a folder: each name, its kind, and a hash of what is in it."""
-    found = {}
+    files = {}
     for path in sorted(folder.rglob("*")):
         if path.relative_to(folder).parts[0] in without:
             continue
@@ -349,8 +349,8 @@ def _state(folder: Path, without: tuple[str, ...] = ()) -> dict[str, str]:
             text = f"-> {path.readlink()}"
         elif stat.S_ISREG(facts.st_mode) and facts.st_size < 1 << 30:
             text = hashlib.sha256(path.read_bytes()).hexdigest()
-        found[str(path.relative_to(folder))] = text
-    return found
+        files[str(path.relative_to(folder))] = text
+    return files
 
 
 def _memory(name: str) -> int:
@@ -473,16 +473,16 @@ def run() -> int:
     parser.add_argument("--only", help="one command only")
     parser.add_argument("--loud", action="store_true")
     parser.add_argument("--worker", type=Path)
-    given = parser.parse_args()
-    if given.worker is not None:
-        last = given.first + given.cases
-        work(given.seed, given.first, last, given.worker, given.each, given.only)
+    options = parser.parse_args()
+    if options.worker is not None:
+        last = options.first + options.cases
+        work(options.seed, options.first, last, options.worker, options.each, options.only)
         return 0
     faults, called = fuzz(
-        given.seed, given.cases, first=given.first, each=given.each, only=given.only,
-        loud=given.loud,
+        options.seed, options.cases, first=options.first, each=options.each, only=options.only,
+        loud=options.loud,
     )  # fmt: skip
-    print(f"{given.cases} cases, {called.total()} calls of commands, {len(faults)} faults")
+    print(f"{options.cases} cases, {called.total()} calls of commands, {len(faults)} faults")
     return 1 if faults else 0
 
 

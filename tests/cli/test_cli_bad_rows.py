@@ -212,12 +212,12 @@ def test_a_scalar_that_is_no_number_affects_its_call_only(text, kvtrace, tmp_pat
 
     rewrite(out, "calls", change)
 
-    code, said, err = kvtrace("sanitize", out)
+    code, out_text, err = kvtrace("sanitize", out)
 
     assert code in (0, 1)
     shown = text if len(text) <= 40 else f"{text[:40]}…"
     assert f"has the value {printable(shown)}, which is not a number" in " ".join(err.split())
-    assert "proven" in said
+    assert "proven" in out_text
 
 
 @pytest.mark.skipif("fleet" not in READING, reason="the command is not here")
@@ -291,10 +291,10 @@ def test_a_page_is_written_without_an_invalid_layout(layout, kvtrace, tmp_path):
 def test_a_page_of_a_golden_trace_says_which_graphs_are_damaged(kvtrace, tmp_path):
     golden = GOLDEN / f"v{FORMAT_VERSION}" / "trace"
 
-    code, said, err = kvtrace("report", golden, "--no-replay", "-o", tmp_path / "r.html")
+    code, out_text, err = kvtrace("report", golden, "--no-replay", "-o", tmp_path / "r.html")
 
     assert code == 0, err
-    assert "the graph 0 in the trace is damaged" in said
+    assert "the graph 0 in the trace is damaged" in out_text
 
 
 # -- files and folders ------------------------------------------------------------------------

@@ -158,8 +158,8 @@ def test_the_traceback_comes_on_request(kvtrace, monkeypatch):
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (MemoryError(), 2)])
 def test_exits_and_memory_errors_become_exit_codes(kvtrace, monkeypatch, error, code):
     replaced_command(monkeypatch, raising(error))
-    found, _, err = kvtrace("trace", "validate", "x")
-    assert found == code
+    code_returned, _, err = kvtrace("trace", "validate", "x")
+    assert code_returned == code
     assert "Traceback" not in err
 
 

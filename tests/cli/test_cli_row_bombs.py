@@ -66,11 +66,13 @@ def test_commands_end_soon_and_in_little_memory(table, own_trace):
         capture_output=True, text=True, timeout=60, check=True, cwd=own_trace.parent,
     )  # fmt: skip
 
-    ended = {name: (code, said) for name, code, said in map(json.loads, done.stdout.splitlines())}
+    ended = {
+        name: (code, output) for name, code, output in map(json.loads, done.stdout.splitlines())
+    }
     most, _ = ended.pop("most")
     assert most < 2 << 20  # kB
     assert set(ended) == {word[0] for word in words}
-    assert all("failed on" not in said for _, said in ended.values())
+    assert all("failed on" not in output for _, output in ended.values())
     assert ended["trace"][0] == 2
 
 

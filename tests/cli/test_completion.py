@@ -47,9 +47,9 @@ def test_bash_completes_with_the_script(capsys, tmp_path):
     script = capsys.readouterr().out
     (tmp_path / "kvtrace").write_text('#!/bin/sh\nprintf "%s\\n" "$_KVTRACE_COMPLETE" "$@"\n')
     (tmp_path / "kvtrace").chmod(0o755)
-    asked = 'COMP_WORDS=(kvtrace trace val); COMP_CWORD=2; _kvtrace; echo "${COMPREPLY[*]}"'
+    request_line = 'COMP_WORDS=(kvtrace trace val); COMP_CWORD=2; _kvtrace; echo "${COMPREPLY[*]}"'
     done = subprocess.run(
-        ["bash", "-c", f"{script}\n{asked}"], capture_output=True, text=True,
+        ["bash", "-c", f"{script}\n{request_line}"], capture_output=True, text=True,
         env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True,
     )  # fmt: skip
     assert done.stdout == "val trace\n"

@@ -5,11 +5,11 @@ import json
 
 def test_every_part_has_a_state_and_broken_ones_say_what_to_do(kvtrace):
     code, out, _ = kvtrace("doctor", "--json")
-    parts = {each["name"]: each for each in json.loads(out)}
+    parts = {part["name"]: part for part in json.loads(out)}
     assert {"system", "hot path", "Triton", "GPU", "timeline", "folder", "settings"} <= set(parts)
-    assert {each["state"] for each in parts.values()} <= {"ok", "missing", "broken"}
+    assert {part["state"] for part in parts.values()} <= {"ok", "missing", "broken"}
     assert all(e["advice"] for e in parts.values() if e["state"] == "broken")
-    assert code == int(any(each["state"] == "broken" for each in parts.values()))
+    assert code == int(any(part["state"] == "broken" for part in parts.values()))
     assert parts["Triton"]["state"] == "ok"
 
 

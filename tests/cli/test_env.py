@@ -19,8 +19,8 @@ def test_unknown_variables_are_reported_with_the_nearest_name(kvtrace, monkeypat
     monkeypatch.setenv("KVTRACE_SANITISE", "1")
     monkeypatch.setenv("KVTRACE_MODE", "fast")
     code, out, _ = kvtrace("env", "--json")
-    told = json.loads(out)
+    output = json.loads(out)
     assert code == 1
-    assert told["variables"] == {"KVTRACE": None, **DEFAULT.as_environment()}
-    assert "did you mean 'KVTRACE_SANITIZE'?" in told["problems"][1]
-    assert "using 'launch'" in told["problems"][0]
+    assert output["variables"] == {"KVTRACE": None, **DEFAULT.as_environment()}
+    assert "did you mean 'KVTRACE_SANITIZE'?" in output["problems"][1]
+    assert "using 'launch'" in output["problems"][0]

@@ -35,8 +35,8 @@ LINE = CommandLine("kvtrace test", command, passthrough=False)
 
 
 def parsed(words):
-    found = LINE.parsed(words.split())
-    return {name: value for name, value in found.items() if value != DEFAULTS.get(name)}
+    arguments = LINE.parsed(words.split())
+    return {name: value for name, value in arguments.items() if value != DEFAULTS.get(name)}
 
 
 DEFAULTS = {

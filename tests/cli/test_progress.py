@@ -16,10 +16,10 @@ class Terminal(StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    found = Terminal()
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=found))
+    fake_terminal = Terminal()
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=fake_terminal))
     monkeypatch.setattr(progress, "_BETWEEN", 0.0)
-    return found
+    return fake_terminal
 
 
 def test_calls_are_counted_on_one_line_that_is_erased(terminal):

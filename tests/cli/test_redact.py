@@ -100,7 +100,7 @@ def planted(tmp_path_factory) -> Path:
     references = {"artifacts": list(contents.values()), "stacks": [stack]}
     for name, rows in references.items():
         writer.append_rows(name, rows)
-    made = {}
+    values_by_canary = {}
     for table in TABLES.values():
         row = {
             column.name: _value(table.name, column.name, column.type, contents, stack)
@@ -111,22 +111,22 @@ def planted(tmp_path_factory) -> Path:
         elif table.name not in references and table.origin == "captured":
             writer.append_rows(table.name, [row])
         elif table.origin == "derived":
-            made[table.name] = pa.Table.from_pylist([row], table.schema)
+            values_by_canary[table.name] = pa.Table.from_pylist([row], table.schema)
     writer.seal({})
     trace = open_trace(out)
-    own = client_table("canary", "a canary", [Column("text", TEXT, "canary_names")])
+    client_columns = client_table("canary", "a canary", [Column("text", TEXT, "canary_names")])
     mine = pa.table({"text": [" ".join(WORDS.values())]})
     facts = {"text": " ".join(WORDS.values())}
-    trace.add_derived(writer.run_id, "sanitizer", made, facts)
+    trace.add_derived(writer.run_id, "sanitizer", values_by_canary, facts)
     for name in (OBSERVED, "graphs"):
-        trace.add_derived(writer.run_id, name, made, facts | MADE_BY_THE_RUN)
-    trace.add_derived(writer.run_id, "own", {own.name: mine}, {}, [own])
+        trace.add_derived(writer.run_id, name, values_by_canary, facts | MADE_BY_THE_RUN)
+    trace.add_derived(writer.run_id, "own", {client_columns.name: mine}, {}, [client_columns])
     (out / "notes canary_host.txt").write_text(" ".join(WORDS.values()))
     return out
 
 
 def _content(kind: str) -> bytes:
-    words = " ".join(WORDS[each] for each in ("source", "paths", "names"))
+    words = " ".join(WORDS[thing] for thing in ("source", "paths", "names"))
     if kind in ("source", "file"):
         return f"{kind} {WORDS['source']} {WORDS['names']}".encode()
     if kind == "tensor":
@@ -149,15 +149,15 @@ def _value(table, path, kind, contents, stack):
     if pa.types.is_struct(kind):
         return {f.name: _value(table, f"{path}.{f.name}", f.type, contents, stack) for f in kind}
     leaf = LEAVES[table][path]
-    words = " ".join(WORDS[each] for each in PRIVATE if each in leaf.holds)
+    words = " ".join(WORDS[thing] for thing in PRIVATE if thing in leaf.holds)
     if pa.types.is_map(kind):
         if leaf.action not in ("facts", "settings"):
             return {"key": words}
-        found = {"paths": ("bin", "/canary_paths"), "host": ("platform", "canary_host"),
+        special_values = {"paths": ("bin", "/canary_paths"), "host": ("platform", "canary_host"),
                  "names": ("kernels", "canary_names")}  # fmt: skip
         if table == "kernels":
-            found["names"] = ("inductor.kernel_name", "canary_names")
-        return dict(entry for private, entry in found.items() if private in leaf.holds)
+            special_values["names"] = ("inductor.kernel_name", "canary_names")
+        return dict(entry for private, entry in special_values.items() if private in leaf.holds)
     if leaf.action == "artifact":
         kinds = {"files.artifact": "file", "stages.artifact": "cubin"}
         return contents[kinds.get(path, "tensor" if table != "kernels" else "source")]["sha256"]
@@ -178,14 +178,14 @@ def names_in(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_text_says_what_private_things_it_may_hold(table):
-    told = [each for column in TABLES[table].columns for each in column.leaves()]
-    silent = [path for path, kind, private in told if private is None and holds_text(kind)]
+    leaves = [leaf for column in TABLES[table].columns for leaf in column.leaves()]
+    silent = [path for path, kind, private in leaves if private is None and holds_text(kind)]
     unknown = [
         f"{column.name}.{field}"
         for column in TABLES[table].columns
         if isinstance(column.private, dict)
         for field in column.private
-        if f"{column.name}.{field}" not in [path for path, *_ in told]
+        if f"{column.name}.{field}" not in [path for path, *_ in leaves]
     ]
     assert silent == [], "say `private=` where they are defined"
     assert unknown == []
@@ -200,10 +200,10 @@ def holds_text(kind: pa.DataType) -> bool:
 
 @pytest.mark.parametrize("which", ["captured", "planted"])
 def test_canaries_are_there_before(which, request):
-    found = everything(request.getfixturevalue(which))
+    content = everything(request.getfixturevalue(which))
 
     expected = set(PRIVATE) - ({"host", "git"} if which == "captured" else set())
-    assert {private for private in expected if WORDS[private].encode() in found} == expected
+    assert {private for private in expected if WORDS[private].encode() in content} == expected
 
 
 @pytest.mark.parametrize("which", ["captured", "planted"])
@@ -215,9 +215,9 @@ def test_no_canary_is_left(which, private, request, tmp_path):
 
     done = redact(trace, tmp_path / "copy", left_out, redacted_ir)
 
-    found = everything(tmp_path / "copy")
-    kept = [each for each in left_out if WORDS[each].encode() in found]
-    assert kept == []
+    content = everything(tmp_path / "copy")
+    leaked = [word for word in left_out if WORDS[word].encode() in content]
+    assert leaked == []
     assert everything(trace) == before
     assert names_in(tmp_path) == ["copy"]
     assert done.left_out == left_out
@@ -226,11 +226,11 @@ def test_no_canary_is_left(which, private, request, tmp_path):
     if which == "captured":
         assert validate(tmp_path / "copy") == []
     if private == "all" and which == "captured":
-        (own,) = open_trace(trace).runs
-        hidden = (own.host, own.directory, own.git_commit, own.git_root)
+        (source_run,) = open_trace(trace).runs
+        hidden = (source_run.host, source_run.directory, source_run.git_commit, source_run.git_root)
         # Two or three letters, as a host may be called, occur in digests by chance.
-        told = [each for each in hidden if each and len(each) > 3]
-        assert [each for each in told if each.encode() in found] == []
+        secrets = [word for word in hidden if word and len(word) > 3]
+        assert [word for word in secrets if word.encode() in content] == []
 
 
 @pytest.mark.parametrize("private", ["source", "paths", "names", "marks", "command"])
@@ -254,11 +254,11 @@ def test_observed_defects_stay_in_a_redacted_copy_without_their_texts(captured, 
     trace = open_trace(tmp_path / "copy")
     (run,) = trace.runs
     assert list(trace.passes(run.run_id)) == [OBSERVED]
-    (seen,) = plain_rows(trace.table("findings"))
-    assert (seen["rule"], seen["verdict"], seen["method"]) == (
+    (finding,) = plain_rows(trace.table("findings"))
+    assert (finding["rule"], finding["verdict"], finding["method"]) == (
         "out-of-bounds", "violation", OBSERVED,
     )  # fmt: skip
-    assert (seen["arg"], seen["message"]) == ("arg1", "redacted")
+    assert (finding["arg"], finding["message"]) == ("arg1", "redacted")
     assert kvtrace("sanitize", tmp_path / "copy")[0] == 1
 
 
@@ -275,8 +275,8 @@ def test_commands_go_on_with_a_copy_without_anything(captured, kvtrace, tmp_path
         assert (code in (0, 1), "failed on" in err) == (True, False), (command, err)
     code, out, _ = kvtrace("sanitize", "copy")
     assert "the trace does not hold the value of the argument" in out
-    found = everything(tmp_path / "copy") + (tmp_path / "report.html").read_bytes()
-    assert [word for word in WORDS.values() if word.encode() in found] == []
+    content = everything(tmp_path / "copy") + (tmp_path / "report.html").read_bytes()
+    assert [word for word in WORDS.values() if word.encode() in content] == []
 
 
 def test_info_says_what_is_left_out_and_a_second_time_adds_to_it(captured, kvtrace):
@@ -293,7 +293,7 @@ def test_names_that_are_made_up_are_the_same_everywhere(captured, tmp_path):
     trace = open_trace(tmp_path / "copy")
     (kernel,) = plain_rows(trace.table("kernels"))
     (call,) = plain_rows(trace.table("calls"))
-    stages = {each["stage"]: each["artifact"] for each in kernel["stages"]}
+    stages = {entry["stage"]: entry["artifact"] for entry in kernel["stages"]}
     generic = trace.artifact(stages["ttir_generic"]).decode()
     assert kernel["name"] == "kernel1"
     assert 'sym_name = "kernel1"' in generic
@@ -382,9 +382,9 @@ def test_hostile_names_are_taken_out_of_a_trace(own_trace, tmp_path, kvtrace):
     assert kvtrace("trace", "redact", own_trace, "-o", tmp_path / "copy", "--all")[0] == 0
 
     assert validate(tmp_path / "copy") == []
-    found = everything(tmp_path / "copy")
-    assert b"alert(1)" not in found
-    assert b"/home/user" not in found
+    content = everything(tmp_path / "copy")
+    assert b"alert(1)" not in content
+    assert b"/home/user" not in content
     assert np.array_equal(
         open_trace(own_trace).table("launches", None, ["call_id"])["call_id"],
         open_trace(tmp_path / "copy").table("launches", None, ["call_id"])["call_id"],
@@ -396,14 +396,14 @@ def test_inductor_s_names_are_made_up_ones_in_the_options_as_elsewhere(tmp_path)
     trace = Path("tests/fixtures/h200/inductor")
     redact(trace, tmp_path / "copy", ("names",), redacted_ir)
 
-    found = everything(tmp_path / "copy")
+    content = everything(tmp_path / "copy")
     names = {row["name"] for row in open_trace(trace).table("kernels", None, ["name"]).to_pylist()}
     assert len(names) > 20
-    assert [name for name in names if name.encode() in found] == []
+    assert [name for name in names if name.encode() in content] == []
     table = open_trace(tmp_path / "copy").table("kernels", None, ["name", "options"])
     options = [dict(row["options"]) for row in table.to_pylist()]
-    assert {each["backend_name"] for each in options} == {"cuda"}
-    assert any(each.get("inductor.kernel_name") == "kernel1" for each in options)
+    assert {option["backend_name"] for option in options} == {"cuda"}
+    assert any(option.get("inductor.kernel_name") == "kernel1" for option in options)
 
 
 GOLDEN = Path("schema/golden")

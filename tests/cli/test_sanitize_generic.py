@@ -44,8 +44,8 @@ def two(tmp_path_factory):
     shutil.copytree(FIXTURE, out)
     (part,) = (out / "calls").rglob("*.parquet")
     rows = pq.ParquetFile(part).read()
-    wanted = pc.is_in(rows["kernel_id"], pa.array(TWO, rows["kernel_id"].type))
-    pq.write_table(rows.filter(wanted), part)
+    is_chosen = pc.is_in(rows["kernel_id"], pa.array(TWO, rows["kernel_id"].type))
+    pq.write_table(rows.filter(is_chosen), part)
     return out
 
 
@@ -119,8 +119,8 @@ def test_the_old_option_generic_still_works_and_names_the_command(kvtrace, two):
     text = kvtrace("sizes", two)[1]
     code, out, err = kvtrace("sanitize", two, "--generic")
 
-    said = "sanitize --generic is now kvtrace sizes; the option will be removed in 0.4."
-    assert err == f"kvtrace: {said}\n"
+    message = "sanitize --generic is now kvtrace sizes; the option will be removed in 0.4."
+    assert err == f"kvtrace: {message}\n"
     # further down it says how far it came in its time
     assert (code, out.splitlines()[:20]) == (0, text.splitlines()[:20])
 
@@ -266,7 +266,7 @@ def test_a_broken_contract_in_a_comment_fails_and_an_invalid_one_is_reported(kvt
 
     code, text, err = kvtrace("sizes", out)
 
-    told = " ".join((text + err).split())
+    output = " ".join((text + err).split())
     assert code == 1
-    assert "a launch breaks the contract 0 <= page < 4: table holds 4" in told
-    assert "a comment in paged_wrongly: 'pages are few' is not a contract such as" in told
+    assert "a launch breaks the contract 0 <= page < 4: table holds 4" in output
+    assert "a comment in paged_wrongly: 'pages are few' is not a contract such as" in output

@@ -49,9 +49,9 @@ def test_no_other_path_is_served(server, path):
 
 
 def test_a_foreign_name_for_this_machine_is_refused(server):
-    asked = ask(server, server.path, Host=f"evil.example:{server.server_port}")
+    answer = ask(server, server.path, Host=f"evil.example:{server.server_port}")
 
-    assert asked[::2] == (404, b"")
+    assert answer[::2] == (404, b"")
 
 
 def test_head_has_no_body_and_other_methods_are_refused(server):

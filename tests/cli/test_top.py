@@ -53,8 +53,8 @@ class Program:
             time.sleep(0.05)
 
     def end(self):
-        made, _ = self.process.communicate("", timeout=60)
-        return int(made)
+        output, _ = self.process.communicate("", timeout=60)
+        return int(output)
 
 
 @pytest.fixture(params=[10_000, 1 << 20], ids=["sealing", "plain"])
@@ -70,27 +70,27 @@ def program(tmp_path, request):
 
 def launches(out):
     """What the page says of the only process."""
-    found = re.search(r"^python \d+ +([\d,]+) ", out, re.M)
-    return int(found[1].replace(",", "")) if found else 0
+    match = re.search(r"^python \d+ +([\d,]+) ", out, re.M)
+    return int(match[1].replace(",", "")) if match else 0
 
 
 @pytest.mark.process
 def test_pages_of_a_running_program_count_along_and_do_it_no_harm(kvtrace, program):
-    seen = []
+    counts = []
     for _ in range(12):
         code, out, err = kvtrace("top", program.out, "--once")
         assert (code, err) == (0, "")
-        seen.append(launches(out))
+        counts.append(launches(out))
         time.sleep(0.15)
     code, out, _ = kvtrace("top", program.out, "--once")
-    made = program.end()
+    output = program.end()
 
     assert "1 process recording" in out
     assert "kernel_2: variant 1, first seen" in out
-    assert len(set(seen)) > 3
-    assert max(seen) <= made
+    assert len(set(counts)) > 3
+    assert max(counts) <= output
     trace = open_trace(program.out)
-    assert trace.table("launches", columns=["seq"])["seq"].to_pylist() == list(range(made))
+    assert trace.table("launches", columns=["seq"])["seq"].to_pylist() == list(range(output))
     assert trace.runs[0].ending == "stopped"
     assert [p for p in validate(program.out) if p.text] == []
 
@@ -197,5 +197,5 @@ def test_a_terminal_shows_page_after_page_until_it_is_ended(program, end):
     assert code == 0, drawn[-2_000:]
     assert counts == sorted(counts)
     assert len(set(counts)) >= 4
-    made = program.end()
-    assert open_trace(program.out).table("launches", columns=["seq"]).num_rows == made
+    output = program.end()
+    assert open_trace(program.out).table("launches", columns=["seq"]).num_rows == output

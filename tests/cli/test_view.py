@@ -158,14 +158,14 @@ def test_chromium_posts_the_bytes_to_the_ui(tmp_path):
         window = open_page(page, served.address)
         assert served.wait(20)
         window.wait_for_function("window.received !== null")
-        taken = window.evaluate("window.received")
+        received = window.evaluate("window.received")
         page.get_by_text("Done.").wait_for()
 
-    assert taken["size"] == len(CONTENT)
-    assert taken["hex"] == hashlib.sha256(CONTENT).hexdigest()
-    assert taken["title"] == 'out/ "of" <me>'
-    assert taken["fileName"] == "trace.perfetto-trace"
-    assert taken["from"] == served.address[: served.address.index("/", 8)]
+    assert received["size"] == len(CONTENT)
+    assert received["hex"] == hashlib.sha256(CONTENT).hexdigest()
+    assert received["title"] == 'out/ "of" <me>'
+    assert received["fileName"] == "trace.perfetto-trace"
+    assert received["from"] == served.address[: served.address.index("/", 8)]
     assert console == []
 
 

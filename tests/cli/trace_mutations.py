@@ -71,8 +71,8 @@ def _any_file(trace: Path, rng: random.Random) -> Path:
 
 def _files(trace: Path, pattern: str = "*") -> list[Path]:
     """The files in a trace; what another mutation made of them is left out."""
-    found = (path for path in trace.rglob(pattern) if path.is_file() and not path.is_symlink())
-    return sorted(found)
+    paths = (path for path in trace.rglob(pattern) if path.is_file() and not path.is_symlink())
+    return sorted(paths)
 
 
 def _table_of(path: Path) -> str:
@@ -261,8 +261,10 @@ def _replace_artifact(trace: Path, rng: random.Random) -> str:
         )
     )
     old, new = row["sha256"], artifact_row(row["kind"], fresh)
-    listed = [new | {"kind": each["kind"]} if each["sha256"] == old else each for each in listed]
-    listed.sort(key=lambda each: each["sha256"])
+    listed = [
+        new | {"kind": entry["kind"]} if entry["sha256"] == old else entry for entry in listed
+    ]
+    listed.sort(key=lambda entry: entry["sha256"])
     _write(path, pa.Table.from_pylist(listed, _nullable(rows)), dict(rows.schema.metadata))
     for other in _files(trace, "*.parquet"):
         _rename_artifact(other, old, new["sha256"])
@@ -277,9 +279,9 @@ def _rename_artifact(path: Path, old: str, new: str) -> None:
 
     def renamed(value: Any) -> Any:
         if isinstance(value, list):
-            return [renamed(each) for each in value]
+            return [renamed(item) for item in value]
         if isinstance(value, dict):
-            return {key: renamed(each) for key, each in value.items()}
+            return {key: renamed(item) for key, item in value.items()}
         return new if value == old else value
 
     for place, field in enumerate(rows.schema):
@@ -335,8 +337,8 @@ def _change_rows(rows: pa.Table, rng: random.Random) -> tuple[pa.Table, str]:
         case 2:
             return rows.take(pa.array(rng.sample(range(count), count))), "rows shuffled"
         case 3:
-            kept = rng.sample(range(count), count // 2)
-            return rows.take(pa.array(sorted(kept), pa.int64())), "half of the rows"
+            chosen_rows = rng.sample(range(count), count // 2)
+            return rows.take(pa.array(sorted(chosen_rows), pa.int64())), "half of the rows"
         case _:
             return rows.slice(1), "without the first row"
 
@@ -473,9 +475,9 @@ def _leave_plan(trace: Path, rng: random.Random) -> str:
         )
     )  # fmt: skip
     (journal / "replacement-0123456789abcdef.json").write_text(text)
-    left = journal / "compaction-0123-999999999"
+    plan_folder = journal / "compaction-0123-999999999"
     if rng.random() < 0.5:
-        left.symlink_to(trace.parent / "outside")
+        plan_folder.symlink_to(trace.parent / "outside")
     return f"a plan {text[:60]!r}"
 
 

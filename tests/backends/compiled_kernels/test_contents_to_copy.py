@@ -39,10 +39,13 @@ def no_time(monkeypatch):
 def sets_of(out, call_id=0):
     """The distinct contents of a call: launches, and by argument the bytes."""
     trace = open_trace(out)
-    found = contents_of(trace, trace.runs[0]).get(call_id)
+    contents = contents_of(trace, trace.runs[0]).get(call_id)
     return [
-        (each.launches, {held.arg: trace.artifact(held.artifact) for held in each.held})
-        for each in (() if found is None else found.sets)
+        (
+            contents_set.launches,
+            {argument.arg: trace.artifact(argument.artifact) for argument in contents_set.held},
+        )
+        for contents_set in (() if contents is None else contents.sets)
     ]
 
 
@@ -165,15 +168,15 @@ def test_launches_on_the_host_are_inspected_while_time_allows(tmp_path, monkeypa
 
 def test_integers_that_the_kernel_writes_are_those_before_each_launch(tmp_path):
     chosen, result = torch.randperm(COUNT), torch.zeros(COUNT, dtype=torch.int64)
-    wanted = []
+    expected = []
     with kvtrace.capture(tmp_path):
         for _ in range(4):
-            wanted.append(chosen.numpy().tobytes())
+            expected.append(chosen.numpy().tobytes())
             version = chosen._version
             kernels.advance[(4,)](chosen, result, COUNT, BLOCK=256)
             assert chosen._version == version
             kvtrace.start(tmp_path).flush()
-    assert [parts[0] for _, parts in sets_of(tmp_path)] == wanted
+    assert [parts[0] for _, parts in sets_of(tmp_path)] == expected
 
 
 def test_written_tensors_are_not_inspected_after_the_launch(tmp_path, no_time):
@@ -188,11 +191,11 @@ def test_written_tensors_are_not_inspected_after_the_launch(tmp_path, no_time):
 
 
 def test_integers_that_no_access_depends_on_are_left_out(tmp_path):
-    one = torch.arange(COUNT)
+    indices = torch.arange(COUNT)
     with kvtrace.capture(tmp_path / "index"):
-        kernels.add[(4,)](one, one, torch.empty_like(one), COUNT, BLOCK=256)
+        kernels.add[(4,)](indices, indices, torch.empty_like(indices), COUNT, BLOCK=256)
     with kvtrace.capture(tmp_path / "int", tensors="int"):
-        kernels.add[(4,)](one, one, torch.empty_like(one), COUNT, BLOCK=256)
+        kernels.add[(4,)](indices, indices, torch.empty_like(indices), COUNT, BLOCK=256)
     assert known(tmp_path / "index") == []
     assert known(tmp_path / "int") == [0]
 

@@ -70,10 +70,10 @@ def test_cubin_resources_equal_those_of_cuobjdump(cubins: Path) -> None:
             text=True,
             check=True,
         ).stdout
-        found = re.search(rf"Function {name}:\s+REG:(\d+) STACK:(\d+)", listing)
-        assert found, listing
+        match = re.search(rf"Function {name}:\s+REG:(\d+) STACK:(\d+)", listing)
+        assert match, listing
         resources = cubin_resources(path.read_bytes(), name)
-        assert (resources.registers, resources.local_bytes) == (int(found[1]), int(found[2]))
+        assert (resources.registers, resources.local_bytes) == (int(match[1]), int(match[2]))
         spills[name] = resources.spills
     assert spills["vector_add"] == 0
     assert spills["messages"] > 0  # printing takes stack

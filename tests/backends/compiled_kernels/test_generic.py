@@ -88,10 +88,10 @@ def test_without_anonymous_files_a_temporary_one_is_used(
 def test_threads_may_print_at_once() -> None:
     text = CORPUS["softmax"]()
     expected = generic_ttir(text)
-    found: list[str] = []
-    threads = [threading.Thread(target=lambda: found.append(generic_ttir(text))) for _ in range(4)]
+    texts: list[str] = []
+    threads = [threading.Thread(target=lambda: texts.append(generic_ttir(text))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [expected] * 4
+    assert texts == [expected] * 4

@@ -32,10 +32,10 @@ def test_resources_are_those_of_the_assembly(
     assert registers
     assert local
 
-    found = hsaco_resources(kernel.asm["hsaco"], "softmax")
+    resources = hsaco_resources(kernel.asm["hsaco"], "softmax")
 
-    assert (found.registers, found.local_bytes) == (int(registers[1]), int(local[1]))
-    assert (found.spills > 0) == (block > 256)
+    assert (resources.registers, resources.local_bytes) == (int(registers[1]), int(local[1]))
+    assert (resources.spills > 0) == (block > 256)
     with pytest.raises(UnreadableBinary, match="no such kernel"):
         hsaco_resources(kernel.asm["hsaco"], "another")
 

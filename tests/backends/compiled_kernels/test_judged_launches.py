@@ -35,8 +35,8 @@ def rows(out: Path, table: str) -> list[dict]:
 
 def verdicts(out: Path, call: int) -> list[str]:
     """Verdicts on the bounds of a call, in the order of its accesses."""
-    found = (row for row in rows(out, "findings") if row["rule"] == "out-of-bounds")
-    return [row["verdict"] for row in found if row["call_id"] == call]
+    matching = (row for row in rows(out, "findings") if row["rule"] == "out-of-bounds")
+    return [row["verdict"] for row in matching if row["call_id"] == call]
 
 
 def messages(out: Path, code: str) -> list[str]:
@@ -50,14 +50,14 @@ def test_a_defect_is_reported_once_and_the_kernel_is_launched(tmp_path, tensors,
             kernels.copy[(4,)](source, result, 1000, BLOCK=256)
         kernels.copy[(5,)](source, result, 1000, BLOCK=256)
 
-    told = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     column = 12 if TRITON >= (3, 8) else 20  # `tl.load`, or what is loaded
     place = rf"live_kernels\.py:9:{column}: error\[out-of-bounds\]: load ends"
-    assert len(re.findall(place, told)) == 1
-    assert "    return tl.load(source + offsets)  # no mask\n" in told
-    assert "called at: " in told
-    assert "lane 232 of program (3, 0, 0)" in told
-    assert re.search(rf"at\s+\S*{Path(__file__).name}:\d+", told)
+    assert len(re.findall(place, stderr)) == 1
+    assert "    return tl.load(source + offsets)  # no mask\n" in stderr
+    assert "called at: " in stderr
+    assert "lane 232 of program (3, 0, 0)" in stderr
+    assert re.search(rf"at\s+\S*{Path(__file__).name}:\d+", stderr)
     assert torch.equal(source, result)
     assert len(rows(tmp_path, "launches")) == 4
     assert messages(tmp_path, "defect")[0] == (
@@ -136,9 +136,9 @@ def test_an_unknown_rule_is_reported_and_the_default_rules_are_used(tmp_path, te
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="warn", rules="out-of-mind"):
         kernels.copy[(4,)](source, result, 1000, BLOCK=256)
-    told = capsys.readouterr().err
-    assert "there is no rule 'out-of-mind'" in told
-    assert "error[out-of-bounds]" in told
+    stderr = capsys.readouterr().err
+    assert "there is no rule 'out-of-mind'" in stderr
+    assert "error[out-of-bounds]" in stderr
 
 
 def test_a_verdict_that_depends_on_data_is_a_defect_only_if_strict(tmp_path, tensors):

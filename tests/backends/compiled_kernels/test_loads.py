@@ -21,9 +21,9 @@ def test_loads_of_concurrent_threads_are_timed_separately() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    found = [loads.take(str(number)) for number in range(4)]
-    assert all(load and load.duration >= 0.01e9 * (n + 1) for n, load in enumerate(found))
-    assert len({load.thread for load in found if load}) == 4
+    taken_loads = [loads.take(str(number)) for number in range(4)]
+    assert all(load and load.duration >= 0.01e9 * (n + 1) for n, load in enumerate(taken_loads))
+    assert len({load.thread for load in taken_loads if load}) == 4
     assert loads.take("0") is None
 
 

@@ -13,42 +13,42 @@ from kvtrace.backends.compiled_kernels.mlir_contexts import context_with
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+def loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Every context that is made meanwhile, in order."""
     monkeypatch.setattr(mlir_contexts, "_idle", {})
-    found: list[Any] = []
-    yield found
-    found.clear()
+    contexts: list[Any] = []
+    yield contexts
+    contexts.clear()
 
 
-def test_an_mlir_context_is_reused(made: list[Any]) -> None:
+def test_an_mlir_context_is_reused(loaded: list[Any]) -> None:
     for _ in range(3):
-        with context_with("a", made.append) as context:
-            assert context is made[0]
-    with context_with("other dialects", made.append):
-        assert len(made) == 2
+        with context_with("a", loaded.append) as context:
+            assert context is loaded[0]
+    with context_with("other dialects", loaded.append):
+        assert len(loaded) == 2
 
 
-def test_concurrent_users_get_separate_contexts(made: list[Any]) -> None:
-    with context_with("a", made.append) as one, context_with("a", made.append) as other:
-        assert one is not other
+def test_concurrent_users_get_separate_contexts(loaded: list[Any]) -> None:
+    with context_with("a", loaded.append) as first, context_with("a", loaded.append) as second:
+        assert first is not second
 
 
-def test_a_context_is_dropped_after_an_error(made: list[Any]) -> None:
-    with pytest.raises(ValueError, match="as if"), context_with("a", made.append):
+def test_a_context_is_dropped_after_an_error(loaded: list[Any]) -> None:
+    with pytest.raises(ValueError, match="as if"), context_with("a", loaded.append):
         raise ValueError("as if")
-    with context_with("a", made.append) as context:
-        assert context is made[1]
+    with context_with("a", loaded.append) as context:
+        assert context is loaded[1]
 
 
 def test_a_context_is_dropped_after_a_number_of_uses(
-    made: list[Any], monkeypatch: pytest.MonkeyPatch
+    loaded: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mlir_contexts, "_USES", 2)
     for _ in range(5):
-        with context_with("a", made.append):
+        with context_with("a", loaded.append):
             pass
-    assert len(made) == 3
+    assert len(loaded) == 3
 
 
 @pytest.mark.process

@@ -36,8 +36,8 @@ def recorded(tmp_path_factory):
     """A trace of a launch of each kernel, and what was launched."""
     out = tmp_path_factory.mktemp("gluon")
     with kvtrace.capture(out):
-        made = {name: launch("cpu") for name, launch in LAUNCHES.items()}
-    return out, made
+        results = {name: launch("cpu") for name, launch in LAUNCHES.items()}
+    return out, results
 
 
 def run(out, capsys, *command) -> tuple[int, str]:
@@ -67,8 +67,8 @@ def test_each_version_names_the_same_stages(seen):
 
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_a_launch_is_recorded_and_does_not_run(name, recorded):
-    out, made = recorded
-    launch = made[name]
+    out, results = recorded
+    launch = results[name]
     trace = open_trace(out)
     kernels = {row["kernel_id"]: row for row in plain_rows(trace.table("kernels"))}
     (call,) = (
@@ -94,10 +94,10 @@ def test_standard_error_has_one_warning_and_the_trace_one_message_per_kernel(tmp
             LAUNCHES[name]("cpu")
     assert capfd.readouterr().err.count("written in Gluon") == 1
     rows = plain_rows(open_trace(tmp_path).table("messages"))
-    told = [(row["level"], row["text"]) for row in rows if row["code"] == "not-evaluated"]
-    assert [level for level, _ in told] == ["warning", "info", "warning"]  # the last: how often
-    assert "kernel gluon_copy is written in Gluon, which is not evaluated" in told[0][1]
-    assert "kernel scale_masked" in told[1][1]
+    messages = [(row["level"], row["text"]) for row in rows if row["code"] == "not-evaluated"]
+    assert [level for level, _ in messages] == ["warning", "info", "warning"]  # the last: how often
+    assert "kernel gluon_copy is written in Gluon, which is not evaluated" in messages[0][1]
+    assert "kernel scale_masked" in messages[1][1]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_consumer_of_results_may_refuse_a_skipped_launch(tmp_path):
 @pytest.mark.parametrize("command", [["info", "--full"], ["profile"]])
 def test_commands_report_kernels_that_are_not_evaluated(command, recorded, capsys):
     out, _ = recorded
-    code, text = run(out, capsys, *[each for each in command if each != "--full"])
+    code, text = run(out, capsys, *[word for word in command if word != "--full"])
     assert code == 0
     assert f"not evaluated: {len(LAUNCHES)} kernels written in Gluon" in text
     assert "kvtrace replay" not in text.partition("not evaluated")[2].partition("launches ")[0]
@@ -222,10 +222,10 @@ def judged(out):
 @pytest.mark.process
 def test_the_order_in_ttgir_is_judged(recorded):
     out, _ = recorded
-    found = {name: verdict for name, (verdict, _) in judged(out).items()}
-    assert found.pop("specialized", "unknown") == "unknown"
-    assert set(found.values()) == {"proven"}
-    assert {"copied_asynchronously", "copied_by_descriptor", "product"} <= set(found)
+    verdicts = {name: verdict for name, (verdict, _) in judged(out).items()}
+    assert verdicts.pop("specialized", "unknown") == "unknown"
+    assert set(verdicts.values()) == {"proven"}
+    assert {"copied_asynchronously", "copied_by_descriptor", "product"} <= set(verdicts)
 
 
 @pytest.mark.process

@@ -35,16 +35,16 @@ def recorded(folder, **settings):
 
 
 def triton_part():
-    (found,) = [part for part in machine_parts({}) if part.name == "Triton"]
-    return found
+    (part_of_triton,) = [part for part in machine_parts({}) if part.name == "Triton"]
+    return part_of_triton
 
 
 def test_a_newer_triton_is_recorded_and_reported_once(tmp_path, monkeypatch):
     monkeypatch.setattr(triton, "__version__", NEXT)
-    told, codes = recorded(tmp_path)
+    stderr, codes = recorded(tmp_path)
     assert codes.count("triton-untested") == 1
-    assert told["triton-untested"]["level"] == "info"  # it is no reason to write to the terminal
-    assert f"Triton {NEXT} is newer than 3.9" in told["triton-untested"]["text"]
+    assert stderr["triton-untested"]["level"] == "info"  # it is no reason to write to the terminal
+    assert f"Triton {NEXT} is newer than 3.9" in stderr["triton-untested"]["text"]
 
 
 def test_doctor_reports_a_newer_triton_as_working(monkeypatch):
@@ -62,15 +62,15 @@ def test_a_tested_triton_is_not_reported(tmp_path):
 
 def test_a_torch_without_the_exchange_is_recorded_more_slowly(tmp_path, monkeypatch):
     monkeypatch.delattr(*EXCHANGE)
-    told, _ = recorded(tmp_path)
-    assert "Python hot path" in told["hot-path"]["text"]
-    assert "is too old for the native one, 2.10 is needed" in told["hot-path"]["text"]
+    stderr, _ = recorded(tmp_path)
+    assert "Python hot path" in stderr["hot-path"]["text"]
+    assert "is too old for the native one, 2.10 is needed" in stderr["hot-path"]["text"]
 
 
 def test_a_torch_without_the_guard_gets_no_device(tmp_path, monkeypatch, capsys):
     monkeypatch.delattr(*GUARD)
-    told, _ = recorded(tmp_path, device="cpu")
-    assert "torch 2.10 or newer is needed" in told["device-unknown-build"]["text"]
+    stderr, _ = recorded(tmp_path, device="cpu")
+    assert "torch 2.10 or newer is needed" in stderr["device-unknown-build"]["text"]
     assert "torch 2.10 or newer is needed" in capsys.readouterr().err
     assert not torch.cuda.is_available()
 

@@ -84,12 +84,12 @@ def test_a_finding_in_generated_code_names_the_program_s_line(
     # what is said at once
     assert f"{program.file}:6: a load ends" in capfd.readouterr().err
     # and what the trace says, with an excerpt of what was written
-    found = [
-        each
-        for each in kvtrace.open(tmp_path / "out").sanitize("out-of-bounds").to_json()
-        if each["verdict"] == "violation"
+    findings = [
+        finding
+        for finding in kvtrace.open(tmp_path / "out").sanitize("out-of-bounds").to_json()
+        if finding["verdict"] == "violation"
     ]
-    ((place,),) = ({(each["file"], each["line"])} for each in found)
+    ((place,),) = ({(finding["file"], finding["line"])} for finding in findings)
     assert place == (str(program.file), 6)
     assert str(program.file) in text_of_files(tmp_path / "out")
 

@@ -76,14 +76,14 @@ def test_origins_of_a_generated_kernel_are_recorded(
 ) -> None:
     monkeypatch.setenv("KVTRACE_SOURCE", source)
     monkeypatch.setattr(origins, "ORIGINS", origins.Origins())
-    told = Origin("aten.add", "total", "layers.0", "model.py", 3, "forward", "x + y")
-    origins.ORIGINS.add("triton_poi_fused_add_0", KERNEL, [told])
+    expected = Origin("aten.add", "total", "layers.0", "model.py", 3, "forward", "x + y")
+    origins.ORIGINS.add("triton_poi_fused_add_0", KERNEL, [expected])
     x = torch.ones(8)
     with kvtrace.capture(tmp_path / "out"):
         autotuner.run(x, x, x, 8, stream=0)
     (kernel,) = open_trace(tmp_path / "out").table("kernels", columns=["origins"]).to_pylist()
-    (found,) = kernel["origins"]
-    assert found == asdict(told) | ({"code": None} if source == "off" else {})
+    (recorded,) = kernel["origins"]
+    assert recorded == asdict(expected) | ({"code": None} if source == "off" else {})
 
 
 @pytest.mark.process
@@ -103,7 +103,7 @@ def test_a_cached_module_gives_operators_and_nodes_as_origins(
     with kvtrace.capture(tmp_path / "out"):
         scope["call"](autotuner, torch.ones(8))
     (kernel,) = open_trace(tmp_path / "out").table("kernels", columns=["origins"]).to_pylist()
-    assert [(one["op"], one["node"]) for one in kernel["origins"]] == [
+    assert [(origin["op"], origin["node"]) for origin in kernel["origins"]] == [
         ("aten.add", None),
         (None, "total"),
     ]
@@ -179,8 +179,8 @@ def test_contents_are_recorded_if_the_setting_asks_for_them(autotuner: Any, tmp_
 
     trace = open_trace(tmp_path / "out")
     (call,) = trace.table("calls").to_pylist()
-    held = first_contents(trace, trace.runs)[trace.runs[0].run_id, call["call_id"]]
-    assert [trace.artifact(held[place]) for place in range(3)] == before
+    contents = first_contents(trace, trace.runs)[trace.runs[0].run_id, call["call_id"]]
+    assert [trace.artifact(contents[place]) for place in range(3)] == before
 
 
 @pytest.mark.process
@@ -195,8 +195,8 @@ def test_launches_are_judged_before_they_happen(autotuner: Any, tmp_path: Path, 
                 autotuner.run(x, x, out, size, stream=0)
 
     trace = open_trace(tmp_path / "out")
-    found = trace.table("findings", columns=["rule", "verdict"]).to_pylist()
-    verdicts = [row["verdict"] for row in found if row["rule"] == "out-of-bounds"]
+    findings = trace.table("findings", columns=["rule", "verdict"]).to_pylist()
+    verdicts = [row["verdict"] for row in findings if row["rule"] == "out-of-bounds"]
     assert len(verdicts) == 3
     assert set(verdicts) == {"proven" if size == 1000 else "violation"}
     assert trace.table("kernels").num_rows == trace.table("calls").num_rows == 1

@@ -78,7 +78,7 @@ class Model(nn.Module):  # type: ignore[name-defined,misc]
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> origins.Origins:
+def known_origins(monkeypatch: pytest.MonkeyPatch) -> origins.Origins:
     mine = origins.Origins()
     monkeypatch.setattr(origins, "ORIGINS", mine)
     return mine
@@ -94,7 +94,10 @@ def modules(tmp_path: Path) -> list[Path]:
 @pytest.fixture
 @needs("process")  # the first use of Inductor starts workers
 def generated(
-    seen: origins.Origins, monkeypatch: pytest.MonkeyPatch, modules: list[Path], tmp_path: Path
+    known_origins: origins.Origins,
+    monkeypatch: pytest.MonkeyPatch,
+    modules: list[Path],
+    tmp_path: Path,
 ) -> Iterator[dict[str, str]]:
     """Codes of a model's kernels by name: generated for real, and neither compiled nor run."""
     pytest.importorskip(GENERATOR)
@@ -138,14 +141,14 @@ def generated(
 
 
 def test_operators_modules_and_lines_are_those_of_the_program(generated: dict[str, str]) -> None:
-    found = {}
+    lines_by_operator = {}
     for name, code in generated.items():
-        for one in origins_of(name, code, None, keep_code=True) or ():
-            found[one.op, one.module] = one
+        for origin in origins_of(name, code, None, keep_code=True) or ():
+            lines_by_operator[origin.op, origin.module] = origin
     assert {("aten.mul", "layers.0"), ("aten.mul", "layers.1"), ("aten.sin", "layers.0")} <= set(
-        found
+        lines_by_operator
     )
-    sine = found["aten.sin", "layers.1"]
+    sine = lines_by_operator["aten.sin", "layers.1"]
     assert sine.file == __file__
     assert sine.function == "forward"
     assert sine.code == "return (x * self.weight).sin()"
@@ -158,7 +161,10 @@ def test_a_kernel_that_two_layers_use_has_the_origins_of_both(generated: dict[st
     shared = [
         origins_of(name, code, None, keep_code=True) or () for name, code in generated.items()
     ]
-    modules = [{one.module for one in each if one.op == "aten.mul"} for each in shared]
+    modules = [
+        {origin.module for origin in kernel_origins if origin.op == "aten.mul"}
+        for kernel_origins in shared
+    ]
     assert {"layers.0", "layers.1"} in modules
 
 
@@ -172,9 +178,15 @@ def test_a_call_of_a_library_has_the_line_of_its_product(
         if "extern_kernels.mm(" in line
     ]
     # what is computed for it may be among its origins
-    made = [{(one.op, one.file, one.code) for one in found or ()} for found in products]
-    assert len(made) == 2
-    assert all(("aten.mm", __file__, "x = layer(x @ torch.ones(8, 8))") in each for each in made)
+    facts = [
+        {(origin.op, origin.file, origin.code) for origin in call_origins or ()}
+        for call_origins in products
+    ]
+    assert len(facts) == 2
+    assert all(
+        ("aten.mm", __file__, "x = layer(x @ torch.ones(8, 8))") in call_facts
+        for call_facts in facts
+    )
 
 
 def test_a_line_that_was_not_generated_has_no_origin(tmp_path: Path) -> None:
@@ -191,30 +203,32 @@ def test_a_line_that_was_not_generated_has_no_origin(tmp_path: Path) -> None:
     assert origins_of_line(str(file), second + 1, keep_code=True) is None
 
 
-def test_origins_lack_code_if_sources_are_off(seen: origins.Origins) -> None:
-    seen.add("k", CODE, [Origin("aten.add", "y", "a.b", "m.py", 3, "forward", "y = x + 1")])
-    (kept,) = origins_of("k", CODE, None, keep_code=True) or ()
+def test_origins_lack_code_if_sources_are_off(known_origins: origins.Origins) -> None:
+    known_origins.add(
+        "k", CODE, [Origin("aten.add", "y", "a.b", "m.py", 3, "forward", "y = x + 1")]
+    )
+    (origin,) = origins_of("k", CODE, None, keep_code=True) or ()
     (bare,) = origins_of("k", CODE, None, keep_code=False) or ()
-    assert kept.code == "y = x + 1"
+    assert origin.code == "y = x + 1"
     assert bare == Origin("aten.add", "y", "a.b", "m.py", 3, "forward", None)
 
 
-def test_a_kernel_is_known_by_name_and_body(seen: origins.Origins) -> None:
-    seen.add("k", CODE, [Origin("aten.add")])
+def test_a_kernel_is_known_by_name_and_body(known_origins: origins.Origins) -> None:
+    known_origins.add("k", CODE, [Origin("aten.add")])
     function = CODE[CODE.index("def triton") : CODE.index("\n\ndef get_args")]
-    assert seen.of("k", function.replace("triton_poi_fused_add_0", "triton_")) is not None
-    assert seen.of("k", function.replace("in_ptr0)", "in_ptr1)")) is None
-    assert seen.of("other", function) is None
-    assert seen.of("k", None) is None
+    assert known_origins.of("k", function.replace("triton_poi_fused_add_0", "triton_")) is not None
+    assert known_origins.of("k", function.replace("in_ptr0)", "in_ptr1)")) is None
+    assert known_origins.of("other", function) is None
+    assert known_origins.of("k", None) is None
 
 
 def test_comments_of_the_calling_module_tell_operators_and_nodes(
-    seen: origins.Origins, tmp_path: Path
+    known_origins: origins.Origins, tmp_path: Path
 ) -> None:
     module = tmp_path / "module.py"
     module.write_text(MODULE)
-    found = origins_of("triton_poi_fused_mul_0", CODE, str(module), keep_code=True)
-    assert found == (
+    commented = origins_of("triton_poi_fused_mul_0", CODE, str(module), keep_code=True)
+    assert commented == (
         Origin(op="aten.mul"), Origin(node="x"), Origin(node="y"), Origin(op="aten.neg"),
         Origin(node="z"),
     )  # fmt: skip
@@ -253,7 +267,7 @@ def test_paths_of_modules_are_written_as_torch_names_them(path: str, module: str
 
 
 def test_a_failure_of_kvtrace_is_counted_and_generation_continues(
-    seen: origins.Origins, monkeypatch: pytest.MonkeyPatch
+    known_origins: origins.Origins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class TritonScheduling:
         def define_kernel(self, src_code: str, node_schedule: Any, kernel: Any) -> str:

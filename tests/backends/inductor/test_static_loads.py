@@ -28,9 +28,9 @@ def test_the_static_launchers_loading_is_timed_once() -> None:
     original = Launcher.load_kernel
     replaced = Replacements()
     time_static_loads(SimpleNamespace(Launcher=Launcher, other=3), replaced, raise_it)
-    one = Launcher()
-    one.load_kernel(5)
-    one.load_kernel(5)
+    launcher = Launcher()
+    launcher.load_kernel(5)
+    launcher.load_kernel(5)
     load = LOADS.take(Launcher.hash)
     assert load
     assert load.duration >= 0.01e9

@@ -41,13 +41,13 @@ def tuned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.mark.process
 def test_the_first_configuration_that_compiles_is_taken(tuned: Tuned) -> None:
-    seen = tuned.seen
-    assert seen["first"] == [128, 12.0]
-    assert seen["that compiles"] == [256, 12.0]
-    assert seen["own benchmark"] == [64, 12.0]
-    assert seen["graph"] == [64, 12.0]
-    assert seen["heuristics"] == [4, 1.0]
-    assert seen["measured"] == []
+    output = tuned.seen
+    assert output["first"] == [128, 12.0]
+    assert output["that compiles"] == [256, 12.0]
+    assert output["own benchmark"] == [64, 12.0]
+    assert output["graph"] == [64, 12.0]
+    assert output["heuristics"] == [4, 1.0]
+    assert output["measured"] == []
 
 
 @pytest.mark.process

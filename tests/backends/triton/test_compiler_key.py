@@ -61,9 +61,9 @@ def test_the_second_process_reads_no_library_and_has_the_same_key(tmp_path: Path
 
 @pytest.mark.process
 def test_the_fingerprint_covers_every_file_that_triton_hashes(tmp_path: Path) -> None:
-    seen = _asked(tmp_path)
-    assert seen["read"] > 10
-    assert seen["unknown"] == []
+    hashed = _asked(tmp_path)
+    assert hashed["read"] > 10
+    assert hashed["unknown"] == []
 
 
 def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:

@@ -19,50 +19,50 @@ PROGRAM = ROOT / "tests" / "support" / "gpu_free_program.py"
 
 @pytest.fixture(scope="module", params=versions())
 @needs("process")
-def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def output(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     done = run_with(request.param, [str(PROGRAM), "cuda:90"], tmp_path_factory.mktemp("triton"))
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_results_are_written_to_the_tensors(seen: Any) -> None:
-    assert seen["device"] == "cpu"
-    assert seen["add"]
-    assert all(seen["dtypes"].values()), seen["dtypes"]
-    assert seen["views"]
-    assert seen["tuple"]
-    assert seen["descriptors"]
+def test_results_are_written_to_the_tensors(output: Any) -> None:
+    assert output["device"] == "cpu"
+    assert output["add"]
+    assert all(output["dtypes"].values()), output["dtypes"]
+    assert output["views"]
+    assert output["tuple"]
+    assert output["descriptors"]
 
 
-def test_kernels_are_really_compiled(seen: Any) -> None:
-    assert {"ttir", "ttgir", "llir", "ptx", "cubin"} <= set(seen["stages"])
-    assert 8 <= seen["registers"] <= 255
+def test_kernels_are_really_compiled(output: Any) -> None:
+    assert {"ttir", "ttgir", "llir", "ptx", "cubin"} <= set(output["stages"])
+    assert 8 <= output["registers"] <= 255
 
 
 @pytest.mark.process
 def test_kernels_are_compiled_for_the_chosen_target(tmp_path: Path) -> None:
     done = run_with(INSTALLED, [str(PROGRAM), "hip:gfx942"], tmp_path)
-    seen = json.loads(done.stdout.splitlines()[-1])
-    assert {"ttir", "amdgcn", "hsaco"} <= set(seen["stages"])
-    assert 1 <= seen["registers"] <= 512
-    assert seen["add"]
-    assert seen["autotuned"]
+    output = json.loads(done.stdout.splitlines()[-1])
+    assert {"ttir", "amdgcn", "hsaco"} <= set(output["stages"])
+    assert 1 <= output["registers"] <= 512
+    assert output["add"]
+    assert output["autotuned"]
 
 
 @pytest.mark.process
 def test_a_target_without_facts_is_replaced(tmp_path: Path) -> None:
     done = run_with(INSTALLED, [str(PROGRAM), "cuda:91"], tmp_path)
-    seen = json.loads(done.stdout.splitlines()[-1])
-    (told,) = (text for _, code, text in seen["messages"] if code == "bad-target")
-    assert "'cuda:91'" in told
-    assert "cuda:90" in told
-    assert "cubin" in seen["stages"]
+    output = json.loads(done.stdout.splitlines()[-1])
+    (messages,) = (text for _, code, text in output["messages"] if code == "bad-target")
+    assert "'cuda:91'" in messages
+    assert "cuda:90" in messages
+    assert "cubin" in output["stages"]
 
 
-def test_an_access_out_of_bounds_is_reported_once_and_the_program_continues(seen: Any) -> None:
-    assert seen["unmasked"]
-    told = [text for _, code, text in seen["messages"] if code == "out-of-bounds"]
-    assert len(told) == 1
-    (text,) = told
+def test_an_access_out_of_bounds_is_reported_once_and_the_program_continues(output: Any) -> None:
+    assert output["unmasked"]
+    messages = [text for _, code, text in output["messages"] if code == "out-of-bounds"]
+    assert len(messages) == 1
+    (text,) = messages
     assert "kernel unmasked" in text
     lines = PROGRAM.read_text().splitlines()
     place = next(i for i, line in enumerate(lines, 1) if "tl.load(x + lanes))" in line)
@@ -71,19 +71,19 @@ def test_an_access_out_of_bounds_is_reported_once_and_the_program_continues(seen
     assert "in program (3, 0, 0)" in text
 
 
-def test_autotuning_takes_the_first_configuration_that_compiles(seen: Any) -> None:
-    assert seen["block"] == 128
-    assert seen["autotuned"]  # each launch once: the trial must not have added to it
-    assert seen["milliseconds"] > 0
+def test_autotuning_takes_the_first_configuration_that_compiles(output: Any) -> None:
+    assert output["block"] == 128
+    assert output["autotuned"]  # each launch once: the trial must not have added to it
+    assert output["milliseconds"] > 0
 
 
-def test_a_kernel_that_cannot_be_executed_raises_one_sentence(seen: Any) -> None:
-    assert "argument x is on device meta" in seen["meta"]
+def test_a_kernel_that_cannot_be_executed_raises_one_sentence(output: Any) -> None:
+    assert "argument x is on device meta" in output["meta"]
 
 
-def test_the_program_continues_after_its_recording(seen: Any) -> None:
-    assert seen["goes on"]
-    assert [code for _, code, _ in seen["messages"]].count("device-free") == 1
+def test_the_program_continues_after_its_recording(output: Any) -> None:
+    assert output["goes on"]
+    assert [code for _, code, _ in output["messages"]].count("device-free") == 1
 
 
 STOPPED = """

@@ -55,8 +55,8 @@ def dispatched() -> Any:
             return proxies[grid]
 
     yield Dispatched
-    for each in (Dispatched, *Dispatched.__subclasses__()):
-        del each.__getitem__
+    for kernel_class in (Dispatched, *Dispatched.__subclasses__()):
+        del kernel_class.__getitem__
 
 
 def add_one(x, out, size, BLOCK: tl.constexpr):
@@ -84,12 +84,14 @@ def test_all_dispatched_launches_are_recorded_and_one_message_says_how(
         launch(dispatched(add_one), 4)
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == 4
-    (said,) = [
+    (message,) = [
         row["text"]
         for row in plain_rows(trace.table("messages"))
         if row["code"] == "launches-past-run"
     ]
-    assert said.startswith("kernel[grid] of Dispatched launches from C, without run; a recording")
+    assert message.startswith(
+        "kernel[grid] of Dispatched launches from C, without run; a recording"
+    )
 
 
 def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_launch_on(
@@ -107,21 +109,21 @@ def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_lau
 
 
 def test_after_the_recording_the_fork_launches_from_c_again(dispatched: Any, tmp_path: Any) -> None:
-    own, hooks = dispatched.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
+    original, hooks = dispatched.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
     kernel = dispatched(add_one)
     with kvtrace.capture(tmp_path / "out"):
-        assert dispatched.__getitem__ is not own
+        assert dispatched.__getitem__ is not original
         launch(kernel, 2)
-    assert dispatched.__getitem__ is own
+    assert dispatched.__getitem__ is original
     assert triton.knobs.runtime.launch_enter_hook.calls == hooks
     assert isinstance(kernel[(2,)], Proxy)
 
 
 def test_kernel_classes_of_triton_itself_are_not_hooked(tmp_path: Any) -> None:
-    own, hooks = JITFunction.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
+    original, hooks = JITFunction.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
     with kvtrace.capture(tmp_path / "out"):
         launch(triton.jit(add_one), 2)
-        assert JITFunction.__getitem__ is own
+        assert JITFunction.__getitem__ is original
     assert open_trace(tmp_path / "out").table("launches").num_rows == 2
     assert triton.knobs.runtime.launch_enter_hook.calls == hooks
 
@@ -175,7 +177,10 @@ class Fork:
 
     def dispatch(self, function: Any, grid: Any, *args: Any) -> Any:
         """Launch a kernel as the fork's C does, with none of Triton's launchers."""
-        key = (function, *(type(each) if torch.is_tensor(each) else each for each in args))
+        key = (
+            function,
+            *(type(argument) if torch.is_tensor(argument) else argument for argument in args),
+        )
         if key not in self._known:
             self._known[key] = self._run(function, *args, grid=grid, warmup=True)
             self._known[key]._init_handles()
@@ -195,7 +200,7 @@ def fork() -> Iterator[Fork]:
         yield Fork(patch)
 
 
-def said_of(trace: Any) -> list[str]:
+def messages_of(trace: Any) -> list[str]:
     rows = plain_rows(trace.table("messages"))
     return [row["text"] for row in rows if row["code"] == "launches-past-run"]
 
@@ -209,10 +214,10 @@ def test_known_launches_still_go_through_c_without_launch_hooks(fork: Fork, tmp_
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == 4
     assert fork.dispatched == 4
-    assert {text.partition(" launches from C")[0] for text in said_of(trace)} == {
+    assert {text.partition(" launches from C")[0] for text in messages_of(trace)} == {
         "kernel[grid] of JITFunction", "kernel[grid] of Autotuner",
     }  # fmt: skip
-    assert all("which still launches known kernels from C" in text for text in said_of(trace))
+    assert all("which still launches known kernels from C" in text for text in messages_of(trace))
 
 
 def test_inspected_launches_do_not_go_through_c(fork: Fork, tmp_path: Any) -> None:
@@ -224,7 +229,7 @@ def test_inspected_launches_do_not_go_through_c(fork: Fork, tmp_path: Any) -> No
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == 3
     assert fork.dispatched == 0
-    assert all("Triton's own launcher makes all of them" in text for text in said_of(trace))
+    assert all("Triton's own launcher makes all of them" in text for text in messages_of(trace))
     contents = plain_rows(trace.table("contents"))
     assert {row["arg"] for row in contents} == {0, 1}
 
@@ -245,8 +250,8 @@ def test_index_tensors_are_recorded_at_each_calls_first_launch(fork: Fork, tmp_p
                 assert torch.equal(out, x[:64].flip(0))
     trace = open_trace(tmp_path / "out")
     assert fork.dispatched == 6
-    kept = {(row["call_id"], row["arg"]) for row in plain_rows(trace.table("contents"))}
-    assert kept == {(0, 0), (1, 0)}
+    recorded = {(row["call_id"], row["arg"]) for row in plain_rows(trace.table("contents"))}
+    assert recorded == {(0, 0), (1, 0)}
 
 
 @pytest.mark.usefixtures("fork")

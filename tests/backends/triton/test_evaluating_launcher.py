@@ -77,8 +77,10 @@ def test_a_failed_launch_is_recorded_with_the_reason(tmp_path: Path) -> None:
     assert (kernel["name"], call["args"][0]["name"]) == ("shuffled", "x")
     assert [launch["call_id"] for launch in launches] == [call["call_id"]] * 2
     assert all(launch["exit"] >= launch["enter"] for launch in launches)
-    said = [row for row in plain_rows(trace.table("messages")) if row["code"] == "failed-launch"]
-    assert {(row["level"], row["text"]) for row in said} == {
+    messages = [
+        row for row in plain_rows(trace.table("messages")) if row["code"] == "failed-launch"
+    ]
+    assert {(row["level"], row["text"]) for row in messages} == {
         ("error", f"kernel shuffled: {ended.seen['error']}")
     }
-    assert sum(row["count"] for row in said) == 2
+    assert sum(row["count"] for row in messages) == 2

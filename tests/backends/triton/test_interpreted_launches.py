@@ -84,7 +84,7 @@ def test_a_kernel_that_crashes_the_compiler_is_recorded_without_ir(version, tmp_
 
     trace = open_trace(tmp_path / "out")
     (kernel,) = trace.table("kernels", columns=["name", "stages"]).to_pylist()
-    told = trace.table("messages", columns=["text"]).column("text").to_pylist()
-    refused = [text for text in told if "no pointers to pointers" in text]
+    messages = trace.table("messages", columns=["text"]).column("text").to_pylist()
+    refused = [text for text in messages if "no pointers to pointers" in text]
     assert trace.table("launches").num_rows == 1
     assert bool(refused) == (not kernel["stages"])

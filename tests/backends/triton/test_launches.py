@@ -68,10 +68,12 @@ def test_launches_on_amd_are_recorded_in_mode_launch_with_a_sentence(
     (run,) = trace.runs
     assert run.mode == "launch"
     assert run.versions["hip"] == "6.4"
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kvtrace:")]
-    assert len(said) == 1
-    assert "ROCm" in said[0]
-    assert "without the timeline" in said[0]
+    messages = [
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("kvtrace:")
+    ]
+    assert len(messages) == 1
+    assert "ROCm" in messages[0]
+    assert "without the timeline" in messages[0]
     launches = plain_rows(trace.table("launches"))
     assert [(row["device"], row["stream"], row["phase"]) for row in launches] == [(0, 0, "run")] * 3
     # and the kernel is AMD's
@@ -113,9 +115,9 @@ def test_timeline_waits_for_the_device_and_begins_without_a_launch(
         begin()  # as torch does when the program first uses the device
     del torch.cuda._queued_calls[before:]
 
-    said = capfd.readouterr().err
+    stderr = capfd.readouterr().err
     # it was tried, on a machine that has no device; torch's builds for CUDA say so themselves
-    assert re.search("without the (device )?timeline", said)
+    assert re.search("without the (device )?timeline", stderr)
 
 
 def test_nothing_begins_after_the_recording_has_ended(tmp_path: Path) -> None:

@@ -53,9 +53,9 @@ def test_an_access_outside_of_a_reached_tensor_is_dropped_and_reported(tmp_path)
     assert targets[1].tolist() == [2.0] * 12
     assert whole.tolist() == torch.ones(3, 16).tolist()
     messages = open_trace(tmp_path).table("messages", columns=["code", "text"])
-    told = [row["text"] for row in messages.to_pylist() if row["code"] == "out-of-bounds"]
-    assert len(told) == 1
-    assert "4 bytes past the end of *table[1] of shape (12,) in program (1, 0, 0)" in told[0]
+    texts = [row["text"] for row in messages.to_pylist() if row["code"] == "out-of-bounds"]
+    assert len(texts) == 1
+    assert "4 bytes past the end of *table[1] of shape (12,) in program (1, 0, 0)" in texts[0]
 
 
 def test_an_address_of_a_tensor_that_is_gone_is_refused(tmp_path):

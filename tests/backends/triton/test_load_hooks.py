@@ -42,9 +42,9 @@ def test_the_whole_pipeline_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     # when a kernel is compiled and launched
     row = captured(tmp_path, monkeypatch)
     # then each stage has its time, and the loading comes after all of them
-    taken = {stage["stage"]: stage["duration_ns"] for stage in row["stages"]}
-    assert all(taken[stage] > 0 for stage in ("ttir", "ttgir", "llir", "ptx", "cubin"))
-    assert sum(taken[stage] or 0 for stage in taken) <= row["compile_ns"] * 1.05
+    durations = {stage["stage"]: stage["duration_ns"] for stage in row["stages"]}
+    assert all(durations[stage] > 0 for stage in ("ttir", "ttgir", "llir", "ptx", "cubin"))
+    assert sum(durations[stage] or 0 for stage in durations) <= row["compile_ns"] * 1.05
     assert row["load_ns"] > 0
     assert row["load_thread"] == threading.get_native_id()
     assert begin < row["compile_begin"] < row["compile_begin"] + row["compile_ns"]
@@ -68,8 +68,8 @@ def test_a_load_before_a_recording_is_not_in_it(
 ) -> None:
     # given a kernel that was loaded, but not recorded, since a recording had ended by then
     captured(tmp_path, monkeypatch)
-    (known,) = kernels.copy.device_caches.values()
-    (kernel,) = known[0].values()
+    (caches,) = kernels.copy.device_caches.values()
+    (kernel,) = caches[0].values()
     LOADS.add(kernel.hash, time.time_ns(), 1)
     # when it is recorded later
     row = captured(tmp_path / "later", monkeypatch)
@@ -78,14 +78,14 @@ def test_a_load_before_a_recording_is_not_in_it(
 
 
 def test_a_failing_load_hook_does_not_disturb_the_program() -> None:
-    told: list[Exception] = []
+    problems: list[Exception] = []
     runtime = SimpleNamespace(
         kernel_load_start_hook=triton.knobs.HookChain(),
         kernel_load_end_hook=triton.knobs.HookChain(reversed=True),
     )
-    hooks = LoadHooks(told.append)
+    hooks = LoadHooks(problems.append)
     hooks.install(runtime)
     runtime.kernel_load_end_hook("too", "few")
-    assert len(told) == 1
+    assert len(problems) == 1
     hooks.uninstall()
     assert runtime.kernel_load_start_hook.calls == []

@@ -62,7 +62,7 @@ def test_one_process_reads_several_texts_despite_a_bad_one(ttgir, monkeypatch):
     run = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: runs.append(1) or run(*a, **k))
     wrong = ttgir.replace("arith.addf", "arith.of_another_version")
-    first, second, third = generic_ttgirs([(each, None) for each in (ttgir, wrong, ttgir)])
+    first, second, third = generic_ttgirs([(text, None) for text in (ttgir, wrong, ttgir)])
 
     assert first == third
     assert first.startswith("#blocked")
@@ -78,7 +78,7 @@ def test_a_text_that_crashes_the_process_does_not_affect_others(ttgir, tmp_path,
     )
     monkeypatch.syspath_prepend(tmp_path)
 
-    first, second, third = generic_ttgirs([(each, None) for each in ("one", "bad", "two")])
+    first, second, third = generic_ttgirs([(text, None) for text in ("one", "bad", "two")])
 
     assert (first, third) == ("one", "two")
     assert str(second) == "Triton exited with -6 while reading it"

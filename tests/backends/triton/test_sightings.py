@@ -65,17 +65,17 @@ def test_a_defect_of_a_second_launch_is_listed_by_sanitize(
     for _ in range(2):  # judging again must not lose it
         code, out = sanitize(tmp_path, capsys, "--json", "--all")
         assert code == 1
-        (found,) = [each for each in json.loads(out) if each["verdict"] == "violation"]
-        assert (found["rule"], found["method"], found["kernel"]) == (
+        (finding,) = [row for row in json.loads(out) if row["verdict"] == "violation"]
+        assert (finding["rule"], finding["method"], finding["kernel"]) == (
             "out-of-bounds", method, "gather",
         )  # fmt: skip
-        assert (found["program"], found["lane"]) == ([0, 0, 0], [17])
-        assert found["lanes"] == (1 if method == "observed" else None)
-        assert (found["arg"], found["address_offset"], found["line"]) == ("source", 4012, 29)
-        assert (found["call"], found["calls"], found["launches"]) == (0, 1, 2)
-        same = (found["line"], found["column"], found["rule"])
+        assert (finding["program"], finding["lane"]) == ([0, 0, 0], [17])
+        assert finding["lanes"] == (1 if method == "observed" else None)
+        assert (finding["arg"], finding["address_offset"], finding["line"]) == ("source", 4012, 29)
+        assert (finding["call"], finding["calls"], finding["launches"]) == (0, 1, 2)
+        same = (finding["line"], finding["column"], finding["rule"])
         others = [f for f in json.loads(out) if (f["line"], f["column"], f["rule"]) == same]
-        assert others == [found]  # neither proven nor unknown as well
+        assert others == [finding]  # neither proven nor unknown as well
 
 
 def test_an_observed_defect_is_in_every_output(tmp_path, tensors, capsys):
@@ -91,7 +91,7 @@ def test_an_observed_defect_is_in_every_output(tmp_path, tensors, capsys):
     (failure,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("failure")
     assert "past the end of source" in failure.get("message")
     log = json.loads(sanitize(tmp_path / "out", capsys, "--sarif")[1])
-    assert [each["level"] for each in log["runs"][0]["results"]] == ["error"]
+    assert [result["level"] for result in log["runs"][0]["results"]] == ["error"]
 
 
 def test_sql_has_one_row_per_observed_defect(tmp_path, tensors, capsys):
@@ -118,10 +118,10 @@ def test_a_defect_that_judging_finds_too_is_one_finding(tmp_path, tensors, capsy
 
     assert [f.method for f in listed(tmp_path)] == ["observed"]
     code, out = sanitize(tmp_path, capsys, "--json")
-    (found,) = json.loads(out)
+    (finding,) = json.loads(out)
     assert code == 1
-    assert found["method"] != "observed"
-    assert (found["calls"], found["launches"], found["lanes"]) == (1, 3, 24)
+    assert finding["method"] != "observed"
+    assert (finding["calls"], finding["launches"], finding["lanes"]) == (1, 3, 24)
     trace = open_trace(tmp_path)
     assert read_findings(trace, trace.runs).failures() == 1
 
@@ -132,9 +132,9 @@ def test_the_warning_counts_lanes_as_sanitize_does(tmp_path, tensors):
         kernels.copy[(5,)](source, result, 1000, BLOCK=256)
 
     ((level, text),) = messages(tmp_path, "out-of-bounds")
-    (found,) = listed(tmp_path)
+    (finding,) = listed(tmp_path)
     assert level == "warning"
-    assert found.lanes == 280
+    assert finding.lanes == 280
     assert "a load ends 4 bytes past the end of source of shape (1000,)" in text
     assert "(280 lanes over the grid are given zero; the program continues)" in text
 
@@ -169,9 +169,9 @@ def test_sanitize_warn_reports_an_observed_defect_once(tmp_path, tensors, capsys
         launch_twice(source, chosen, result)
         kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
 
-    told = capsys.readouterr().err
-    assert told.count("gather was launched with a defect:") == 1
-    assert told.count("error[out-of-bounds]") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.count("gather was launched with a defect:") == 1
+    assert stderr.count("error[out-of-bounds]") == 1
     assert result[17] == 0
     assert [level for level, _ in messages(tmp_path, "out-of-bounds")] == ["info"]
     assert len(plain_rows(open_trace(tmp_path).table("launches"))) == 3
@@ -190,10 +190,10 @@ def test_an_assertion_that_failed_is_a_finding(tmp_path, tensors, asked, capsys)
     if asked == "raise":
         assert isinstance(raised.value.__context__, DeviceAssertion)
     code, out = sanitize(tmp_path, capsys, "--json")
-    (found,) = json.loads(out)
-    assert (code, found["rule"], found["lane"]) == (1, "device-assert", [5])
-    assert "an index is too large" in found["message"]
-    assert found["kernel"] == "asserting"
+    (finding,) = json.loads(out)
+    assert (code, finding["rule"], finding["lane"]) == (1, "device-assert", [5])
+    assert "an index is too large" in finding["message"]
+    assert finding["kernel"] == "asserting"
 
 
 def test_observed_defects_obey_comments_and_the_choice_of_rules(tmp_path, tensors, capsys):
@@ -215,10 +215,10 @@ def test_verdicts_that_depend_on_a_load_out_of_bounds_are_unknown(tmp_path, tens
     with kvtrace.capture(tmp_path):
         kernels.gather[(4,)](source[4:][:0], chosen, result, 1000, BLOCK=256)
     trace = open_trace(tmp_path)
-    found = {f.arg: f for f in read_findings(trace, trace.runs).listed}
-    assert found["chosen"].verdict == "violation"
-    assert found["source"].verdict == "unknown"
-    assert "is itself out of bounds" in found["source"].reason
+    findings = {f.arg: f for f in read_findings(trace, trace.runs).listed}
+    assert findings["chosen"].verdict == "violation"
+    assert findings["source"].verdict == "unknown"
+    assert "is itself out of bounds" in findings["source"].reason
 
 
 def test_a_kernel_without_any_access_left_is_not_passed_over(tmp_path, tensors, capsys):
@@ -242,7 +242,7 @@ def test_defects_after_a_skipped_launch_are_not_reported(tmp_path, tensors, caps
     assert messages(tmp_path, "out-of-bounds") == []
     assert sanitize(tmp_path, capsys)[0] == 0
     assert listed(tmp_path) == []
-    reasons = [found.reason for found in listed(tmp_path, "unknown")]
+    reasons = [finding.reason for finding in listed(tmp_path, "unknown")]
     assert any("1 of 2 launches were not judged" in reason for reason in reasons)
 
 
@@ -257,7 +257,7 @@ def test_a_report_still_judges_what_was_only_observed(tmp_path, tensors):
     with kvtrace.capture(tmp_path, tensors="none"):
         launch_twice(*tensors)
     selection = resolve(str(tmp_path))
-    assert any("sanitizer" in said for said in run_missing_passes(selection, asked=True))
+    assert any("sanitizer" in message for message in run_missing_passes(selection, asked=True))
     trace = open_trace(tmp_path)
     assert set(trace.passes(trace.runs[0].run_id)) >= {"observed", "sanitizer"}
     assert [f.method for f in listed(tmp_path)] == ["observed"]

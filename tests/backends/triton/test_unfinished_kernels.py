@@ -175,10 +175,10 @@ def test_later_stages_are_those_of_a_full_run(
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))  # Triton has compiled none of them
     selection = resolve(str(runs["folder"] / "ttir"))
     assert list(complete_stages(selection, asked=True)) == []
-    made = {row["name"]: row for row in selection.table("kernels", _COLUMNS).to_pylist()}
+    completed = {row["name"]: row for row in selection.table("kernels", _COLUMNS).to_pylist()}
     whole = _kernels(runs["folder"] / "full")
     other = resolve(str(runs["folder"] / "full"))
-    for name, kernel in made.items():
+    for name, kernel in completed.items():
         for column in ("registers", "spills", "shared_bytes", "num_warps", "options"):
             assert kernel[column] == whole[name][column], (name, column)
         assert _names(kernel) == _names(whole[name])
@@ -189,13 +189,13 @@ def test_later_stages_are_those_of_a_full_run(
             ]
             assert texts[0] == texts[1], (name, stage)
     listed = selection.table("artifacts", ["sha256", "size_bytes", "kind"]).to_pylist()
-    assert {_artifact(row, "cubin") for row in made.values()} <= {r["sha256"] for r in listed}
+    assert {_artifact(row, "cubin") for row in completed.values()} <= {r["sha256"] for r in listed}
     assert _kernels(runs["folder"] / "ttir")["add"]["registers"] is None  # nothing was written
 
 
 def _artifact(row: Any, stage: str) -> str:
-    (found,) = (each["artifact"] for each in row["stages"] if each["stage"] == stage)
-    return str(found)
+    (digest,) = (entry["artifact"] for entry in row["stages"] if entry["stage"] == stage)
+    return str(digest)
 
 
 def _without_places(text: bytes | None) -> list[str]:
@@ -204,9 +204,9 @@ def _without_places(text: bytes | None) -> list[str]:
 
     assert text is not None
     lines = text.decode().split(".section\t.debug")[0].splitlines()
-    kept = [re.sub(r"loc\(.*?\)+|\$L__\w+|//.*", "", line).strip() for line in lines]
+    stripped = [re.sub(r"loc\(.*?\)+|\$L__\w+|//.*", "", line).strip() for line in lines]
     return [
-        line for line in kept
+        line for line in stripped
         if line and not line.startswith((".loc", ".file", "#loc", "#", ":", "tt.func"))
     ]  # fmt: skip
 
@@ -249,8 +249,8 @@ def test_an_autotuner_compiles_no_further_and_so_refuses_no_shared_memory(tmp_pa
 def test_in_the_background_triton_s_cache_is_filled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = _run(tmp_path, "background")
-    assert seen["unfinished"]
+    output = _run(tmp_path, "background")
+    assert output["unfinished"]
     codes = _codes(tmp_path / "background")
     cubins = list((tmp_path / "cache").rglob("*.cubin"))
     assert len(cubins) == 3 or "stages-left" in codes
@@ -274,20 +274,20 @@ def test_kernels_unfinished_in_the_background_are_reported(
 
     from kvtrace.backends.triton import background
 
-    told: list[str] = []
-    session: Any = SimpleNamespace(at_end=[], message=lambda *given: told.append(given[1]))
+    codes: list[str] = []
+    session: Any = SimpleNamespace(at_end=[], message=lambda *arguments: codes.append(arguments[1]))
     target = SimpleNamespace(backend="cuda", arch=90, warp_size=32)
-    known: Any = SimpleNamespace(
+    kernel: Any = SimpleNamespace(
         asm={"ttir": "no IR"}, metadata=SimpleNamespace(target=target), options={}
     )
     monkeypatch.setattr(background, "WAIT", 0.0)
     compiler = background.BackgroundCompiler(session)
-    compiler.add(known)
+    compiler.add(kernel)
     process = compiler._process
     assert process is not None
     assert session.at_end == [compiler.finish]
     compiler.finish()
-    assert told == ["stages-left"]
+    assert codes == ["stages-left"]
     assert process.process.poll() is not None
     assert not process.folder.exists()
 
@@ -299,8 +299,8 @@ def test_ttir_that_fails_to_compile_later_is_reported(
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     selection = resolve(str(runs["folder"] / "ttir"))
     monkeypatch.setattr(type(selection.trace), "artifact", lambda *_: b"no IR at all")
-    (said,) = complete_stages(selection, asked=True)
-    assert "3 of 3 kernels" in said
+    (message,) = complete_stages(selection, asked=True)
+    assert "3 of 3 kernels" in message
     assert selection.table("kernels", ["registers"])["registers"].null_count == 3
 
 
@@ -313,8 +313,8 @@ def test_options_that_command_ptxas_are_not_taken_from_a_trace(
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(later_stages, "_UNSAFE_OPTIONS", frozenset({"arch"}))  # which each has
     selection = resolve(str(runs["folder"] / "ttir"))
-    (said,) = complete_stages(selection, asked=True)
-    assert "3 of 3 kernels" in said
+    (message,) = complete_stages(selection, asked=True)
+    assert "3 of 3 kernels" in message
     assert list(tmp_path.iterdir()) == []
 
 
@@ -339,7 +339,7 @@ def test_an_error_in_a_kernel_s_text_is_found_once(
 
     with pytest.raises(CompilationError) as raised:
         compiler.compile(
-            lambda *given, **_: compiled_whole.append(given), source,
+            lambda *arguments, **_: compiled_whole.append(arguments), source,
             target=GPUTarget("cuda", 90, 32), options={},
         )  # fmt: skip
 

@@ -68,11 +68,11 @@ def agree(function, *arguments, numpy=None, tolerance=None, dtypes=True, target=
     by_us = graph.evaluate(*arrays)
     by_xla = xla.run(graph.to_stablehlo(), *arrays)
     assert len(by_us) == len(by_xla) == len(expected) == len(outputs)
-    for spec, ours, theirs, wanted in zip(outputs, by_us, by_xla, expected, strict=True):
+    for spec, ours, theirs, reference in zip(outputs, by_us, by_xla, expected, strict=True):
         assert ours.dtype == theirs.dtype == spec.dtype, (spec, ours.dtype, theirs.dtype)
         assert ours.shape == theirs.shape == spec.shape, (spec, ours.shape, theirs.shape)
-        assert_close(ours, wanted, f"NumPy and our evaluation: {spec.name}", tolerance)
-        assert_close(theirs, wanted, f"NumPy and XLA: {spec.name}", tolerance)
+        assert_close(ours, reference, f"NumPy and our evaluation: {spec.name}", tolerance)
+        assert_close(theirs, reference, f"NumPy and XLA: {spec.name}", tolerance)
     return graph
 
 

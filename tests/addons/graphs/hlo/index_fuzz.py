@@ -58,9 +58,9 @@ def case(rng: random.Random) -> Case:
     broadcast = rng.choice([(), (1,), (2,), (3,), (2, 1), (2, 3), (1, 3), (0,)])
     arrays: list[Any] = []
     parts: list[Any] = []
-    left = list(shape)
+    extents_left = list(shape)
     for _ in range(rng.randint(0, len(shape))):
-        extent = left.pop(0)
+        extent = extents_left.pop(0)
         parts.append(_part(rng, extent, broadcast, arrays))
     if rng.random() < 0.4:
         # Parts before keep their axes; those after an Ellipsis count from the end.
@@ -91,30 +91,30 @@ def _part(rng: random.Random, extent: int, broadcast: tuple[int, ...], arrays: l
     return _Traced(len(arrays) - 1)
 
 
-def outcome(given: Case) -> str:
+def outcome(tested_case: Case) -> str:
     """Run a case by NumPy and as a graph, and say how they compare."""
     try:
-        expected, value = _by_numpy(given)
+        expected, value = _by_numpy(tested_case)
         refused = None
     except (IndexError, ValueError) as error:
         expected, value, refused = None, np.float32(0), type(error)
-    traced = any(isinstance(part, _Traced) for part in given.parts)
+    traced = any(isinstance(part, _Traced) for part in tested_case.parts)
 
     def program(x: Any, *arrays: Any) -> Any:
-        index = given.index(arrays)
-        if given.use == "read":
+        index = tested_case.index(arrays)
+        if tested_case.use == "read":
             return x[index] * 1
-        if given.use == "assign":
+        if tested_case.use == "assign":
             x[index] = value
         else:
             x[index] += 2
         return x * 1
 
-    x = given.source()
-    arguments = (x, *given.arrays)
+    x = tested_case.source()
+    arguments = (x, *tested_case.arrays)
     try:
         graph = trace(program).specialize(*arguments)
-        result = graph.evaluate(*[each.copy() for each in arguments])[0]
+        result = graph.evaluate(*[argument.copy() for argument in arguments])[0]
     except GraphError as error:
         if refused is None:
             return "refused"
@@ -130,20 +130,20 @@ def outcome(given: Case) -> str:
     return "right"
 
 
-def _by_numpy(given: Case) -> tuple[Any, Any]:
+def _by_numpy(tested_case: Case) -> tuple[Any, Any]:
     """Give NumPy's result, and the value that is assigned.
 
     That is one number where an element is written twice: which of two stays is not said.
     """
-    x = given.source()
-    index = given.index(given.arrays)
+    x = tested_case.source()
+    index = tested_case.index(tested_case.arrays)
     places = x[index]
     value: Any = np.float32(-7)
     if np.unique(places).size == np.size(places):
         value = -np.arange(1, np.size(places) + 1, dtype=np.float32).reshape(np.shape(places))
-    if given.use == "read":
+    if tested_case.use == "read":
         return np.asarray(places * 1), value
-    if given.use == "assign":
+    if tested_case.use == "assign":
         x[index] = value
     else:
         x[index] += 2
@@ -154,14 +154,14 @@ def fuzz(count: int, seed: int) -> tuple[Counter[str], list[tuple[Case, str]]]:
     """Give how many cases ended how, and those that are defects."""
     rng = random.Random(seed)
     counts: Counter[str] = Counter()
-    found = []
+    differences = []
     for _ in range(count):
-        given = case(rng)
-        ended = outcome(given)
+        tested_case = case(rng)
+        ended = outcome(tested_case)
         counts[ended if ended in SOUND else "defect"] += 1
         if ended not in SOUND:
-            found.append((given, ended))
-    return counts, found
+            differences.append((tested_case, ended))
+    return counts, differences
 
 
 def main() -> int:
@@ -169,12 +169,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=7)
-    asked = parser.parse_args()
-    counts, found = fuzz(asked.count, asked.seed)
-    for given, ended in found:
-        print(f"{ended}\n    {given}")
-    print(f"seed {asked.seed}, {asked.count:,} indices:", dict(counts))
-    return 1 if found else 0
+    options = parser.parse_args()
+    counts, differences = fuzz(options.count, options.seed)
+    for tested_case, ended in differences:
+        print(f"{ended}\n    {tested_case}")
+    print(f"seed {options.seed}, {options.count:,} indices:", dict(counts))
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ def transformer_block(
         return t.reshape(t.shape[0], heads, size).transpose(1, 0, 2)
 
     scores = by_head(q) @ by_head(keys).swapaxes(-1, -2) / math.sqrt(size)
-    seen = np.arange(length)[None, :] <= (start + np.arange(tokens)[:, None])
-    weights_of = ops.softmax(np.where(seen, scores, -np.inf), axis=-1)
+    is_visible = np.arange(length)[None, :] <= (start + np.arange(tokens)[:, None])
+    weights_of = ops.softmax(np.where(is_visible, scores, -np.inf), axis=-1)
     mixed = (weights_of @ by_head(values)).transpose(1, 0, 2).reshape(tokens, width)
     x = x + mixed @ weights["out"]
     normal = ops.rms_norm(x, weights["norm2"])
@@ -121,8 +121,8 @@ def mixture_of_experts(x, router, up, down, chosen: int = 2, capacity: int = 8):
     rows = ops.scatter(rows, slot, x[source], "add").reshape(experts, capacity, width)
     hidden = np.maximum(np.einsum("ecw,ewh->ech", rows, up), 0)
     outputs = np.einsum("ech,ehw->ecw", hidden, down).reshape(experts * capacity, width)
-    taken = outputs[np.minimum(slot, experts * capacity - 1)]
-    weighted = np.where(fits[:, None], taken, 0.0) * shares.reshape(-1, 1)
+    expert_outputs = outputs[np.minimum(slot, experts * capacity - 1)]
+    weighted = np.where(fits[:, None], expert_outputs, 0.0) * shares.reshape(-1, 1)
     result = np.zeros_like(x)
     np.add.at(result, source, weighted)
     return result, place

@@ -18,9 +18,9 @@ def test_arrays_from_outside_reach_xla_bit_by_bit(dtype):
     graph = trace(lambda: arrays).specialize()
 
     for results in (graph.evaluate(), xla.run(graph.to_stablehlo())):
-        for result, wanted in zip(results, arrays, strict=True):
-            assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
-            assert result.tobytes() == wanted.tobytes()
+        for result, array in zip(results, arrays, strict=True):
+            assert (result.dtype, result.shape) == (array.dtype, array.shape)
+            assert result.tobytes() == array.tobytes()
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -47,7 +47,7 @@ def test_big_endian_and_strided_arrays():
     graph = trace(lambda x: x + big).specialize(np.zeros(40, np.float32))
     results = xla.run(graph.to_stablehlo(), np.zeros(40, np.float32))
     np.testing.assert_array_equal(results[0], np.arange(40))
-    given = big.copy()
-    trace(lambda x: x.fill(3)).specialize(given).run(given)
-    np.testing.assert_array_equal(given, 3)
-    assert given.dtype == big.dtype
+    argument = big.copy()
+    trace(lambda x: x.fill(3)).specialize(argument).run(argument)
+    np.testing.assert_array_equal(argument, 3)
+    assert argument.dtype == big.dtype

@@ -14,25 +14,25 @@ def figures(function, *arrays):
 
 
 def test_bytes_and_flops_by_hand():
-    graph, found = figures(lambda x, w: np.maximum(x @ w, 0.0).sum(axis=0), X, W)
-    by_opcode = {op.opcode: found.ops[index] for index, op in enumerate(graph.ops)}
+    graph, counted = figures(lambda x, w: np.maximum(x @ w, 0.0).sum(axis=0), X, W)
+    by_opcode = {op.opcode: counted.ops[index] for index, op in enumerate(graph.ops)}
 
     assert by_opcode["dot_general"].flops == 2 * 8 * 16 * 32
     assert by_opcode["dot_general"].read_bytes == X.nbytes + W.nbytes
     assert by_opcode["dot_general"].written_bytes == 8 * 32 * 4
     assert by_opcode["maximum"].flops == 8 * 32
     assert by_opcode["reduce"].flops == 8 * 32
-    assert found.flops == 2 * 8 * 16 * 32 + 2 * 8 * 32
-    assert found.boundary_bytes == X.nbytes + W.nbytes + 32 * 4
-    assert found.intensity == found.flops / found.boundary_bytes
-    assert found.unfused_intensity < found.intensity
+    assert counted.flops == 2 * 8 * 16 * 32 + 2 * 8 * 32
+    assert counted.boundary_bytes == X.nbytes + W.nbytes + 32 * 4
+    assert counted.intensity == counted.flops / counted.boundary_bytes
+    assert counted.unfused_intensity < counted.intensity
 
 
 def test_ops_that_move_or_rename_have_no_flops():
-    _, found = figures(lambda x: np.concatenate([x.T, x.reshape(16, 8)])[::2], X)
+    _, counted = figures(lambda x: np.concatenate([x.T, x.reshape(16, 8)])[::2], X)
     _, renamed = figures(lambda x: x.reshape(-1).reshape(4, 32), X)
 
-    assert found.flops == 0
+    assert counted.flops == 0
     assert (renamed.bytes, renamed.flops) == (0, 0)
 
 
@@ -66,17 +66,17 @@ def test_a_result_that_is_written_in_place_takes_no_memory_of_its_own():
 
 def test_a_number_that_is_repeated_takes_no_memory_of_the_whole_shape():
     _, added = figures(lambda x: x + 1.0, X)
-    _, given = figures(lambda x: (x + 1.0, np.ones_like(x)), X)
+    _, counted = figures(lambda x: (x + 1.0, np.ones_like(x)), X)
 
     assert added.peak_live_bytes == 2 * X.nbytes + 4
-    assert given.peak_live_bytes >= 3 * X.nbytes
+    assert counted.peak_live_bytes >= 3 * X.nbytes
 
 
 def test_a_loop_counts_its_body_and_says_that_its_trips_are_unknown():
     def program(x):
         return while_([x, lift(0)], lambda x, n: [n < 3], lambda x, n: [x + x, n + 1])[0]
 
-    _, found = figures(program, X)
+    _, counted = figures(program, X)
 
-    assert found.unknown_loops == 1
-    assert found.flops == 8 * 16
+    assert counted.unknown_loops == 1
+    assert counted.flops == 8 * 16

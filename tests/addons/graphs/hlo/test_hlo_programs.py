@@ -28,8 +28,8 @@ def check(program, arguments, expected):
     assert "loc(unknown)" not in xla.verified(text)  # every op has the user's place
     for results in (graph.evaluate(*arrays), xla.run(text, *arrays)):
         assert len(results) == len(expected) == len(graph.outputs)
-        for spec, actual, wanted in zip(graph.outputs, results, expected, strict=True):
-            assert_close(actual, wanted, spec.name, (2e-4, 2e-4))
+        for spec, actual, reference in zip(graph.outputs, results, expected, strict=True):
+            assert_close(actual, reference, spec.name, (2e-4, 2e-4))
     return graph
 
 
@@ -59,9 +59,9 @@ def test_a_transformer_block_with_a_cache_in_place():
     for head in range(heads):
         part = slice(head * 8, head * 8 + 8)
         for token in range(3):
-            seen = start + token + 1
-            scores = q[token, part] @ k_all[:seen, part].T / math.sqrt(8)
-            mixed[token, part] = softmax(scores) @ v_all[:seen, part]
+            length_so_far = start + token + 1
+            scores = q[token, part] @ k_all[:length_so_far, part].T / math.sqrt(8)
+            mixed[token, part] = softmax(scores) @ v_all[:length_so_far, part]
     y = x + mixed @ weights["out"]
     normal = rms(y, weights["norm2"])
     gate = normal @ weights["gate"]

@@ -53,8 +53,8 @@ def test_two_floats_make_one_that_holds_the_values_of_both():
             for number in values(dtype):
                 if dtype == result or (dtype in FLOAT8 and abs(number) >= 65504):
                     continue
-                held = np.asarray(float(number)).astype(result)
-                assert Fraction(float(held)) == number, (left, right, result, number)
+                rounded = np.asarray(float(number)).astype(result)
+                assert Fraction(float(rounded)) == number, (left, right, result, number)
 
 
 @pytest.mark.parametrize(

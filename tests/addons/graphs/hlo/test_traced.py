@@ -34,18 +34,18 @@ class Pair(typing.NamedTuple):
 
 
 def test_a_function_is_traced_once_for_each_signature_and_gives_what_numpy_gives():
-    seen = []
+    traced_shapes = []
 
     @trace
     def scaled(x, factor, *, shift=0.0):
-        seen.append((x.shape, factor))
+        traced_shapes.append((x.shape, factor))
         return x * factor + shift
 
     for x in (X, X + 1, X[:2], X.astype(np.float64)):
         np.testing.assert_array_equal(scaled(x, 2.0, shift=1.0), x * 2.0 + 1.0)
     scaled(X, 3.0)
 
-    assert seen == [((3, 4), 2.0), ((2, 4), 2.0), ((3, 4), 2.0), ((3, 4), 3.0)]
+    assert traced_shapes == [((3, 4), 2.0), ((2, 4), 2.0), ((3, 4), 2.0), ((3, 4), 3.0)]
     assert len(scaled.graphs) == 4
 
 
@@ -344,13 +344,13 @@ def test_writing_into_arrays_that_are_no_tensors_is_refused():
 
 
 def test_tensors_cannot_be_used_after_their_trace():
-    kept = []
-    trace(kept.append).specialize(X)
+    leaked = []
+    trace(leaked.append).specialize(X)
 
     with pytest.raises(ForeignTensor, match="used after its trace has ended"):
-        _ = kept[0] + 1
+        _ = leaked[0] + 1
     with pytest.raises(ForeignTensor, match="used outside the trace that made it"):
-        trace(lambda x: x + kept[0]).specialize(X)
+        trace(lambda x: x + leaked[0]).specialize(X)
 
 
 def test_targets_and_backends():

@@ -83,8 +83,8 @@ def test_views_and_assignments_in_any_order(moves):
         graph = trace(lambda x: play(x, moves)).specialize(x)
     except RefusedMutation:
         return
-    given = x.copy()
-    results = graph.run(given)
-    for number, (ours, wanted) in enumerate(zip(results, expected, strict=True)):
-        np.testing.assert_array_equal(ours, wanted, err_msg=f"array {number}")
-    np.testing.assert_array_equal(given, changed)
+    argument = x.copy()
+    results = graph.run(argument)
+    for number, (ours, reference) in enumerate(zip(results, expected, strict=True)):
+        np.testing.assert_array_equal(ours, reference, err_msg=f"array {number}")
+    np.testing.assert_array_equal(argument, changed)

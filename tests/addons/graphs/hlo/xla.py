@@ -64,6 +64,6 @@ def hlo_text(text):
 def aliases(text):
     """Which argument each result is written into, as XLA reads the module: {result: argument}."""
     header = hlo_text(text).splitlines()[0]
-    found = re.search(r"input_output_alias=\{(.*?)\}, entry", header)
-    pairs = re.findall(r"\{(\d*)\}: \((\d+)", found.group(1)) if found else []
+    match = re.search(r"input_output_alias=\{(.*?)\}, entry", header)
+    pairs = re.findall(r"\{(\d*)\}: \((\d+)", match.group(1)) if match else []
     return {int(result or 0): int(argument) for result, argument in pairs}

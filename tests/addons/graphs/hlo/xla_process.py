@@ -40,8 +40,8 @@ def compiled(text, replicas):
 def run(text, arrays):
     """A module's results, given its arguments."""
     program, (device,) = compiled(text, 1)
-    given = [jax.device_put(np.array(array), device) for array in arrays]
-    results = program.execute_sharded(given).disassemble_into_single_device_arrays()
+    on_device = [jax.device_put(np.array(array), device) for array in arrays]
+    results = program.execute_sharded(on_device).disassemble_into_single_device_arrays()
     return [np.asarray(result[0]) for result in results]
 
 
@@ -49,13 +49,13 @@ def run_replicas(text, inputs):
     """Results of each of the four replicas, given the inputs of each."""
     program, devices = compiled(text, len(inputs))
     sharding = NamedSharding(Mesh(np.array(devices), ("replica",)), PartitionSpec("replica"))
-    given = []
+    on_devices = []
     for column in zip(*inputs, strict=True):
         shape = (len(inputs) * column[0].shape[0], *column[0].shape[1:])
         parts = [jax.device_put(a, device) for a, device in zip(column, devices, strict=True)]
-        given.append(jax.make_array_from_single_device_arrays(shape, sharding, parts))
-    results = program.execute_sharded(given).disassemble_into_single_device_arrays()
-    return [[np.asarray(result[each]) for result in results] for each in range(len(inputs))]
+        on_devices.append(jax.make_array_from_single_device_arrays(shape, sharding, parts))
+    results = program.execute_sharded(on_devices).disassemble_into_single_device_arrays()
+    return [[np.asarray(result[replica]) for result in results] for replica in range(len(inputs))]
 
 
 def verified(text):

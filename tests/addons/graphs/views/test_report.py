@@ -53,8 +53,8 @@ def page(tmp_path_factory):
 
 def block(page, name):
     text = page.read_text(encoding="utf-8")
-    found = re.search(rf'id="{name}">([^<]*)<', text)
-    return None if found is None else read_json(found[1])
+    match = re.search(rf'id="{name}">([^<]*)<', text)
+    return None if match is None else read_json(match[1])
 
 
 def figure(opened, name):
@@ -66,8 +66,8 @@ def rows(opened, table):
 
 
 def test_blocks_hold_the_graph_and_its_derived_figures(page, graph):
-    held = block(page, "graph/0")
-    (columns,) = held["graphs"]
+    content = block(page, "graph/0")
+    (columns,) = content["graphs"]
     figures = graph.figures()
 
     opcodes = [columns["opcodes"][place] for place in columns["opcode"]]
@@ -75,8 +75,8 @@ def test_blocks_hold_the_graph_and_its_derived_figures(page, graph):
     assert [tuple(shape) for shape in columns["shape"]] == [op.shape for op in graph.ops]
     assert columns["live"] == [op.live_bytes for op in figures.ops]
     assert columns["totals"]["peak_op"] == figures.peak_op
-    assert held["measured"] is False
-    assert {each["aliases"] for each in columns["names"].values()} == {None, "keys", "values"}
+    assert content["measured"] is False
+    assert {names["aliases"] for names in columns["names"].values()} == {None, "keys", "values"}
 
 
 def test_stablehlo_is_there_for_each_op_and_left_out_without_source(page, tmp_path):
@@ -132,9 +132,9 @@ def test_the_drawing_is_zoomed_and_clicked_and_says_so_in_the_address(report_bro
         drawing.locator("[title^='3 of 40']").click()
         opened.page.wait_for_function("() => location.hash.includes('see=')")
         assert drawing.locator("[title^='4 of 40']").count() == 0
-        seen = opened.page.url
+        address = opened.page.url
         drawing.press("-")
-        opened.page.wait_for_function("seen => location.href !== seen", arg=seen)
+        opened.page.wait_for_function("seen => location.href !== seen", arg=address)
         drawing.press("+")
         opened.page.wait_for_function("() => location.hash.includes('see=')")
         drawing.press("0")
@@ -151,12 +151,12 @@ def test_the_drawing_is_zoomed_and_clicked_and_says_so_in_the_address(report_bro
 
 def test_groups_of_repetitions_are_named(report_browser, page):
     with opened_page(report_browser, page, "#/graph/2") as opened:
-        said = opened.page.locator("#graph-drawing [title]").evaluate_all(
+        titles = opened.page.locator("#graph-drawing [title]").evaluate_all(
             "all => all.map((each) => each.title)"
         )
-        named = [each for each in said if re.match(r"\d+ of 40: lines? ", each)]
+        named = [title for title in titles if re.match(r"\d+ of 40: lines? ", title)]
         assert len(named) == 40
-        assert all(re.search(r": \d+ ops?, .* \(derived\)$", each) for each in named)
+        assert all(re.search(r": \d+ ops?, .* \(derived\)$", title) for title in named)
 
 
 def test_the_peak_of_live_memory_leads_to_its_op(report_browser, page, graph):

@@ -73,10 +73,10 @@ def test_queries_of_fla_at_import_are_answered_for_the_target_with_one_message(
     assert ended.seen["memory"] == [80 * 1024**3] * 2
     assert ended.seen["allocated"] == 0
     assert not ended.seen["capturing"]
-    (told,) = ended.told
-    assert "NVIDIA H100 80GB HBM3 (cuda:90)" in told
-    assert "program.py:1" in told  # who asked first
-    assert "KVTRACE_DEVICE=cpu" in told
+    (message,) = ended.told
+    assert "NVIDIA H100 80GB HBM3 (cuda:90)" in message
+    assert "program.py:1" in message  # who asked first
+    assert "KVTRACE_DEVICE=cpu" in message
 
 
 @pytest.mark.process
@@ -152,15 +152,15 @@ except (AssertionError, RuntimeError) as error:
 
 
 def test_torchs_own_answer_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
-    session = SimpleNamespace(message=lambda *message: told.append(message))
+    messages: list[Any] = []
+    session = SimpleNamespace(message=lambda *message: messages.append(message))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "a real one")
     replaced = install_answers(session, "cuda:90")  # type: ignore[arg-type]
     try:
         assert torch.cuda.get_device_name() == "a real one"
-        assert told == []
+        assert messages == []
         assert torch.cuda.get_device_capability() == (9, 0)
         assert torch.cuda.current_device() == 0
-        assert len(told) == 1  # though two questions were answered
+        assert len(messages) == 1  # though two questions were answered
     finally:
         replaced.undo()

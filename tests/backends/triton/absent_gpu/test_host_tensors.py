@@ -115,17 +115,17 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     assert ended.code == 0, ended.errors
     trace = open_trace(folder / "out")
     (run_row,) = trace.table("runs", columns=["devices"]).to_pylist()
-    kept = {"launches": trace.table("launches").num_rows, "recorded": run_row["devices"]}
-    return ended._replace(seen=ended.seen | kept)
+    recorded = {"launches": trace.table("launches").num_rows, "recorded": run_row["devices"]}
+    return ended._replace(seen=ended.seen | recorded)
 
 
 @pytest.mark.process
 def test_one_message_says_that_torch_reports_a_gpu(ended: Ended) -> None:
     assert ended.seen["available"] == [True, 1]
-    told, summary = ended.told
+    message, summary = ended.told
     assert "operators ran on the CPU; refused: nothing" in summary
-    assert "one NVIDIA H100 80GB HBM3 (cuda:90)" in told
-    assert "KVTRACE_DEVICE=cpu" in told
+    assert "one NVIDIA H100 80GB HBM3 (cuda:90)" in message
+    assert "KVTRACE_DEVICE=cpu" in message
 
 
 @pytest.mark.process
@@ -245,14 +245,14 @@ seen["available"] = torch.cuda.is_available()
 
 
 def test_on_a_machine_with_a_gpu_nothing_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
+    messages: list[Any] = []
     session = SimpleNamespace(
-        settings=Settings(device="cpu"), message=lambda *message: told.append(message)
+        settings=Settings(device="cpu"), message=lambda *message: messages.append(message)
     )
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     before = torch.zeros, torch.Tensor.to, torch.cuda.get_device_name, torch.cuda.Stream
     TORCH.install(session)  # type: ignore[arg-type]
     assert (torch.zeros, torch.Tensor.to, torch.cuda.get_device_name, torch.cuda.Stream) == before
     assert not on_host()
-    assert [code for _, code, _ in told] == ["device-unused"]
+    assert [code for _, code, _ in messages] == ["device-unused"]
     assert "torch" in sys.modules

@@ -228,8 +228,8 @@ def test_tensors_of_the_absent_gpu_behave_as_on_a_gpu(ended: Ended, what: str) -
 
 
 def test_tensors_on_two_devices_are_refused(ended: Ended) -> None:
-    for told in ended.seen["mixed"]:
-        assert told.startswith("RuntimeError: Expected all tensors to be on the same device")
+    for error in ended.seen["mixed"]:
+        assert error.startswith("RuntimeError: Expected all tensors to be on the same device")
     assert ended.seen["numpy"].startswith("TypeError: can't convert cuda:0 device type tensor")
 
 

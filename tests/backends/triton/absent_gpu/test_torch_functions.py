@@ -110,10 +110,10 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
 
 
 def test_requests_are_summarized_once_at_the_end(ended: Ended) -> None:
-    *_, told = ended.told
+    *_, summary = ended.told
     assert len(ended.told) == 2
-    assert "functions of torch were answered" in told
-    assert told.endswith(
+    assert "functions of torch were answered" in summary
+    assert summary.endswith(
         "refused: torch.cuda.CUDAGraph, torch.cuda.current_blas_handle, cuda:1, "
         "UntypedStorage.resize_, aten::_to_sparse on torch.sparse_coo, "
         "extensions in CUDA C++"
@@ -131,6 +131,6 @@ def test_a_request_is_answered_as_a_gpu_does(ended: Ended, question: str) -> Non
 
 @pytest.mark.parametrize("question", REFUSED)
 def test_unanswerable_requests_raise_a_sentence(ended: Ended, question: str) -> None:
-    told = ended.seen[question]
-    assert REFUSED[question] in told
-    assert "\n" not in told
+    answer = ended.seen[question]
+    assert REFUSED[question] in answer
+    assert "\n" not in answer

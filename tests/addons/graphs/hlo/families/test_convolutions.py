@@ -28,16 +28,16 @@ def plain(x, kernel, bias=None, stride=1, padding=0, dilation=1, groups=1):
         for n, k, d, s in zip(x.shape[2:], sizes, apart, strides, strict=True)
     ]
     result = np.zeros((x.shape[0], kernel.shape[0], *out))
-    inner, each = kernel.shape[1], kernel.shape[0] // groups
+    inner, group_outputs = kernel.shape[1], kernel.shape[0] // groups
     for place in np.ndindex(*out):
         window = tuple(
             slice(p * s, p * s + (k - 1) * d + 1, d)
             for p, s, k, d in zip(place, strides, sizes, apart, strict=True)
         )
         for channel in range(kernel.shape[0]):
-            first = channel // each * inner
-            taken = x[(slice(None), slice(first, first + inner), *window)]
-            summed = (taken * kernel[channel].astype(np.float64)).reshape(len(x), -1).sum(1)
+            first = channel // group_outputs * inner
+            patch = x[(slice(None), slice(first, first + inner), *window)]
+            summed = (patch * kernel[channel].astype(np.float64)).reshape(len(x), -1).sum(1)
             result[(slice(None), channel, *place)] = summed
     return result if bias is None else result + bias.reshape(-1, *(1,) * rank)
 
@@ -49,8 +49,8 @@ def transposed(x, kernel, stride=1, padding=0, output_padding=0, dilation=1, gro
     full = [
         (n - 1) * stride + (k - 1) * dilation + 1 for n, k in zip(x.shape[2:], sizes, strict=True)
     ]
-    inner, each = x.shape[1] // groups, kernel.shape[1]
-    whole = np.zeros((x.shape[0], each * groups, *(n + output_padding for n in full)))
+    inner, group_outputs = x.shape[1] // groups, kernel.shape[1]
+    whole = np.zeros((x.shape[0], group_outputs * groups, *(n + output_padding for n in full)))
     for place in np.ndindex(*x.shape[2:]):
         window = tuple(
             slice(p * stride, p * stride + (k - 1) * dilation + 1, dilation)
@@ -59,7 +59,7 @@ def transposed(x, kernel, stride=1, padding=0, output_padding=0, dilation=1, gro
         for channel in range(x.shape[1]):
             group = channel // inner
             value = x[(slice(None), channel, *place)].reshape(-1, *(1,) * (rank + 1))
-            into = (slice(None), slice(group * each, (group + 1) * each), *window)
+            into = (slice(None), slice(group * group_outputs, (group + 1) * group_outputs), *window)
             whole[into] += value * kernel[channel]
     cut = tuple(slice(padding, n + output_padding - padding) for n in full)
     return whole[(slice(None), slice(None), *cut)]

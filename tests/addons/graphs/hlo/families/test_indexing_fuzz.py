@@ -8,9 +8,9 @@ from tests.support.thorough import usually
 
 def test_random_indices_give_what_numpy_gives():
     number = usually(500, thorough=5_000)
-    counts, found = index_fuzz.fuzz(number, seed=20)
+    counts, differences = index_fuzz.fuzz(number, seed=20)
 
-    assert found == []
+    assert differences == []
     assert counts["right"] > 0.8 * number
     assert counts["refused"] < 0.04 * number
 
@@ -18,11 +18,11 @@ def test_random_indices_give_what_numpy_gives():
 def test_a_wrong_result_is_found(monkeypatch):
     by_numpy = index_fuzz._by_numpy
 
-    def turned(given):
-        expected, value = by_numpy(given)
+    def turned(case):
+        expected, value = by_numpy(case)
         return (expected[::-1] if np.ndim(expected) else expected), value
 
     monkeypatch.setattr(index_fuzz, "_by_numpy", turned)
-    _, found = index_fuzz.fuzz(100, seed=20)
+    _, differences = index_fuzz.fuzz(100, seed=20)
 
-    assert any(ended.startswith("wrong") for _, ended in found)
+    assert any(ended.startswith("wrong") for _, ended in differences)

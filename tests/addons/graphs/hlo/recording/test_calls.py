@@ -224,15 +224,15 @@ def test_damaged_graphs_are_refused_in_one_sentence(selection, tmp_path, capsys,
     command = ["convert", "stablehlo", str(out), "-o", str(tmp_path / "x.mlir"), "--check"]
 
     assert main(command) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("kvtrace: the ")
-    assert "Traceback" not in said
-    assert "failed on" not in said
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("kvtrace: the ")
+    assert "Traceback" not in stderr
+    assert "failed on" not in stderr
     if match is not None:
         with pytest.raises(DamagedFile, match=match):
             compare(selection, resolve(str(out)))
 
     main(["report", str(out), "-o", str(tmp_path / "x.html"), "--no-replay"])
-    said = capsys.readouterr().err
-    assert "failed on" not in said
-    assert "Traceback" not in said
+    stderr = capsys.readouterr().err
+    assert "failed on" not in stderr
+    assert "Traceback" not in stderr
