@@ -223,7 +223,9 @@ def _lines(group: dict[str, Command]) -> str:
     for name, entry in group.items():
         first, _, part = name.partition(" ")
         line = shown.get(first)
-        shown[first] = entry.help if not part else f"{line}, {part}" if line else f"Keep: {part}"
+        shown[first] = (
+            entry.help if not part else f"{line}, {part}" if line else f"Manage traces: {part}"
+        )
     return "\n".join(f"  {name:<9}  {text}" for name, text in shown.items())
 
 
@@ -231,7 +233,7 @@ def _overview_of(first: str) -> str:
     parts = _PARTS[first]
     return (
         f"Usage: kvtrace {first} COMMAND [OPTIONS] …\n\n"
-        f"Keep traces: check, fix, shrink and share them.\n\nCommands:\n{_lines(parts)}\n\n"
+        f"Manage traces: check, fix, shrink and share them.\n\nCommands:\n{_lines(parts)}\n\n"
         f"Example: kvtrace {first} {next(iter(parts))} out/"
     )
 

@@ -32,8 +32,9 @@ def command(
         str | None,
         Option(
             metavar="TIME",
-            help="Start the figures there: 2s or 300ms after the runs began, at 50% of them, or at "
-            "a time; with --warmup: skip launches before so many seconds, or before a mark",
+            help="Start of the figures: 2s or 300ms after the runs began, 50% of their duration, "
+            "or a point in time; with --warmup: skip launches before so many seconds, or before a "
+            "mark",
         ),
     ] = None,
     until: UntilOption = None,

@@ -55,8 +55,8 @@ SinceOption = Annotated[
     Option(
         "--since",
         metavar="TIME",
-        help="Start the figures there: 2s or 300ms after the runs began, at 50% of them, or at a "
-        "time",
+        help="Start of the figures: 2s or 300ms after the runs began, 50% of their duration, or a "
+        "point in time",
         show_default=False,
     ),
 ]
@@ -65,7 +65,7 @@ UntilOption = Annotated[
     Option(
         "--until",
         metavar="TIME",
-        help="End the figures there; TIME as for --since",
+        help="End of the figures; TIME as for --since",
         show_default=False,
     ),
 ]
@@ -74,7 +74,7 @@ MarkOption = Annotated[
     Option(
         "--mark",
         metavar="NAME",
-        help="Figures of the time that the mark NAME covers",
+        help="Only figures of the time that the mark NAME covers",
         show_default=False,
     ),
 ]
@@ -83,7 +83,7 @@ StepsOption = Annotated[
     Option(
         "--steps",
         metavar="FROM:TO",
-        help="Figures of the steps FROM to TO - 1, counted from 0",
+        help="Only figures of the steps FROM to TO - 1, counted from 0",
         show_default=False,
     ),
 ]

@@ -21,7 +21,7 @@ def command(
         int | None,
         Option(
             metavar="N",
-            help="Keep this many of the newest groups of runs; alone, delete all others",
+            help="Keep this many of the newest groups of runs; by itself, delete all others",
             show_default=False,
         ),
     ] = None,
@@ -37,7 +37,7 @@ def command(
         str | None,
         Option(
             metavar="SIZE",
-            help="Delete the oldest until at most this is left, such as 50GB",
+            help="Delete the oldest runs until at most this size is left, such as 50GB",
             show_default=False,
         ),
     ] = None,
