@@ -39,7 +39,7 @@ _LEAST_SECONDS = 0.05
 class _Variant:
     """A kernel with one set of conditions, over all runs and calls."""
 
-    described: KernelConditions
+    conditions: KernelConditions
     calls: int = 0
     inside: int = 0
     short: int = 0
@@ -59,7 +59,7 @@ class _Variant:
         """
         relations = self.relations()
         return replace(
-            self.described, calls=self.calls, inside=self.inside, short=self.short,
+            self.conditions, calls=self.calls, inside=self.inside, short=self.short,
             others=tuple(self.others),
             envelope=_envelope(relations, [*contracts, *self.assumed.values()], seconds, self.bad)
             if seconds
@@ -141,24 +141,28 @@ def kernel_conditions(
         table = selection.trace.table("calls", (run,), columns=["call_id", "kernel_id", "args"])
         rows = table.to_pylist()
         arguments = {row["call_id"]: row["args"] or [] for row in rows}
-        assumed, unread = _commented_contracts(selection, run)
+        contracts_of_kernel, unread = _commented_contracts(selection, run)
         failures += unread
         kernel_of = {row["call_id"]: row["kernel_id"] for row in rows}
-        described: dict[int, _Variant] = {}
+        variants_by_kernel: dict[int, _Variant] = {}
         with shown(f"sanitize {run.run_id}") as progress:
             for number, call in enumerate(calls_of(selection.trace, run), start=1):
                 if isinstance(call, UnreadyCall):
                     failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
                 else:
                     key = id(call.module.op)
-                    if key not in described:
-                        conditions = _described(call)
-                        described[key] = variants.setdefault(conditions, _Variant(conditions))
-                    _add(described[key], call, run, arguments[call.call_id])
-                    commented = assumed.get(kernel_of[call.call_id], [])
-                    described[key].assumed |= {contract.text: contract for contract in commented}
+                    if key not in variants_by_kernel:
+                        conditions = _conditions_of(call)
+                        variants_by_kernel[key] = variants.setdefault(
+                            conditions, _Variant(conditions)
+                        )
+                    _add(variants_by_kernel[key], call, run, arguments[call.call_id])
+                    commented = contracts_of_kernel.get(kernel_of[call.call_id], [])
+                    variants_by_kernel[key].assumed |= {
+                        contract.text: contract for contract in commented
+                    }
                     broken = (violation(contract, call) for contract in (*contracts, *commented))
-                    described[key].broken |= dict.fromkeys(text for text in broken if text)
+                    variants_by_kernel[key].broken |= dict.fromkeys(text for text in broken if text)
                 if progress is not None:
                     progress(number, table.num_rows)
     related = [variant.relations() for variant in variants.values()] if sizes else []
@@ -242,7 +246,7 @@ def _at_sizes(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
     )
 
 
-def _described(call: Call) -> KernelConditions:
+def _conditions_of(call: Call) -> KernelConditions:
     from kvtrace.ir import source_stack
     from kvtrace.symbolic.walk import summarise
     from kvtrace.verdicts.generic.condition import conditions_of

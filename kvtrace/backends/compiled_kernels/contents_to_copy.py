@@ -58,8 +58,8 @@ class Watch:
 
     __slots__ = (
         "_inspected",
-        "_is_complete",
         "_refusals",
+        "_skips_none",
         "look",
         "paths",
         "pick",
@@ -78,7 +78,7 @@ class Watch:
         self.pick = pick
         self.look: Any = None
         self.paths: Mapping[int, tuple[int, ...]] = {}
-        self._is_complete = every
+        self._skips_none = every
         self._inspected = self._refusals = 0
 
     def listed(self, values: Any) -> Listed:
@@ -108,24 +108,24 @@ class Watch:
         """The written tensors are still unknown, so a launch cannot be inspected afterwards."""
         return not self.settled and self._inspected < IN_A_ROW
 
-    def took(self, on_host: bool = False) -> None:
+    def count_inspection(self, on_host: bool = False) -> None:
         """Count an inspected launch, and skip more launches the more were inspected or refused.
 
         With `on_host` nothing is skipped: the time budget decides.
         """
         self._inspected += 1
-        if self._is_complete or on_host:
+        if self._skips_none or on_host:
             return
         self._refusals = max(0, self._refusals - 1)
         beyond = self._inspected - IN_A_ROW
         distance = 1 << beyond // _STEP + 1 if beyond >= 0 else 1
         self.wait = min(max(distance, 1 << self._refusals), _FARTHEST) - 1
 
-    def refused(self, in_trials: bool) -> None:
+    def count_refusal(self, in_trials: bool) -> None:
         """Count a refusal for lack of time, and skip more launches the more refusals there were."""
         if in_trials:
             self.wait = _IN_TRIALS
-        elif not self._is_complete:
+        elif not self._skips_none:
             self._refusals = min(self._refusals + 1, _REFUSED)
             self.wait = (1 << self._refusals) - 1
 
@@ -175,12 +175,12 @@ class Watching:
         kernel_watch = Watch(places, pick, self._setting != "index") if places else None
         self._watched[kernel] = kernel_watch
         if kernel_watch is not None and at_once:
-            self._analyse(kernel_watch, parameters, module)
+            self._find_pointers(kernel_watch, parameters, module)
         elif kernel_watch is not None:
-            self._session.later(lambda: self._analyse(kernel_watch, parameters, module))
+            self._session.later(lambda: self._find_pointers(kernel_watch, parameters, module))
         return kernel_watch
 
-    def _analyse(
+    def _find_pointers(
         self, watch: Watch, parameters: Sequence[Parameter], module: Callable[[], Any]
     ) -> None:
         from kvtrace.schema.errors import KvtraceError
@@ -234,10 +234,10 @@ class Watching:
         if watch.is_new or (not is_trial and (watch.is_early or self._contents.allows())):
             if self._setting == "all" and not self._is_new(watch, grid, values):
                 listed = [(place, value) for place, value in listed if _holds_integers(value)]
-            watch.took(on_host)
+            watch.count_inspection(on_host)
             number = self._contents.take(listed, stream, watch)
         else:
-            watch.refused(is_trial)
+            watch.count_refusal(is_trial)
             if not is_trial:
                 self._contents.refuse()
             number = 0

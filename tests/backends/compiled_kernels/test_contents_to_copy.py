@@ -153,7 +153,7 @@ def test_launches_on_a_device_are_inspected_at_growing_distances(monkeypatch):
             watch.wait -= 1
         else:
             looked_at.append(number)
-            watch.took()
+            watch.count_inspection()
     assert looked_at == [0, 1, 2, 4, 8, 16]
 
 
