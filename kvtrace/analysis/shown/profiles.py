@@ -58,7 +58,7 @@ _DERIVED: Final[tuple[Column[KernelProfile], ...]] = (
     ),
     Column(
         "bound by", lambda k: k.roofline.bound if k.roofline else "-", "", "derived",
-        "memory, compute, or what caches serve again",
+        "memory, compute, or data that caches serve again",
     ),
     Column(
         "at best", lambda k: duration(_per_launch(k, k.roofline.best_ns if k.roofline else None)),

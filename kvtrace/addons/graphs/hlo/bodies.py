@@ -51,7 +51,7 @@ def while_(
     test, test_outside = traced_body("condition", carried, condition)
     step, step_outside = traced_body("body", carried, body)
     if [(spec.dtype, spec.shape) for spec in test.outputs] != [(BOOL, ())]:
-        raise BadArgument.here("the condition of a loop gives one bool without axes")
+        raise BadArgument.here("the condition of a loop must return one bool without axes")
     _check_results(carried, step)
     count = len(carried)
     attributes: dict[str, Any] = {
@@ -105,11 +105,11 @@ def _check_results(carried: Sequence[Tensor], body: Graph) -> None:
     for number, (expected, spec) in enumerate(zip(initial, body.outputs, strict=False)):
         if expected != (spec.shape, spec.dtype):
             raise ShapeMismatch.here(
-                f"the body of a loop gives {spec.dtype.name}{list(spec.shape)} as value {number}, "
-                f"but receives {expected[1].name}{list(expected[0])}; "
+                f"the body of a loop returns {spec.dtype.name}{list(spec.shape)} as value "
+                f"{number}, but receives {expected[1].name}{list(expected[0])}; "
                 "return the same shape and type"
             )
     if len(initial) != len(body.outputs):
         raise BadArgument.here(
-            f"the body of a loop gives {len(body.outputs)} values, and carries {len(initial)}"
+            f"the body of a loop returns {len(body.outputs)} values, but carries {len(initial)}"
         )

@@ -61,7 +61,9 @@ def gather(x: Tensor, indices: Tensor, windows: Windows) -> Tensor:
     if 0 in shape:
         return full(0, shape, x.dtype)
     if any(size > extent for size, extent in zip(windows.sizes, x.shape, strict=True)):
-        raise BadIndex.here(f"nothing can be taken of an empty axis of shape {list(x.shape)}")
+        raise BadIndex.here(
+            f"an index into an empty axis of shape {list(x.shape)} selects elements"
+        )
     attributes: dict[str, Any] = {
         "offset_dims": windows.offsets,
         "collapsed_slice_dims": windows.dropped,

@@ -112,8 +112,8 @@ class MaskedElements(NDArrayOperatorsMixin):
 
     def _refuse(self, what: str) -> NoReturn:
         raise DataDependent.here(
-            f"a traced mask selects as many elements as the data has, which {what} needs to know; "
-            f"{_ADVICE}"
+            f"the number of elements that a traced mask selects depends on data, but {what} needs "
+            f"the number; {_ADVICE}"
         )
 
 

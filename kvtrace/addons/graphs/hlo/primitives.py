@@ -59,7 +59,7 @@ def _lifted(value: Operand, dtype: Dtype | None) -> Tensor:
         raise BadArgument.here(f"{type(value).__name__} is not an array ({error})") from error
     if array.dtype.kind in "OSUMm":
         raise BadArgument.here(
-            f"a graph holds numbers, and {type(value).__name__} is none; "
+            f"a graph contains only numbers, and {type(value).__name__} is not a number; "
             "pass it to the traced function as an argument that is not an array"
         )
     if isinstance(value, list | tuple | range) and array.dtype in (np.float64, np.int64):

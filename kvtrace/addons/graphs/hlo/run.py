@@ -49,7 +49,7 @@ def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tup
     load()
     if len(arrays) < graph.num_replicas:
         raise SignatureMismatch(
-            f"the graph {graph.name} is for {graph.num_replicas} replicas, and inputs of "
+            f"the graph {graph.name} is for {graph.num_replicas} replicas, but inputs of "
             f"{len(arrays)} are given."
         )
     checked = [_checked(graph, inputs) for inputs in arrays]
@@ -140,7 +140,7 @@ def _checked(graph: Graph, arrays: Sequence[Any]) -> list[Array]:
     inputs = graph.inputs
     if len(arrays) != len(inputs):
         raise SignatureMismatch(
-            f"the graph {graph.name} has {len(inputs)} inputs, and {len(arrays)} arrays are given."
+            f"the graph {graph.name} has {len(inputs)} inputs, but {len(arrays)} arrays are given."
         )
     checked = []
     for spec, value in zip(inputs, arrays, strict=True):
@@ -150,7 +150,7 @@ def _checked(graph: Graph, arrays: Sequence[Any]) -> list[Array]:
         if array.shape != spec.shape or array.dtype != spec.dtype:
             raise SignatureMismatch(
                 f"the input {spec.name} of the graph {graph.name} is {spec.dtype.name}"
-                f"{list(spec.shape)}, and {array.dtype.name}{list(array.shape)} is given."
+                f"{list(spec.shape)}, but {array.dtype.name}{list(array.shape)} is given."
             )
         checked.append(array)
     return checked

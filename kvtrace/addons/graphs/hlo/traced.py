@@ -85,7 +85,7 @@ def trace(
         raise BadArgument(f"there is no backend {backend!r}; the only one is hlo.")
     if function is not None and not callable(function):
         raise BadArgument.here(
-            f"what is traced is a function, not {function!r}; write trace(f), or @trace above it"
+            f"trace takes a function, not {function!r}; write trace(f), or @trace above it"
         )
     output_names = (outputs,) if isinstance(outputs, str) else outputs
     if function is None:
@@ -260,7 +260,7 @@ class TracedFunction:
             structure = returned_leaves(returned, single_name, leaves)
         if self._outputs is not None and len(self._outputs) != len(leaves):
             raise SignatureMismatch(
-                f"{self.name} returns {len(leaves)} tensors, and {len(self._outputs)} names are "
+                f"{self.name} returns {len(leaves)} tensors, but {len(self._outputs)} names are "
                 "given for them; give one for each."
             )
         return structure

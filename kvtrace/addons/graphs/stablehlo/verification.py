@@ -40,5 +40,5 @@ def verify(text: str, name: str) -> None:
             message = " ".join(str(error).split())
             raise InvalidModule(
                 f"the module of {name} is not valid StableHLO: the trace is damaged, or kvtrace "
-                f"at fault; report it with what MLIR says: {message}"
+                f"has a defect; report this with MLIR's message: {message}"
             ) from None

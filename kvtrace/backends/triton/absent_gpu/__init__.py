@@ -221,7 +221,7 @@ def _refuse_cuda_sources(*_: Any, **__: Any) -> Any:
     device_requests.refused["extensions in CUDA C++"] = None
     raise NotImplementedError(
         "an extension of torch in CUDA C++ is not compiled with KVTRACE_DEVICE=cpu: its kernels "
-        "are machine code for a GPU, and none is there."
+        "are machine code for a GPU, and this machine has none."
     )
 
 

@@ -79,7 +79,7 @@ def test_graphs_know_how_many_replicas_they_are_for():
     assert graph.num_replicas == 4
     assert "mhlo.num_replicas = 4" in graph.to_stablehlo()
     xla.verified(graph.to_stablehlo())
-    with pytest.raises(SignatureMismatch, match="for 4 replicas, and inputs of 2"):
+    with pytest.raises(SignatureMismatch, match="for 4 replicas, but inputs of 2"):
         graph.evaluate_replicas([[X[0]], [X[1]]])
 
 

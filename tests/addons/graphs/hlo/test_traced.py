@@ -82,7 +82,7 @@ def test_graphs_refuse_arrays_that_do_not_fit():
 
     with pytest.raises(SignatureMismatch, match=r"the input x of the graph .* is float32\[3, 4\]"):
         graph.run(X[:2])
-    with pytest.raises(SignatureMismatch, match="has 1 inputs, and 2 arrays"):
+    with pytest.raises(SignatureMismatch, match="has 1 inputs, but 2 arrays"):
         graph.run(X, X)
     with pytest.raises(SignatureMismatch, match="missing a required argument: 'x'"):
         trace(lambda x: x).specialize()
@@ -132,7 +132,7 @@ def test_results_are_named_after_the_variables_that_are_returned_or_as_asked():
     assert names_of(trace(program)) == ["total", "scaled", "output2", "total_1"]
     assert names_of(trace(program, outputs=["a", "b", "c", "d"])) == ["a", "b", "c", "d"]
     assert names_of(trace(lambda x: x)) == ["output"]
-    with pytest.raises(SignatureMismatch, match="returns 4 tensors, and 1 names"):
+    with pytest.raises(SignatureMismatch, match="returns 4 tensors, but 1 names"):
         trace(program, outputs="a").specialize(X)
 
 

@@ -75,7 +75,7 @@ def where(condition: Operand, x: Operand = None, y: Operand = None) -> Tensor:
         from kvtrace.addons.graphs.hlo.errors import DataDependent
 
         raise DataDependent.here(
-            "np.where with a condition alone gives as many positions as the data has; "
+            "np.where with only a condition has a result whose size depends on data; "
             "give the values to choose from as well"
         )
     return select(*broadcast(truth(condition), *together(x, y)))

@@ -186,7 +186,7 @@ def scan(
         parts = [_row(x, i) for x in inputs]
         pair = f(carried.restored(tensors), structured(structure, parts))
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise BadArgument.here("the function of a scan gives two values, carry and y")
+            raise BadArgument.here("the function of a scan must return two values, carry and y")
         outputs, output_structure = flattened(pair[1])
         results[:] = [output_structure]
         return carried.leaves(pair[0]), [lift(output) for output in outputs]

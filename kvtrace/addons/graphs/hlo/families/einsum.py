@@ -83,7 +83,7 @@ def _labelled(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels],
     terms = inputs.split(",")
     if len(terms) != len(tensors):
         raise BadArgument.here(
-            f"einsum's {subscripts!r} has {len(terms)} terms, and {len(tensors)} operands are given"
+            f"einsum's {subscripts!r} has {len(terms)} terms, but {len(tensors)} operands are given"
         )
     labels = [_expanded(term, len(t.shape)) for term, t in zip(terms, tensors, strict=True)]
     ellipsis_labels = sorted({label for term in labels for label in term if isinstance(label, int)})

@@ -23,7 +23,7 @@ _DATA_DEPENDENT = (
 def _refusal(function: Any) -> Any:
     def refuse(*_: Any, **__: Any) -> Any:
         raise DataDependent.here(
-            f"{name_of(function)} gives as many elements as the data has; "
+            f"the size of the result of {name_of(function)} depends on data; "
             "use np.where or a mask, which keep the shape"
         )
 

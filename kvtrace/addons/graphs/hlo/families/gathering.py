@@ -102,7 +102,7 @@ def _index_tensor(part: Any) -> Tensor:
     tensor = lift(part)
     if not is_integer(tensor.dtype) and tensor.dtype != BOOL:
         raise BadIndex.here(
-            f"an index is made of integers or bools, not {tensor.dtype.name}; "
+            f"an index consists of integers or bools, not {tensor.dtype.name}; "
             "convert it with astype(np.int32)"
         )
     return tensor
@@ -145,7 +145,7 @@ def _traced_slice(part: slice) -> TracedSlice:
         if start[0] == stop[0]:
             return TracedSlice(_index_tensor(part.start), max(0, stop[1] - start[1]))
     raise DataDependent.here(
-        "a slice between traced positions has as many elements as the data says; "
+        "the size of a slice between traced positions depends on data; "
         "write it as x[i : i + 4], or use kvtrace.hlo.ops.dynamic_slice, whose sizes are fixed"
     )
 
@@ -207,7 +207,7 @@ def _positions(x: Tensor, index: Any) -> Positions:
             positions = _index_tensor(part)
             if positions.dtype == BOOL:
                 raise DataDependent.here(
-                    "a traced mask selects as many elements as the data has; "
+                    "the number of elements that a traced mask selects depends on data; "
                     "use np.where, or assign through the mask"
                 )
             positions = from_start(positions, extent)
@@ -307,7 +307,7 @@ def _masked_shape(value: Operand, x: Tensor, mask: Tensor) -> tuple[int, ...]:
     extents = value.shape if isinstance(value, Tensor) else np.shape(value)
     if len(extents) and np.prod(extents, dtype=np.int64) != 1:
         raise DataDependent.here(
-            "as many elements are written through a traced mask as the data has; "
+            "the number of elements written through a traced mask depends on data; "
             "give one value for all, or use np.where with values for all elements"
         )
     return mask.shape if extents else x.shape

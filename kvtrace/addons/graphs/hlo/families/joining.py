@@ -139,7 +139,7 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
         if count < 1:
-            raise BadArgument.here(f"{count} pieces cannot be made; ask for one or more")
+            raise BadArgument.here(f"a tensor cannot be split into {count} pieces; give 1 or more")
         size, longer = divmod(extent, count)
         lengths = [size + 1] * longer + [size] * (count - longer)
         bounds = [0, *np.cumsum(lengths).tolist()]

@@ -198,7 +198,7 @@ def median(
     original = lift(a)
     x, position = _placed(original, axis)
     if x.shape[position] == 0:
-        raise ShapeMismatch.here("there is no median of no elements")
+        raise ShapeMismatch.here("an axis without elements has no median")
     ordered = sorted_together([x], position)[0]
     middle = x.shape[position] // 2
     upper = slice_axis(ordered, position, middle, middle + 1)

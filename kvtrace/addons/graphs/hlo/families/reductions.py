@@ -171,7 +171,7 @@ def _first_extreme(x: Tensor, axis: Any, keepdims: bool, *, greatest: bool) -> T
     else:
         position = axis_of(axis, len(x.shape))
     if x.shape[position] == 0:
-        raise ShapeMismatch.here("there is no position of an extreme in an axis of no elements")
+        raise ShapeMismatch.here("an axis without elements has no position of an extreme")
     extreme = (max_ if greatest else min_)(x, position, keepdims=True)
     is_extreme = compare("EQ", *broadcast(x, extreme))
     if is_float(x.dtype):

@@ -63,7 +63,7 @@ def test_tensordot_and_vecdot():
 def test_what_is_refused():
     x = floats(2, 3)
     for program, error, match in (
-        (lambda x: np.einsum("ij,jk->ik", x), BadArgument, "2 terms, and 1 operands"),
+        (lambda x: np.einsum("ij,jk->ik", x), BadArgument, "2 terms, but 1 operands"),
         (lambda x: np.einsum("ij->ik", x), BadArgument, "labels that no operand has"),
         (lambda x: np.einsum("ijk->i", x), ShapeMismatch, "does not fit a tensor of 2 axes"),
         (lambda x: np.einsum("ij,ij->", x, x.T), ShapeMismatch, "axes of both 2 and 3 elements"),
