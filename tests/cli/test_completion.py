@@ -32,7 +32,7 @@ def test_the_script_is_that_of_the_shell(monkeypatch, capsys, tmp_path):
     assert main(["--show-completion"]) == 0
     assert "complete -c kvtrace" in capsys.readouterr().out
     assert main(["--show-completion", "tcsh"]) == 2
-    assert "knows bash, zsh, fish, not 'tcsh'" in capsys.readouterr().err
+    assert "supports bash, zsh, fish, not 'tcsh'" in capsys.readouterr().err
     monkeypatch.setenv("HOME", str(tmp_path))
     assert main(["--install-completion", "zsh"]) == 0
     assert main(["--install-completion", "zsh"]) == 0
