@@ -123,10 +123,10 @@ class Measured:
 
     def _measured(self, module: Any, arguments: tuple[Any, ...], grid: Any) -> Row:
         storages = {a.storage for a in arguments if hasattr(a, "storage")}
-        datas = [s.data for s in storages if s.data is not None and s.data.flags.writeable]
-        if sum(data.nbytes for data in datas) > MOST_BYTES:
+        contents = [s.data for s in storages if s.data is not None and s.data.flags.writeable]
+        if sum(data.nbytes for data in contents) > MOST_BYTES:
             return {}
-        before = [data.copy() for data in datas]
+        before = [data.copy() for data in contents]
         figures: dict[str, Row] = {}
         after: list[bytes] = []
         rounds = self._rounds
@@ -134,37 +134,37 @@ class Measured:
         while number < rounds:
             for name in _turned(("", *self._passes), number):
                 with without(name):
-                    first, again = self._turn(module, arguments, grid, datas, before)
+                    first, again = self._turn(module, arguments, grid, contents, before)
                 figure = figures.setdefault(name, {"first": first, "again": again})
                 figure["first"] = min(figure["first"], first)
                 figure["again"] = min(figure["again"], again)
                 if not number:
-                    left = [data.tobytes() for data in datas]
+                    left = [data.tobytes() for data in contents]
                     after = after or left
                     figure["same"] = left == after
                 if first > SLOW_SECONDS:
                     rounds = 1
             number += 1
-        self._put_back(datas, before)
+        self._put_back(contents, before)
         return {"times": figures}
 
     def _turn(
-        self, module: Any, arguments: Any, grid: Any, datas: Any, before: Any
+        self, module: Any, arguments: Any, grid: Any, contents: Any, before: Any
     ) -> tuple[float, float]:
         from kvtrace.evaluate.plan.launch import plans_of
 
         plans_of(module).forget()
         seconds = []
         for _ in range(2):
-            self._put_back(datas, before)
+            self._put_back(contents, before)
             begin = time.process_time()
             self._evaluate(module, arguments, grid)
             seconds.append(time.process_time() - begin)
         plans_of(module).forget()
         return seconds[0], seconds[1]
 
-    def _put_back(self, datas: Any, before: Any) -> None:
-        for data, copy in zip(datas, before, strict=True):
+    def _put_back(self, contents: Any, before: Any) -> None:
+        for data, copy in zip(contents, before, strict=True):
             data[...] = copy
 
 

@@ -30,7 +30,7 @@ class Engine(Protocol):
     """An engine that queries tables and evaluates calls; `master` is its address or None."""
 
     def tables(self, trace: "Trace", runs: "Sequence[Run]", master: str | None) -> QueriedTables:
-        """Return the tables of runs."""
+        """Return the tables of the given runs, which can be queried."""
 
     def evaluation(self, master: str | None) -> "Evaluation":
         """Return the function that evaluates calls for clients."""

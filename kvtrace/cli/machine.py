@@ -43,7 +43,7 @@ def _python() -> Part:
 
 
 def _autostart() -> Part:
-    """Return whether Python reads the file that starts recording if `KVTRACE` is set."""
+    """Return the state of the file by which Python starts recording if `KVTRACE` is set."""
     files = [Path(path) / "kvtrace.pth" for path in sys.path if path.endswith("-packages")]
     installed = next((file for file in files if file.is_file()), None)
     if installed is not None:
@@ -158,7 +158,7 @@ def _rendering() -> Part:
 
 
 def _folder(environment: Mapping[str, str]) -> Part:
-    """Return whether the trace's folder can be written to and has space."""
+    """Return the state of the trace's folder: writable, with free space."""
     folder = Path(environment.get("KVTRACE") or ".")
     while not folder.exists():
         folder = folder.parent

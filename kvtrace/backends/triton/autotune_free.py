@@ -161,7 +161,7 @@ def _call_without_timing(kernel_call: Callable[[], Any], **_: Any) -> Sequence[f
 
 
 class _UnlaunchedKernel:
-    """A kernel, or its wrapper, whose `run` compiles and checks, and launches in turns only."""
+    """A kernel whose `run` compiles and checks, and launches only after `take_turns`."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel

@@ -83,7 +83,7 @@ def _stacked(value: Sequence[Any]) -> Tensor:
 
 
 def together(*values: Operand) -> list[Tensor]:
-    """Return operands as tensors of one element type, by the promotion table."""
+    """Return the operands as tensors of one element type, by the promotion table."""
     dtype: Dtype | None = None
     lifted: list[Any] = []
     for value in values:
@@ -106,7 +106,7 @@ def together(*values: Operand) -> list[Tensor]:
 
 
 def broadcast(*tensors: Tensor) -> list[Tensor]:
-    """Return tensors of one shape, by NumPy's broadcasting.
+    """Return the tensors broadcast to one shape, as in NumPy.
 
     Raises:
         ShapeMismatch: The shapes do not broadcast.

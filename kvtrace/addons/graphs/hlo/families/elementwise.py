@@ -90,7 +90,7 @@ def float_of(x: Operand) -> Tensor:
 
 
 def floats_together(*values: Operand) -> list[Tensor]:
-    """Return operands as floats of one type and shape."""
+    """Return the operands as float tensors of one type and shape."""
     tensors = together(*values)
     dtype = fractional(tensors[0].dtype)
     return broadcast(*(convert(tensor, dtype) for tensor in tensors))

@@ -47,7 +47,7 @@ def concatenate_(
     dtype: Any = None,
     casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """Return tensors one after the other along an axis."""
+    """Return the tensors joined along an axis."""
     tensors = together(*_sequence(arrays))
     if dtype is not None:
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
@@ -76,7 +76,7 @@ def stack(
     dtype: Any = None,
     casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """Return tensors of one shape along a new axis."""
+    """Return the tensors, which have one shape, joined along a new axis."""
     tensors = _sequence(arrays)
     position = axis_of(axis, len(tensors[0].shape) + 1)
     shape = tensors[0].shape
@@ -91,26 +91,26 @@ def stack(
 
 @implements(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
-    """Return tensors side by side: along the second axis, or the only one."""
+    """Return the tensors side by side: joined along the second axis, or the only one."""
     tensors = [atleast_1d(item) for item in tup]
     return concatenate_(tensors, 0 if len(tensors[0].shape) == 1 else 1, dtype=dtype)
 
 
 @implements(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
-    """Return tensors on top of each other, as rows: along the first axis."""
+    """Return the tensors on top of each other, as rows: joined along the first axis."""
     return concatenate_([atleast_2d(item) for item in tup], 0, dtype=dtype)
 
 
 @implements(np.dstack)
 def dstack(tup: Any) -> Tensor:
-    """Return tensors joined along the third axis."""
+    """Return the tensors joined along the third axis."""
     return concatenate_([atleast_3d(item) for item in tup], 2)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Tensor:
-    """Return tensors as columns of a matrix."""
+    """Return the tensors as columns of a matrix."""
     tensors = [lift(item) for item in tup]
     return concatenate_([t if len(t.shape) > 1 else reshape(t, (t.size, 1)) for t in tensors], 1)
 

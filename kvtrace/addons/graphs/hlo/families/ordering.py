@@ -41,7 +41,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 def sorted_together(
     operands: Sequence[Tensor], axis: int, descending: bool = False
 ) -> tuple[Tensor, ...]:
-    """Return tensors of one shape, all in the order of the first along an axis."""
+    """Return the tensors, all in the order of the first one along an axis."""
     attributes = {"dimension": axis, "is_stable": True, "descending": descending}
     results = [(tensor.shape, tensor.dtype) for tensor in operands]
     return current().emit_several("sort", operands, results, attributes)

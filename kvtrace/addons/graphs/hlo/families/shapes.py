@@ -219,7 +219,7 @@ def broadcast_to(array: Operand, shape: Any, subok: bool = False) -> Tensor:  # 
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args: Operand, subok: bool = False) -> tuple[Tensor, ...]:  # noqa: ARG001 - NumPy's
-    """Return tensors of one shape."""
+    """Return the tensors broadcast to one shape."""
     tensors = [lift(arg) for arg in args]
     shape = broadcast_shape(*(tensor.shape for tensor in tensors))
     return tuple(broadcast_to(tensor, shape) for tensor in tensors)
