@@ -289,7 +289,6 @@ class _Caller:
         return self._cached_inputs[number]
 
     def _store_first(self, number: int, results: Sequence[Result], parts: Sequence[bytes]) -> None:
-        """Store a case's first answer."""
         stored = []
         for at, (result, part) in enumerate(zip(results, parts, strict=True)):
             file = f"answer{number}-{at}.bin"

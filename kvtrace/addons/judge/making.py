@@ -205,7 +205,6 @@ class CaseMaker:
         return Case(label, kind, tuple(inputs), base.weights)
 
     def _with_other_scalars(self, base: Case) -> Case:
-        """Return the case with other float scalars."""
         inputs = [
             replace(entry, value=other_scalar(entry.value, self._random))
             if isinstance(entry, ScalarInput) and type(entry.value) is float

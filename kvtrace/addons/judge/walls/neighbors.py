@@ -107,7 +107,6 @@ class _Copy:
                 self._copy_folder(name, name, source, target, 1)
 
     def _copy_folder(self, name: str, path: str, source: int, target: int, level: int) -> None:
-        """Copy a folder of a package."""
         if level > _MOST_LEVELS:
             self._leave_out(path, f"more than {_MOST_LEVELS} folders deep")
             return
