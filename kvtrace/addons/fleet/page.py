@@ -16,7 +16,7 @@ from kvtrace.text import duration, printable
 
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
 #: Kernels with a plot, those that take most time.
-_MOST: Final = 500
+_MOST_KERNELS: Final = 500
 _WIDTH: Final = 240
 _HEIGHT: Final = 32
 #: Points of a line, at most.
@@ -25,7 +25,7 @@ _POINTS: Final = 240
 
 def fleet_page(fleet: Fleet) -> str:
     """Return the page."""
-    kernels = fleet.kernels[:_MOST]
+    kernels = fleet.kernels[:_MOST_KERNELS]
     notes = [sampling_note(fleet)] if fleet.every > 1 else []
     omitted = len(fleet.kernels) - len(kernels)
     if omitted:
@@ -50,7 +50,7 @@ def fleet_page(fleet: Fleet) -> str:
         ),
         jobs=_rows(
             _cells(job_label(job), job.branch or "", str(job.runs), ", ".join(job.devices),
-                   _some(job.hosts), job.command or "")
+                   _shortened(job.hosts), job.command or "")
             for job in reversed(fleet.jobs)
         ),
     )  # fmt: skip
@@ -100,7 +100,7 @@ def _rows(rows: Iterable[str]) -> str:
     return "\n".join(f"<tr>{row}</tr>" for row in rows)
 
 
-def _some(names: Sequence[str]) -> str:
+def _shortened(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 

@@ -187,7 +187,6 @@ def _models(run: "Run") -> list[str]:
 
 
 def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Iterator[list["Run"]]:
-    """Yield the runs in portions that are read together."""
     portion: list[Run] = []
     launches = 0
     for run in runs:

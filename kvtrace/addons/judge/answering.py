@@ -252,7 +252,6 @@ def _python_threads() -> int:
 
 
 def _generator_states() -> dict[str, Any]:
-    """Return the states of the random number generators."""
     state: tuple[Any, ...] = tuple(np.random.get_state(legacy=True))
     kind, keys, *rest = state
     return {

@@ -230,7 +230,7 @@ def _other_values(
     """Return a case with other values in some tensors, and write the contents into `folder`."""
     new_files: dict[str, str] = {}
 
-    def other(entry: TensorInput, at: str, *, changes: bool) -> TensorInput:
+    def redrawn(entry: TensorInput, at: str, *, changes: bool) -> TensorInput:
         if entry.file in new_files:  # one tensor is several inputs
             return replace(entry, file=new_files[entry.file])
         new_files[entry.file] = f"{name}-{at}.bin"
@@ -245,13 +245,13 @@ def _other_values(
     return replace(
         case,
         inputs=tuple(
-            other(entry, str(at), changes=entry in changing)
+            redrawn(entry, str(at), changes=entry in changing)
             if isinstance(entry, TensorInput)
             else entry
             for at, entry in enumerate(case.inputs)
         ),
         weights=tuple(
-            other(entry, f"w{at}", changes=entry in weights)
+            redrawn(entry, f"w{at}", changes=entry in weights)
             for at, entry in enumerate(case.weights)
         ),
     )

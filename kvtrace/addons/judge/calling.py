@@ -34,13 +34,13 @@ from kvtrace.addons.judge.walls import system_calls
 ANSWERED: Final = "answered.json"
 _SET_DEATH_SIGNAL: Final = 1
 #: Calls of one judgment: at least, at most, and seconds of repeated calls.
-_FEWEST: Final = (96, 128)
-_MOST: Final = (300, 420)
-_SECONDS: Final = 0.8
+_FEWEST_CALLS: Final = (96, 128)
+_MOST_CALLS: Final = (300, 420)
+_REPEATING_SECONDS: Final = 0.8
 #: Repeated calls take at most this share of a process's time.
-_SHARE: Final = 0.25
+_REPEATING_SHARE: Final = 0.25
 #: Bytes of results that stay alive, to be read again.
-_KEPT_BYTES: Final = 64 << 20
+_MOST_KEPT_BYTES: Final = 64 << 20
 #: Seconds after which results are read again if threads run on.
 _LATER_SECONDS: Final = 1.5
 _MOST_CACHED_BYTES: Final = 4 << 20
@@ -196,11 +196,11 @@ class _Caller:
             self._call(number)
             for _ in range(random_.randrange(4)):
                 self._repeat()
-        fewest, most = random_.randint(*_FEWEST), random_.randint(*_MOST)
+        fewest, most = random_.randint(*_FEWEST_CALLS), random_.randint(*_MOST_CALLS)
         while (count := len(self.answered.order)) < most:
-            if not self._again_possible() or self._repeating_seconds > _SHARE * seconds:
+            if not self._can_repeat() or self._repeating_seconds > _REPEATING_SHARE * seconds:
                 break
-            if self._repeating_seconds > _SECONDS and count >= fewest:
+            if self._repeating_seconds > _REPEATING_SECONDS and count >= fewest:
                 break
             self._repeat()
         self._call(0, keep=True)  # a last result, for a thread that changes such a result later
@@ -212,7 +212,7 @@ class _Caller:
             self._read_again(self._kept_calls, "later, while a thread or a timer of its file runs")
         self.answered.whole = True
 
-    def _again_possible(self) -> bool:
+    def _can_repeat(self) -> bool:
         return any(self._first_bytes.values())
 
     def _repeat(self) -> None:
@@ -247,7 +247,7 @@ class _Caller:
         case, call = self._cases[number], len(self.answered.order)
         first_bytes = self._first_bytes.get(number)
         is_new = first_bytes is None or self._random.random() < 1 / 16
-        keep = keep or (is_new and self._kept_size < _KEPT_BYTES)
+        keep = keep or (is_new and self._kept_size < _MOST_KEPT_BYTES)
         self.answered.order.append(number)
         header = {
             "call": call, "keep": keep,
@@ -289,7 +289,6 @@ class _Caller:
         return self._cached_inputs[number]
 
     def _store_first(self, number: int, results: Sequence[Result], parts: Sequence[bytes]) -> None:
-        """Store a case's first answer."""
         stored = []
         for at, (result, part) in enumerate(zip(results, parts, strict=True)):
             file = f"answer{number}-{at}.bin"

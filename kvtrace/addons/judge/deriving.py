@@ -31,8 +31,8 @@ from kvtrace.schema.errors import KvtraceError
 
 #: Bounds are derived for launches on at most this much memory; planes take 14 times as much.
 _MOST_BYTES: Final = 32 << 20
-#: ... and with at most this share of an evaluation's steps.
-_SHARE: Final = 8
+#: ... and with at most one in this many of the steps that an evaluation may take.
+_STEPS_DIVISOR: Final = 8
 _FORMS: Final = {name: FLOATS[name] for name in EPSILON}
 
 
@@ -82,7 +82,7 @@ class DerivedBounds:
         try:
             evaluate(
                 module, arguments, grid, observers=(observer,), kernel=kernel,
-                instrument=deviations, most_steps=MOST_STEPS // _SHARE,
+                instrument=deviations, most_steps=MOST_STEPS // _STEPS_DIVISOR,
             )  # fmt: skip
         except (KvtraceError, *UNFIT) as error:
             reason = f"of {kernel} none is derived: {error}"

@@ -24,7 +24,7 @@ from kvtrace.analysis.conditions import kernel_conditions, sizes_of
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
 
-_MOST: Final = 100
+_MOST_FINDINGS: Final = 100
 #: A result made of undefined values is wrong, though compilers use zero today.
 _SEVERITY: Final = {"undefined-lanes": "error"}
 
@@ -155,7 +155,7 @@ def _rules(
             finding.suppressed
             or finding.verdict == "proven"
             or key in reported
-            or len(reported) > _MOST
+            or len(reported) > _MOST_FINDINGS
         ):
             continue
         reported.add(key)  # one call is enough

@@ -44,15 +44,15 @@ _LARGE: Final = 64.0
 _TINY: Final = {"float16": 2.0**-10}
 _NEAR: Final = 2.0**-6
 #: Magnitudes of constants around which numbers are drawn, and the share of such numbers.
-_LEAST: Final = 2.0**-80
-_MOST: Final = 2.0**14
+_SMALLEST_USUAL: Final = 2.0**-80
+_LARGEST_USUAL: Final = 2.0**14
 #: Magnitudes of constants that are drawn alone, the largest quotient within a group, and groups.
 _FAR: Final = (2.0**-149, 2.0**-14, 2.0**14, 2.0**40)
 _TOGETHER: Final = 2.0**12
 _MOST_GROUPS: Final = 6
 _CANCELS: Final = 2.0**-10
 _MIDDLE: Final = 0.75
-_SHARE: Final = 1 / 4
+_CONSTANTS_SHARE: Final = 1 / 4
 _LARGEST: Final = {"float8_e4m3fn": 448.0}
 _LEVELS: Final = 3
 #: Range of the factor for all floats, used where the reference refuses mixed values.
@@ -195,7 +195,7 @@ def _awkward(
         near = near if exceeds_one else near[np.abs(near) <= 1]
         if not near.size:
             return result
-        chosen = random.random(nonzero.size) < _SHARE
+        chosen = random.random(nonzero.size) < _CONSTANTS_SHARE
         chosen[: min(len(near), nonzero.size)] = True
         picked = random.choice(near, nonzero.size)
         picked[: len(near)] = near[: nonzero.size]
@@ -212,7 +212,9 @@ def _awkward(
 
 def _around(constants: Sequence[float], dtype: str, *, signed: bool) -> NDArray[np.float64]:
     """Return constants, their square roots, and numbers between and beyond them."""
-    sizes = sorted({abs(number) for number in constants if _LEAST <= abs(number) <= _MOST})
+    sizes = sorted(
+        {abs(number) for number in constants if _SMALLEST_USUAL <= abs(number) <= _LARGEST_USUAL}
+    )
     between = [(one + other) / 2 for one, other in pairwise(sizes)]
     beyond = [*(size / 2 for size in sizes[:1]), *(2 * size for size in sizes[-1:])]
     numbers = np.asarray([*sizes, *between, *beyond])
@@ -237,7 +239,7 @@ def groups_of(constants: Sequence[float]) -> list[list[float]]:
             groups[-1].append(number)
         else:
             groups.append([number])
-    usual = [number for number in constants if _LEAST <= abs(number) <= _MOST]
+    usual = [number for number in constants if _SMALLEST_USUAL <= abs(number) <= _LARGEST_USUAL]
     return [*([usual] if usual else []), *groups[:_MOST_GROUPS]]
 
 

@@ -200,16 +200,16 @@ def _places_of(op: Op) -> list[Value]:
 @once_per_module
 def stores_of(module: Module) -> tuple[Store, ...]:
     """Return all stores of a kernel."""
-    return tuple(_Stores(module).stores())
+    return tuple(_StoreAnalysis(module).stores())
 
 
 @once_per_module
 def places_are_loaded(module: Module) -> bool:
     """Return whether loaded values may decide addresses, masks or trip counts of a kernel."""
-    return _Stores(module).loads_places()
+    return _StoreAnalysis(module).loads_places()
 
 
-class _Stores:
+class _StoreAnalysis:
     """A backward search from a kernel's stored values to its arguments."""
 
     def __init__(self, module: Module) -> None:
@@ -221,7 +221,7 @@ class _Stores:
     def stores(self) -> Iterator[Store]:
         for op in self._store_ops:
             data = data_of(op)
-            chosen = [self._chosen(value) for value in backward(data, self._unselected_operands)]
+            chosen = [self._choice_of(value) for value in backward(data, self._unselected_operands)]
             if not all(constant_of(value) == 0 for value in data):
                 by = self._made_of(_places_of(op), self._operands)
                 chosen.append((by, self._made_of(data, self._unselected_operands)))
@@ -251,7 +251,7 @@ class _Stores:
         }
         return made_of is None or not pointers.isdisjoint(made_of)
 
-    def _chosen(self, value: Value) -> tuple[Arguments, Arguments] | None:
+    def _choice_of(self, value: Value) -> tuple[Arguments, Arguments] | None:
         """Return the arguments that decide a value, and those chosen from; None: no choice."""
         owner = value.owner
         op = owner if isinstance(owner, Op) else None if owner is None else owner.region.owner

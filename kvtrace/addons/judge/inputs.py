@@ -213,20 +213,20 @@ def other_sizes(
     )
     tried: set[tuple[tuple[int, int], ...]] = set()
     chosen = chain(
-        _large(inputs, extents), _changes(extents, blocks), _named(inputs, extents, numbers),
-        _around_blocks(inputs, extents, blocks),
+        _large_sizes(inputs, extents), _small_sizes(extents, blocks),
+        _sizes_of_numbers(inputs, extents, numbers), _around_blocks(inputs, extents, blocks),
     )  # fmt: skip
     for change in chosen:
         key = tuple(sorted(change.items()))
         if key in tried or all(a == b for a, b in change.items()):
             continue
         tried.add(key)
-        if _largest(inputs, change) > _MOST_ELEMENTS:
+        if _most_elements(inputs, change) > _MOST_ELEMENTS:
             continue
         yield ", ".join(f"{old} → {new}" for old, new in change.items()), change
 
 
-def _changes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int, int]]:
+def _small_sizes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int, int]]:
     if not extents:
         return
     yield {old: _PRIMES[at % len(_PRIMES)] for at, old in enumerate(extents)}
@@ -248,11 +248,11 @@ def _around_blocks(
     sizes = [size for block in chosen for size in (block - 1, block + 1)]
     for new in dict.fromkeys((*blocks[-1:], *sizes)):
         for old in ends:
-            if _largest(inputs, {old: new}) <= _MANY:
+            if _most_elements(inputs, {old: new}) <= _MANY:
                 yield {old: new}
 
 
-def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:
+def _large_sizes(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:
     """Yield a change that gives a tensor many elements; fewer if two axes grow together."""
     if not extents:
         return
@@ -262,18 +262,18 @@ def _large(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int
     is_square = len(axes) > 1
     elements = _MANY_OF_SQUARES if is_square else _MANY
     elements = _MANY_OF_VECTORS if max(map(len, shapes)) == 1 else elements
-    growth = (elements / max(_largest(inputs, {}), 1)) ** (1 / 2 if is_square else 1)
+    growth = (elements / max(_most_elements(inputs, {}), 1)) ** (1 / 2 if is_square else 1)
     if growth > 1:
         yield {first: int(first * growth) | 1}
 
 
-def _named(
+def _sizes_of_numbers(
     inputs: Sequence[Input], extents: Sequence[int], numbers: Sequence[int]
 ) -> Iterator[dict[int, int]]:
     """Yield changes to numbers of the file, and just beyond: a kernel may differ there."""
     if not extents:
         return
-    first, largest = extents[0], _largest(inputs, {})
+    first, largest = extents[0], _most_elements(inputs, {})
     for number in numbers[:_MOST_NUMBERS]:
         if largest == first:
             yield {first: number}
@@ -289,7 +289,11 @@ def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
         if isinstance(entry, TensorInput) and entry.dtype in BYTES and entry.shape:
             old = entry.shape[-1]
             change = {old: _WIDE}
-            if 1 < old < _WIDE and old not in fixed and _largest(inputs, change) <= _MOST_ELEMENTS:
+            if (
+                1 < old < _WIDE
+                and old not in fixed
+                and _most_elements(inputs, change) <= _MOST_ELEMENTS
+            ):
                 return change
     return {}
 
@@ -305,7 +309,7 @@ def extreme_sizes(
     first = next(iter(extents))
     yield "without elements", BEYOND, {first: 0}
     rows = {**dict.fromkeys(extents, 1), first: _ROWS}
-    if max(map(len, shapes)) > 1 and _largest(inputs, rows) <= 2 * _ROWS:
+    if max(map(len, shapes)) > 1 and _most_elements(inputs, rows) <= 2 * _ROWS:
         yield f"{_ROWS:,} rows", "sizes", rows
 
 
@@ -384,7 +388,7 @@ def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Inpu
             yield f"{first.name}={second.value:g}, {second.name}={first.value:g}", tuple(changed)
 
 
-def _largest(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
+def _most_elements(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
     return max(
         (
             int(np.prod([change.get(size, size) for size in entry.shape], dtype=np.int64))

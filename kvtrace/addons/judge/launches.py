@@ -78,7 +78,7 @@ class Memory:
         return strided(storage[: storage.size // size * size].view(dtype), shape, strides, start)
 
 
-class _Stores(Observer):
+class _StoreObserver(Observer):
     """An observer that notes the last op that writes through each argument."""
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> 
         _set_contents(int(key), content, element, (at, str(first["name"])), folder, memory)
     storages = {n: Storage(len(memory.storages[n]), memory.storages[n]) for n in entries_by_storage}
     arguments = [_argument(argument, storages) for argument in entry["arguments"]]
-    stores = _Stores()
+    stores = _StoreObserver()
     x, y, z = (int(extent) for extent in entry["grid"])
     kernel = str(entry["launch"])
     if memory.derived is None or not memory.derived.evaluate(

@@ -47,7 +47,7 @@ OTHER_VALUES: Final = "other values"
 OTHER_SCALARS: Final = "other numbers"
 #: Derived cases that reference or candidate may refuse, as they may refuse other sizes.
 REFUSABLE: Final = (OTHER_INTEGERS, OTHER_SCALARS)
-_SHARE: Final = 1 / 4
+_IGNORED_SHARE: Final = 1 / 4
 
 
 class CaseMaker:
@@ -161,7 +161,7 @@ class CaseMaker:
                 if isinstance(entry, TensorInput) and is_integers(entry) and entry.dtype != "bool":
                     tensor = tensors.tensor_from(entry, self._folder)
                     whole = tensor.as_strided((entry.storage,), (1,), 0)
-                    whole[self._random.random(entry.storage) < _SHARE] = value
+                    whole[self._random.random(entry.storage) < _IGNORED_SHARE] = value
                     inputs.append(self._store(entry, tensors.bytes_of(whole)))
                 else:
                     inputs.append(entry)
@@ -205,7 +205,6 @@ class CaseMaker:
         return Case(label, kind, tuple(inputs), base.weights)
 
     def _with_other_scalars(self, base: Case) -> Case:
-        """Return the case with other float scalars."""
         inputs = [
             replace(entry, value=other_scalar(entry.value, self._random))
             if isinstance(entry, ScalarInput) and type(entry.value) is float

@@ -73,7 +73,7 @@ class MoveReporter(_Mode):
     ) -> Any:
         """Run an operator, and report the move if it is one."""
         name, options = function._schema.name, kwargs or {}
-        computes = _adds(name, args, options) or _converts(name, args, options)
+        computes = _accumulates(name, args, options) or _rounds_or_compares(name, args, options)
         places = None if computes else _WRITING.get(name, _MOVING.get(name))
         sources = [tensor for place in places or () for tensor in _tensors(args[place])]
         targets = [args[0]] if name in _WRITING else []
@@ -164,12 +164,12 @@ def _picked(
     return function(*numbered, **options)
 
 
-def _adds(name: str, args: Sequence[Any], options: Any) -> bool:
+def _accumulates(name: str, args: Sequence[Any], options: Any) -> bool:
     """Return whether an operator adds to its target's contents, which is more than a move."""
     return name == "aten::index_put_" and bool(options.get("accumulate") or any(args[3:4]))
 
 
-def _converts(name: str, args: Sequence[Any], options: Any) -> bool:
+def _rounds_or_compares(name: str, args: Sequence[Any], options: Any) -> bool:
     """Return whether an operator turns floats into integers or booleans: it rounds or compares."""
     if name not in ("aten::_to_copy", "aten::copy_"):
         return False

@@ -340,14 +340,16 @@ def picks_tied_elements(values: Values, outcome: Outcome) -> bool:
         for array_ in inputs:
             for axis in range(array_.ndim):
                 for extreme in (array_.max(axis), array_.min(axis)):
-                    if _picks(array_, axis, expected, extreme) and not _picks(
+                    if _selects_extremes(array_, axis, expected, extreme) and not _selects_extremes(
                         array_, axis, got, extreme
                     ):
                         return False
     return True
 
 
-def _picks(values: NDArray[Any], axis: int, index: NDArray[Any], extreme: NDArray[Any]) -> bool:
+def _selects_extremes(
+    values: NDArray[Any], axis: int, index: NDArray[Any], extreme: NDArray[Any]
+) -> bool:
     """Return whether indices along an axis select the axis's extreme elements."""
     if index.size != extreme.size or index.min() < 0 or index.max() >= values.shape[axis]:
         return False

@@ -67,7 +67,7 @@ AWKWARD_VALUES: Final = "awkward"
 _PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
 _DECIDING: Final = ("error", "unjudged")
 #: Programs along the second and the third axis of a grid, at most, on CUDA devices.
-_MOST: Final = GRID_LIMITS[-1]
+_MOST_PROGRAMS: Final = GRID_LIMITS[-1]
 
 
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:
@@ -295,12 +295,14 @@ class Outputs:
         if not self._request.target.startswith("cuda"):
             return False
         grids = [(entry["launch"], [int(n) for n in entry["grid"]]) for entry in launches]
-        too_large = [(name, grid) for name, grid in grids if max(grid[1:], default=0) > _MOST]
+        too_large = [
+            (name, grid) for name, grid in grids if max(grid[1:], default=0) > _MOST_PROGRAMS
+        ]
         for name, grid in too_large:
             self._add(
                 "grid-too-large", "error" if _is_asked(case) else "note",
-                f"{name} is launched on a grid of {grid}, but devices run at most {_MOST:,} "
-                "programs along its second and third axis",
+                f"{name} is launched on a grid of {grid}, but devices run at most "
+                f"{_MOST_PROGRAMS:,} programs along its second and third axis",
                 "put the longest axis first", case=case.label,
             )  # fmt: skip
         return bool(too_large)

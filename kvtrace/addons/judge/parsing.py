@@ -190,7 +190,7 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
             for name in _imported(node)
         },
         "annotated": [name for name, node in defined.items() if _is_annotated(node)],
-        "largest": _largest(tree),
+        "largest": _largest_sizes(tree),
     }
 
 
@@ -331,7 +331,7 @@ def _folded(node: ast.AST) -> int | None:
     return one**other if is_small and isinstance(node.op, ast.Pow) else None
 
 
-def _largest(tree: ast.Module) -> str | None:
+def _largest_sizes(tree: ast.Module) -> str | None:
     for node in tree.body:
         if (
             isinstance(node, ast.Assign)

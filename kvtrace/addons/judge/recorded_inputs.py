@@ -29,7 +29,7 @@ from kvtrace.verdicts.contents.index_arguments import index_arguments
 #: Limits: elements of all tensors of a launch, launches, and launches named in an error.
 _MOST_ELEMENTS: Final = 1 << 21
 _MOST_CASES: Final = 4
-_MOST_TOLD: Final = 4
+_MOST_LISTED: Final = 4
 _ALIGNED: Final = 16
 _TYPES: Final = {short: name for name, short in SHORT_NAMES.items()}
 _POINTER: Final = re.compile(r"^p_|_?(?:ptr|pointer)$")
@@ -78,7 +78,7 @@ def keep_recorded(trace: Path, text: FileText, entry: str, folder: Path) -> None
             f"the launches in {trace} that fit {entry} have more than {_MOST_ELEMENTS:,} elements "
             "each; give smaller inputs of the same kind by --shapes"
         )
-    listed = ", ".join([*signatures][:_MOST_TOLD]) or "none that can be evaluated"
+    listed = ", ".join([*signatures][:_MOST_LISTED]) or "none that can be evaluated"
     raise CannotJudge(
         f"no launch in {trace} fits {entry}({', '.join(names)}); recorded are {listed}: name the "
         "function's parameters as the kernel's arguments, or give --shapes"

@@ -104,7 +104,6 @@ def shared_bytes(job: Mapping[str, Any]) -> int | None:
 
 
 def _add_allocation(manager: Any, target: Any, options: Any) -> None:
-    """Add the passes that allocate shared memory."""
     from triton._C import libtriton
 
     passes = libtriton.passes

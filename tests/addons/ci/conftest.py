@@ -13,15 +13,15 @@ from tests.support.warm_python import warm_python
 
 @pytest.fixture(scope="session")
 def triton_cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Keep what Triton compiles, away from the user's cache."""
+    """Return a folder for Triton's cache, instead of the user's."""
     return str(tmp_path_factory.mktemp("triton-cache"))
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, triton_cache: str) -> Path:
-    """Make a project with a program that launches a kernel, and be in it."""
+    """Make a project with a program that launches a kernel, and enter the folder."""
     if find_spec("triton") is None:
-        pytest.skip("nothing here can launch")
+        pytest.skip("Triton is not installed")
     for name in [name for name in os.environ if name.startswith("KVTRACE")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("TRITON_CACHE_DIR", triton_cache)

@@ -59,7 +59,8 @@ class Runner:
         assert step["shell"] == "bash"
         assert "${{" not in step["run"]  # inputs of users reach a shell as variables alone
         files = {
-            each: self.folder / f".{each}" for each in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
+            variable: self.folder / f".{variable}"
+            for variable in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
         }
         script = self.folder.parent / "step.sh"
         script.write_text(step["run"])
@@ -138,7 +139,7 @@ def test_pull_request_with_a_defect_fails_and_is_commented(runner, tmp_path):
     assert str(runner.folder) not in comment
     # all that the action and its command write is in one folder
     tracked = {".git", "bench.py", ".kvtrace"}
-    assert {each.name for each in runner.folder.iterdir()} - tracked <= OF_THE_RUNNER
+    assert {path.name for path in runner.folder.iterdir()} - tracked <= OF_THE_RUNNER
     assert runner.read(".GITHUB_STEP_SUMMARY").endswith(comment)
     results = json.loads(runner.read(".kvtrace/report/gate.sarif"))["runs"][0]["results"]
     places = [result["locations"][0]["physicalLocation"] for result in results]
@@ -206,6 +207,6 @@ def test_action_installs_its_own_kvtrace_if_python_lacks_it(runner, tmp_path):
     python.write_text('#!/usr/bin/env bash\nprintf "%s\\n" "$*" >> "$GH_LOG"\n[[ $1 != -c ]]\n')
     python.chmod(0o755)
     steps_of(runner, "Install")
-    asked, installed = (tmp_path / "gh.log").read_text().splitlines()
-    assert asked == "-c import kvtrace"
+    check, installed = (tmp_path / "gh.log").read_text().splitlines()
+    assert check == "-c import kvtrace"
     assert installed == f"-m pip install {ROOT}"

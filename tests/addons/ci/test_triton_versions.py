@@ -42,7 +42,7 @@ def put_triton(folder, source, version=None):
 
 @pytest.fixture
 def versions(project, tmp_path, monkeypatch):
-    """Keep two versions, or more, as if they had been installed."""
+    """Put two or more versions into the cache, as if they were installed; return them."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cache = cache_folder(os.environ)
     source = Path(find_spec("triton").origin).parent

@@ -325,8 +325,8 @@ def test_kernels_are_those_of_the_device_time_table():
     trace = open_trace(FIXTURES / "planted" / "recompiles")
     device = read_device_time(trace, trace.runs)
 
-    found = read_fleet(trace, trace.runs).kernels
+    kernels = read_fleet(trace, trace.runs).kernels
 
-    keys = {KernelKey(k.module or "", k.kernel, k.source or "") for k in found}
+    keys = {KernelKey(k.module or "", k.kernel, k.source or "") for k in kernels}
     assert keys == {row.key for row in device.rows if row.kind == TRITON}
-    assert len(keys) == len(found) == 21
+    assert len(keys) == len(kernels) == 21

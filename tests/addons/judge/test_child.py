@@ -112,7 +112,7 @@ def test_replaced_functions_and_process_settings_are_reported(tmp_path, lines, n
     path = tmp_path / "relu.py"
     path.write_text(SOURCE + "\n" + "\n".join(lines) + "\n")
     judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
-    messages = {each["rule"]: each["message"] for each in judgement.object["findings"]}
+    messages = {finding["rule"]: finding["message"] for finding in judgement.object["findings"]}
     assert name in messages["patches"]
 
 
@@ -132,4 +132,4 @@ def test_candidate_that_keeps_results_is_unjudged(tmp_path):
     path.write_text(SOURCE + KEEPING)
     judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
     assert judgement.verdict == "unjudged"
-    assert "result-changed" in {each["rule"] for each in judgement.object["findings"]}
+    assert "result-changed" in {finding["rule"] for finding in judgement.object["findings"]}

@@ -7,7 +7,7 @@ from kvtrace.addons.judge.comparing import compared
 
 
 def wrong(value, exact, native, granted=None):
-    arrays = (np.asarray([each]) for each in (value, exact, native))
+    arrays = (np.asarray([number]) for number in (value, exact, native))
     allowed = None if granted is None else np.asarray([granted])
     return compared(0, *arrays, "float32", tf32=False, planes="", granted=allowed).wrong
 

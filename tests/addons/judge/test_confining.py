@@ -56,11 +56,11 @@ def with_targets(text, folder):
 
 def problems_of(judgement):
     findings = judgement.object["findings"]
-    return {each["rule"] for each in findings if each["severity"] in ("error", "unjudged")}
+    return {finding["rule"] for finding in findings if finding["severity"] in ("error", "unjudged")}
 
 
 def rules_of(judgement):
-    return {each["rule"]: each for each in judgement.object["findings"]}
+    return {finding["rule"]: finding for finding in judgement.object["findings"]}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_links_beside_the_file_are_not_copied_but_reported(tmp_path):
     judgement = judge_file(request)
 
     assert problems_of(judgement) == {"surroundings"}  # the file asks for the links itself
-    (note,) = [each for each in judgement.object["findings"] if each["rule"] == "left-out"]
+    (note,) = [finding for finding in judgement.object["findings"] if finding["rule"] == "left-out"]
     assert (note["rule"], note["severity"]) == ("left-out", "note")
     assert note["message"].endswith(": all.py (a link), key.py (a link)")
 

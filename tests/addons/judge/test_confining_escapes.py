@@ -49,9 +49,9 @@ def host(tmp_path_factory):
     folder = tmp_path_factory.mktemp("host")
     (folder / "precious").write_text(SECRET)
     with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as abstract:
-        for each, name in ((listening, str(folder / "socket")), (abstract, f"\0{folder}")):
-            each.bind(name)
-            each.listen()
+        for bound, name in ((listening, str(folder / "socket")), (abstract, f"\0{folder}")):
+            bound.bind(name)
+            bound.listen()
         for path in (folder, *folder.iterdir()):
             path.chmod(0o777)
         yield folder
@@ -121,9 +121,9 @@ def test_run_is_refused_on_a_system_that_cannot_confine(escaping):
 def test_unconfined_run_is_allowed_on_request_and_reported(escaping):
     results = escaping(NOBODY, "none-of-users", "UNCONFINED", "nests_folders", "reads_secrets")
 
-    nested, read = results["nests_folders"], results["reads_secrets"]
+    nested, reading = results["nests_folders"], results["reads_secrets"]
     assert (nested["how"], nested["confined"], nested["left"]) == ("whole", False, ["events"])
-    assert (read["how"], read["confined"]) == ("whole", False)
+    assert (reading["how"], reading["confined"]) == ("whole", False)
 
 
 @pytest.mark.process

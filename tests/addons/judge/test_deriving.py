@@ -100,7 +100,11 @@ def test_missing_term_hidden_by_rounding_is_reported_as_other_meaning(tmp_path):
     """In bfloat16 an epsilon of 1e-5 is far below a step; the fixed tolerance let it pass."""
     judgement = judged(tmp_path, "norm", "by_root", epsilon="")
 
-    errors = {each["rule"] for each in judgement.object["findings"] if each["severity"] == "error"}
+    errors = {
+        finding["rule"]
+        for finding in judgement.object["findings"]
+        if finding["severity"] == "error"
+    }
     assert judgement.verdict == "wrong"
     assert "other-meaning" in errors
 
@@ -159,7 +163,11 @@ def test_candidate_cannot_widen_the_granted_tolerance(tmp_path, entry, errors):
     path.write_text(RELU)
     judgement = judge_file(Request(Place(path, entry), Place(path, "reference"), views=False))
 
-    rules = {each["rule"] for each in judgement.object["findings"] if each["severity"] == "error"}
+    rules = {
+        finding["rule"]
+        for finding in judgement.object["findings"]
+        if finding["severity"] == "error"
+    }
     assert judgement.verdict == ("wrong" if errors else "right")
     assert rules == errors
 
@@ -169,7 +177,7 @@ def test_launch_with_order_dependent_results_has_no_derived_bounds(tmp_path):
     judgement = judge_file(request_of(FOLDER / "kernels" / "wrong" / "total_race.py"))
 
     reasons = {because for tolerance, because in tolerances(judgement) if tolerance == "granted"}
-    assert any("their order decides" in each for each in reasons)
+    assert any("their order decides" in reason for reason in reasons)
 
 
 def test_contents_made_by_python_have_bounds_only_if_they_have_few_bits():

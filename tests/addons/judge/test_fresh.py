@@ -51,8 +51,8 @@ def test_common_factor_keeps_a_matrix_symmetric():
 
 def test_zeros_among_signed_numbers_have_both_signs():
     signed = RANDOM.standard_normal(40).astype(np.float32)
-    zeros = [each for each in draw_values(signed, "float32", awkward="zero") if each == 0]
-    assert {bool(np.signbit(each)) for each in zeros} == {False, True}
+    zeros = [number for number in draw_values(signed, "float32", awkward="zero") if number == 0]
+    assert {bool(np.signbit(number)) for number in zeros} == {False, True}
     assert not np.signbit(draw_values(np.abs(signed), "float32", awkward="zero")).any()
 
 

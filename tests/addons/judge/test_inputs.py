@@ -19,7 +19,7 @@ from kvtrace.addons.judge.reference import _broadcasts
 
 
 def shapes(inputs):
-    return [each.shape for each in inputs if hasattr(each, "shape")]
+    return [entry.shape for entry in inputs if hasattr(entry, "shape")]
 
 
 def test_one_extent_grows_large_and_takes_numbers_of_the_file():
@@ -47,7 +47,7 @@ def test_sizes_lie_on_both_sides_of_each_block():
 
 def test_equal_extents_are_made_unequal_one_by_one():
     inputs = parsed_shapes("x=f32[64, 64], y=f32[64], z=f32[9]", [])
-    cases = [shapes(each) for each in unequal_extents(inputs, [])]
+    cases = [shapes(case) for case in unequal_extents(inputs, [])]
     assert [(48, 64), (64,), (9,)] in cases
     assert [(64, 48), (64,), (9,)] in cases
     assert [(64, 64), (48,), (9,)] in cases
@@ -89,12 +89,12 @@ def test_rows_become_as_long_as_a_number_of_the_file():
 
 
 def test_extent_of_one_that_the_reference_broadcasts_is_detected():
-    given = Case("given", "given", parsed_shapes("x=f32[16, 64], cos=f32[16, 32]", []))
+    given_case = Case("given", "given", parsed_shapes("x=f32[16, 64], cos=f32[16, 32]", []))
     repeated = Case("32 → 1", "sizes", parsed_shapes("x=f32[16, 64], cos=f32[16, 1]", []))
     smaller = Case("16 → 1", "sizes", parsed_shapes("x=f32[1, 64], cos=f32[1, 32]", []))
-    assert _broadcasts(repeated, given)
-    assert not _broadcasts(smaller, given)
-    assert not _broadcasts(given, given)
+    assert _broadcasts(repeated, given_case)
+    assert not _broadcasts(smaller, given_case)
+    assert not _broadcasts(given_case, given_case)
 
 
 def test_bytes_have_all_values():

@@ -48,7 +48,7 @@ def test_right_kernel_is_judged_right(name):
     judgement = judged(RIGHT[name])
 
     assert judgement.object["findings"] == [
-        each for each in judgement.object["findings"] if each["severity"] == "note"
+        finding for finding in judgement.object["findings"] if finding["severity"] == "note"
     ]
     assert (judgement.verdict, judgement.status) == ("right", 0)
     jsonschema.validate(judgement.object, schema())
@@ -109,7 +109,7 @@ def test_judgment_is_plain_json():
 @pytest.mark.process
 def test_sizes_tails_views_and_other_values_are_tried():
     judgement = judged(RIGHT["add"])
-    cases = {(each["kind"], each["case"]) for each in judgement.object["cases"]}
+    cases = {(case["kind"], case["case"]) for case in judgement.object["cases"]}
     assert {
         ("given", "x=f32[197], y=f32[197]"), ("values", "other values"),
         ("view", "strided views"), ("view", "offset views"),
@@ -320,6 +320,6 @@ def test_an_out_of_bounds_load_at_sizes_beyond_the_given_ones_is_unjudged():
     judgement = judge_file(equal)
     assert rules_of(judgement, "error") == set()
     beyond = [e for e in judgement.object["findings"] if e["rule"] == "beyond-given"]
-    assert any("past the end of y" in each["message"] and each["line"] for each in beyond)
+    assert any("past the end of y" in finding["message"] and finding["line"] for finding in beyond)
     assert judgement.verdict == "unjudged"
     assert "out-of-bounds" in rules_of(judge_file(unequal), "error")

@@ -32,7 +32,7 @@ def test_there_are_at_least_forty_cheats():
 def test_a_cheat_is_not_right_and_its_honest_twin_is(name):
     cheat = judge_file(request_for(PAIRS[name], "cheat"))
     assert cheat.verdict != "right"
-    assert {each["severity"] for each in cheat.object["findings"]} & {"error", "unjudged"}
+    assert {finding["severity"] for finding in cheat.object["findings"]} & {"error", "unjudged"}
 
     honest = judge_file(request_for(PAIRS[name], "honest"))
     assert honest.verdict == "right", honest.object["findings"]
@@ -53,7 +53,7 @@ def test_scalar_computed_by_pytorch_is_named_by_its_argument():
 def test_integers_of_the_host_may_say_where_a_kernel_reads():
     """Sorted indices say which element a program reads; no result is made of them."""
     judgement = judge_file(request_for(PAIRS["one_hot_by_the_host"], "honest"))
-    rules = {each["rule"]: each["message"] for each in judgement.object["findings"]}
+    rules = {finding["rule"]: finding["message"] for finding in judgement.object["findings"]}
     assert judgement.verdict == "right"
     assert rules.get("host-indices", "").startswith("the contents of index of kernel: ")
 
@@ -61,7 +61,9 @@ def test_integers_of_the_host_may_say_where_a_kernel_reads():
 @pytest.mark.process
 def test_without_a_reference_runs_on_other_values_are_compared():
     request = Request(Place(PAIRS["norm_as_scalar"], "cheat"), shapes=("x=f32[100]",), views=False)
-    assert "host-computed" in {each["rule"] for each in judge_file(request).object["findings"]}
+    assert "host-computed" in {
+        finding["rule"] for finding in judge_file(request).object["findings"]
+    }
 
     honest = judge_file(replace(request, entry=Place(PAIRS["norm_as_scalar"], "honest")))
     assert honest.verdict == "right"
@@ -83,6 +85,6 @@ def test_kernel_wrong_for_other_values_is_wrong_and_not_a_cheat(tmp_path):
     wrong = f"    v = tl.where((v > 0.5) & (v < 0.6), 0.0, v)\n{line}"
     path.write_text(source.replace(line, wrong) + INPUTS)
     request = Request(Place(path, "gelu"), Place(FOLDER / "references.py", "gelu"), views=False)
-    rules = {each["rule"] for each in judge_file(request).object["findings"]}
+    rules = {finding["rule"] for finding in judge_file(request).object["findings"]}
     assert "wrong-result" in rules
     assert "host-computed" not in rules

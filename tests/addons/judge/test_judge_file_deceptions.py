@@ -66,7 +66,9 @@ def test_deception_is_not_judged_right(name):
     judgement = judge_file(WRONG[name])
 
     assert judgement.verdict != "right"
-    rules = {each["rule"] for each in judgement.object["findings"] if each["severity"] != "note"}
+    rules = {
+        finding["rule"] for finding in judgement.object["findings"] if finding["severity"] != "note"
+    }
     assert TELLING.get(name, next(iter(rules))) in rules, judgement.object["findings"]
 
 

@@ -80,5 +80,5 @@ def test_plainest_case_is_reported_for_failures_at_one_place(tmp_path):
     source = source.replace("n, BLOCK: tl.constexpr", "n, factor, BLOCK: tl.constexpr")
     source = source.replace("tl.maximum(", "factor * tl.maximum(")
     findings = judge_file(replace(request(tmp_path, source), views=True)).object["findings"]
-    (wrong,) = [each for each in findings if each["rule"] == "wrong-result"]
+    (wrong,) = [finding for finding in findings if finding["rule"] == "wrong-result"]
     assert wrong["case"].startswith(("197 → ", "130 → "))

@@ -54,7 +54,7 @@ def test_weights_differ_in_a_later_case(tmp_path):
     case = Case("given", "given", parsed_shapes("x=f32[8]", []))
     maker_ = CaseMaker(tmp_path, (replace(weight, file="w.bin"),), 3, named_extents=False)
     cases = maker_.derived_cases(maker_.fill(case, None), False, [], [])
-    later = next(each for each in cases if each.label == "weights loaded after calls")
+    later = next(listed for listed in cases if listed.label == "weights loaded after calls")
     assert not (tensors.tensor_from(later.weights[0], tmp_path) == 1).any()
 
 
@@ -71,5 +71,5 @@ def test_a_case_has_a_cotangent_for_each_result_of_floats(maker, tmp_path):
     plain, gradients = read_cases(tmp_path)
     assert (plain.tracked, plain.cotangents) == (True, 0)
     assert (gradients.tracked, gradients.cotangents) == (True, 2)
-    assert [each.shape for each in gradients.tensors] == [(8,), (8,), (2,)]
+    assert [tensor.shape for tensor in gradients.tensors] == [(8,), (8,), (2,)]
     assert not [*maker.gradient_cases(given(maker, "x=i64[8]"), results)]

@@ -90,5 +90,5 @@ def test_a_candidate_is_judged_on_recorded_inputs(trace, tmp_path, capsys):
     assert main(["judge", str(tmp_path / "scale.py"), *words]) == 0
     content = json.loads(capsys.readouterr().out)
     labels = [f"recorded {number}: x=float32[40], factor=2.5" for number in (1, 2)]
-    assert [each["case"] for each in content["cases"][:2]] == labels
+    assert [case["case"] for case in content["cases"][:2]] == labels
     assert len(content["cases"]) > 10

@@ -35,7 +35,7 @@ def spark_sql(text: str, names: Collection[str]) -> str:
     if not isinstance(statement, exp.Query):
         raise BadQuery(f"only statements that read are allowed, and this is {statement.key}.")
     _refuse_others(statement, names)
-    translated = statement.transform(_of_spark)
+    translated = statement.transform(_translated)
     try:
         return str(translated.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
     except SqlglotError as problem:
@@ -78,7 +78,7 @@ def _refuse_others(statement: exp.Expr, names: Collection[str]) -> None:
             raise BadQuery(f"the function {function.name} is not known.")
 
 
-def _of_spark(node: exp.Expr) -> exp.Expr:
+def _translated(node: exp.Expr) -> exp.Expr:
     if not isinstance(node, exp.Anonymous):
         return node
     arguments = node.expressions

@@ -20,7 +20,7 @@ MOST_BYTES_OF_FILE: Final = 1 << 20
 MOST_BYTES: Final = 16 << 20
 _MOST_FILES: Final = 2000
 _MOST_LEVELS: Final = 8
-_MOST_TOLD: Final = 20
+_MOST_LISTED: Final = 20
 _PACKAGE: Final = "__init__.py"
 _READING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
@@ -93,9 +93,9 @@ class _Copy:
         with closing(folder, os.open(target, _FOLDER)) as (_, target_folder):
             self._copy_file(file.name, file.name, folder, target_folder, judged=True)
             self._copy_siblings(file.name, folder, target_folder)
-        if len(self.left_out) > _MOST_TOLD:
-            more = len(self.left_out) - _MOST_TOLD
-            self.left_out[_MOST_TOLD:] = [f"and {more} more"]
+        if len(self.left_out) > _MOST_LISTED:
+            more = len(self.left_out) - _MOST_LISTED
+            self.left_out[_MOST_LISTED:] = [f"and {more} more"]
 
     def _copy_siblings(self, judged: str, source: int, target: int) -> None:
         for name, mode in _listed(source):
@@ -107,7 +107,6 @@ class _Copy:
                 self._copy_folder(name, name, source, target, 1)
 
     def _copy_folder(self, name: str, path: str, source: int, target: int, level: int) -> None:
-        """Copy a folder of a package."""
         if level > _MOST_LEVELS:
             self._leave_out(path, f"more than {_MOST_LEVELS} folders deep")
             return

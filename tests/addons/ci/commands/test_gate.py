@@ -23,7 +23,7 @@ def gate(*words, program=("bench.py",)):
 
 @pytest.fixture
 def baseline(project, tmp_path_factory, capsys):
-    """Be in a project whose program has a baseline, recorded once for all tests."""
+    """Enter a project whose program has a baseline, recorded once for all tests."""
     saved = tmp_path_factory.getbasetemp() / "gate-baselines"
     if not saved.exists():
         assert gate("--save") == 0
@@ -53,7 +53,7 @@ def test_the_same_program_breaks_no_rule(baseline, capsys):
     output = capsys.readouterr().out
     assert "no difference in 1 kernel" in output
     assert "PASS: none of the --fail-on rules is violated" in output
-    # all was looked at, and a second run takes the place of the first
+    # all passes ran, and the second run replaces the first
     assert gate("--fail-on", RULES) == 0
     trace = open_trace(RECORDED)
     assert len(trace.run_ids) == 1

@@ -22,30 +22,30 @@ DERIVED = ("findings", "ops", "loops", "accesses", "stacks")
 
 def copies(tmp_path, name):
     places = [tmp_path / "here", tmp_path / "spark"]
-    for place in places:
-        shutil.copytree(FIXTURES / name, place)
-    return [select_runs(place) for place in places]
+    for folder in places:
+        shutil.copytree(FIXTURES / name, folder)
+    return [select_runs(folder) for folder in places]
 
 
 def derived(selection):
     """Return all rows of the derived tables by table, without the solver's times."""
     trace = open_trace(selection.trace.path)
-    found = {}
+    rows_by_table = {}
     for name in DERIVED:
         table = trace.table(name)
         rows = table.drop_columns([c for c in ("solver_ns",) if c in table.column_names])
-        found[name] = sorted(map(repr, rows.to_pylist()))
-    return found, {run: trace.passes(run) for run in trace.run_ids}
+        rows_by_table[name] = sorted(map(repr, rows.to_pylist()))
+    return rows_by_table, {run: trace.passes(run) for run in trace.run_ids}
 
 
 def test_findings_are_those_of_one_process(tmp_path, spark):
     here, there = copies(tmp_path, "train")
     expected = judge_runs(here, ["all"])
-    found = judge_runs(there, ["all"], engine=on_spark(MASTER))
+    result = judge_runs(there, ["all"], engine=on_spark(MASTER))
     assert derived(there) == derived(here)
     assert derived(here)[0]["findings"]
-    assert sorted(found.failures) == sorted(expected.failures)
-    assert len(found.findings.listed) == len(expected.findings.listed)
+    assert sorted(result.failures) == sorted(expected.failures)
+    assert len(result.findings.listed) == len(expected.findings.listed)
 
 
 def test_replayed_rows_of_several_runs_are_those_of_one_process(tmp_path, spark):
@@ -53,9 +53,11 @@ def test_replayed_rows_of_several_runs_are_those_of_one_process(tmp_path, spark)
     assert len(here.runs) > 1
     names = ["tracer", "profiler"]
     expected = list(replay_runs(here, names))
-    found = list(replay_runs(there, names, engine=on_spark(MASTER)))
-    assert [(each.run, each.calls, len(each.failures), each.errors) for each in found] == [
-        (each.run, each.calls, len(each.failures), each.errors) for each in expected
+    outcomes = list(replay_runs(there, names, engine=on_spark(MASTER)))
+    assert [
+        (outcome.run, outcome.calls, len(outcome.failures), outcome.errors) for outcome in outcomes
+    ] == [
+        (outcome.run, outcome.calls, len(outcome.failures), outcome.errors) for outcome in expected
     ]
     rows, passes = derived(there)
     assert rows == derived(here)[0]

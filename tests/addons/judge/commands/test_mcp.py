@@ -24,7 +24,7 @@ def answers_of(*calls, serving):
     async def ask():
         async with Client(serving) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            return tools, [await client.call_tool(name, given) for name, given in calls]
+            return tools, [await client.call_tool(name, arguments) for name, arguments in calls]
 
     # In a separate thread, since a browser of another test may run an event loop in this one.
     with ThreadPoolExecutor(1) as thread:
@@ -66,14 +66,14 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
 
 @pytest.mark.process
 def test_tools_over_traces_give_what_the_commands_print(trace):
-    _, (found, profiled, compared, rows) = answers_of(
+    _, (findings, profiled, compared, rows) = answers_of(
         ("sanitize", {"trace": trace}),
         ("profile", {"trace": trace, "device": "A100 PCIe 80GB"}),
         ("diff", {"before": trace, "after": trace}),
         ("sql", {"trace": trace, "statement": "FROM launches", "rows": 1}),
         serving=server([trace]),
     )  # fmt: skip
-    assert isinstance(json.loads(found.content[0].text), list)
+    assert isinstance(json.loads(findings.content[0].text), list)
     assert json.loads(profiled.content[0].text)["kernels"]
     assert json.loads(compared.content[0].text)
     assert len(json.loads(rows.content[0].text)["rows"]) == 1
@@ -113,8 +113,8 @@ def test_no_request_leaves_for_an_address_that_no_root_allows(listener, tmp_path
     roots = [str(tmp_path), "s3://mine/out"]
     began = time.monotonic()
     _, answers = answers_of(
-        *(("sql", {"trace": each, "statement": "SELECT 1"}) for each in addresses),
-        *(("diff", {"before": str(tmp_path), "after": each}) for each in addresses),
+        *(("sql", {"trace": address, "statement": "SELECT 1"}) for address in addresses),
+        *(("diff", {"before": str(tmp_path), "after": address}) for address in addresses),
         serving=server(roots),
     )
 
@@ -141,7 +141,7 @@ def test_paths_outside_of_roots_are_refused(trace, tmp_path):
     paths = [trace, "/", f"{inside}/../copy", str(inside / "link"), str(inside / "mixed")]
 
     _, answers = answers_of(
-        *(("sql", {"trace": each, "statement": "SELECT 1"}) for each in paths),
+        *(("sql", {"trace": path, "statement": "SELECT 1"}) for path in paths),
         ("judge", {"kernel": str(inside / "kernel.py")}),
         ("judge", {"kernel": str(inside), "reference": f"{trace}/x.py:f"}),
         ("judge", {"kernel": str(inside), "trace": trace}),

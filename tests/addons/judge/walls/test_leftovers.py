@@ -29,9 +29,9 @@ def test_regular_files_are_copied_and_nothing_else(tmp_path):
     (source / "around").symlink_to(source)
     os.mkfifo(source / "pipe")
 
-    found = taken_over(source, tmp_path / "target", without=["left-out"])
+    names = taken_over(source, tmp_path / "target", without=["left-out"])
 
-    assert found == ["inner", "inner/file"]
+    assert names == ["inner", "inner/file"]
     assert (tmp_path / "target" / "inner" / "file").read_bytes() == b"content"
 
 
@@ -65,8 +65,8 @@ def nested(folder, depth):
 
 def test_a_deep_nest_is_taken_over_in_part_and_removed(tmp_path):
     nested(tmp_path / "source", 3000)
-    found = taken_over(tmp_path / "source", tmp_path / "target")
-    assert len([name for name in found if name.endswith("file")]) == 9
+    names = taken_over(tmp_path / "source", tmp_path / "target")
+    assert len([name for name in names if name.endswith("file")]) == 9
 
     remove(tmp_path / "source")
 

@@ -23,8 +23,8 @@ def repository(tmp_path):
     (folder / "judged.py").write_text("import package.inner.module\n")
     (folder / "other.py").write_text("OTHER = 1\n")
     (folder / "notes.txt").write_text(SECRET)
-    for each in ("__init__.py", "data.json", "inner/__init__.py", "inner/module.py"):
-        (folder / "package" / each).write_text("")
+    for name in ("__init__.py", "data.json", "inner/__init__.py", "inner/module.py"):
+        (folder / "package" / name).write_text("")
     (folder / "package" / "__pycache__").mkdir()
     (folder / "package" / "__pycache__" / "x.pyc").write_text(SECRET)
     (folder / "no_package").mkdir()
@@ -40,11 +40,11 @@ def copied(repository, tmp_path):
         root = tmp_path / "root"
         root.mkdir()
         left_out = copy(repository / "judged.py", str(root))
-        made = Path(f"{root}{repository}")
-        files = [path for path in made.rglob("*") if not path.is_dir() or path.is_symlink()]
+        target = Path(f"{root}{repository}")
+        files = [path for path in target.rglob("*") if not path.is_dir() or path.is_symlink()]
         assert not any(path.is_symlink() for path in files)
         assert not any(SECRET in path.read_text() for path in files)
-        return {str(path.relative_to(made)) for path in files}, left_out
+        return {str(path.relative_to(target)) for path in files}, left_out
 
     return run
 
@@ -98,8 +98,8 @@ def test_folders_sockets_and_fifos_are_left_out(repository, copied):
     with socket.socket(socket.AF_UNIX) as listening:
         with contextlib.chdir(repository):  # a socket's path has 107 characters at most
             listening.bind("package/listens")
-        found = copied()
-    assert found == (
+        result = copied()
+    assert result == (
         USUAL, ["folder.py (a folder)", "package/listens (a socket)", "pipe.py (a FIFO)"],
     )  # fmt: skip
 
