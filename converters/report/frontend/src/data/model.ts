@@ -611,16 +611,16 @@ export interface Roofline {
 }
 
 /**
- * A verdict on one access of one unique call, or a defect.
+ * A verdict of one rule on one access of a unique call.
  *
- * `file`, `line` and `column` are those of the innermost frame of `stack`, and those of the
- * kernel's definition where there is no stack. `program`, `iteration`, `lane`, `address_offset` and
- * `past_end_bytes` are the witness's; `other_program` and `other_stack` the second side of a race.
- * `calls` and `launches` count the unique calls, over all runs, that have this same finding, and
- * their launches. `invocation` is the call as it would be written, `launched_at` where its first
- * launch was. `suppressed`: a comment in the source says that it is intended, for
- * `suppress_reason`. `generated`: Inductor wrote the kernel, from `operators`. `cause` is the same
- * for findings that one change would end (causes.py).
+ * `file`, `line` and `column` are those of the innermost frame of `stack`, or of the kernel's
+ * definition without a stack. `program`, `iteration`, `lane`, `address_offset` and `past_end_bytes`
+ * describe the witness, `other_program` and `other_stack` the second access of a race. `calls` and
+ * `launches` count, over all runs, the unique calls with an equal finding and their launches.
+ * `invocation` is the call as source text, `launched_at` the place of its first launch. A finding
+ * is `suppressed` if a comment in the source says that it is intended, with `suppress_reason`.
+ * `generated` means that Inductor wrote the kernel, from `operators`. Findings that one change
+ * would fix have the same `cause` (causes.py).
  */
 export interface Finding {
   readonly finding_id: string;
@@ -835,7 +835,7 @@ export interface StackFrame {
   readonly function: string | null;
 }
 
-/** An operator of the program that a kernel was generated from, and the line it is in. */
+/** An operator of the program that a kernel was generated from, with its module and line. */
 export interface Operator {
   readonly op: string;
   readonly module: string | null;
