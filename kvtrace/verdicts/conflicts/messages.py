@@ -1,4 +1,4 @@
-"""The verdicts of the rules on races and conflicts, as text."""
+"""Texts of the verdicts on races and conflicts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def proven(
     solver_ns: int = 0,
     assumption: str | None = None,
 ) -> Verdict:
-    """Return the verdict that an op conflicts with no other, nor its lanes with each other.
+    """Return the verdict that an op conflicts with no other op, nor its lanes with each other.
 
     Args:
         rule: id of the rule.
@@ -74,7 +74,7 @@ def _scope(call: Call, op: Op, why: Iterable[str]) -> str:
 
 
 def _names(bound: BoundCall, op: Op) -> str | None:
-    """Return the names of the tensors that an op accesses, None where none is known."""
+    """Return the names of the tensors that an op accesses; None: no argument is known."""
     places = (access.argument for access in bound.summary.accesses if access.op is op)
     names = {bound.call.arguments[place].name for place in places if place is not None}
     return ",".join(sorted(names)) or None
@@ -98,9 +98,9 @@ def unknown(
         rule: id of the rule.
         bound: the call that was judged.
         op: the memory op.
-        reason: why it is not known.
-        evaluating: whether an evaluation of the grid could decide it.
-        method: what was tried, for the column `method`.
+        reason: why no verdict was reached.
+        evaluating: whether an evaluation of the grid could decide the op.
+        method: the method that was tried, for the column `method`.
         solver_ns: time of the solver, ns.
         assumption: condition under which the op does not race; None: none is known.
         unless: leave the verdict out if this op's own verdict is unknown.
@@ -128,7 +128,7 @@ def race(
     Args:
         call: the call that was judged.
         witness: the accesses of both programs, and the byte that they share.
-        method: how it was found, for the column `method`.
+        method: how the race was found, for the column `method`.
         others: how many further ops race with the first.
         solver_ns: time of the solver, ns.
         missed_by: an atomic that would order the two if a barrier held all threads of its program.
@@ -188,10 +188,10 @@ def lane_conflict(
     Args:
         call: the call that was judged.
         witness: the lanes, and the first byte that both store to.
-        values: what they store.
-        method: how it was found, for the column `method`.
-        is_update: whether the second lane stores another value if it comes after the first.
-        updates: whether the lanes store to what they load.
+        values: the values that the lanes store.
+        method: how the conflict was found, for the column `method`.
+        is_update: whether the second lane stores another value if it runs after the first.
+        updates: whether the lanes store to where they load from.
         solver_ns: time of the solver, ns.
 
     """
@@ -201,13 +201,13 @@ def lane_conflict(
     first, second = (f"{each:g}" if isinstance(each, float) else str(each) for each in values)
     if is_update:
         message = (
-            f"{what} both load and store {place} without an atomic: {first} is stored, and "
-            f"{second} if one comes after the other; tl.atomic_add and the like lose no update"
+            f"{what} both load and store {place} without an atomic: {first} is stored, but "
+            f"{second} if one runs after the other; an atomic such as tl.atomic_add loses no update"
         )
     else:
         message = f"{what} both store to {place}, {first} and {second}, and nothing orders them"
         if updates:
-            message += "; they update what they load, which takes an atomic (tl.atomic_add)"
+            message += "; they update a value in place, which needs an atomic (tl.atomic_add)"
     return _violation(LANE_CONFLICT, call, witness, message, method, solver_ns)
 
 
@@ -244,7 +244,7 @@ def _does(touch: Touch) -> str:
 
 
 def _lane(touch: Touch) -> str:
-    """Return the name of a touch's lane; a scalar is loaded by all threads, and stored by one."""
+    """Return the name of an access's lane; every thread loads a scalar, one thread stores it."""
     if touch.lane:
         return f"lane {touch.lane}"
     return "every thread" if kind_of(touch.op) == "load" else "one thread"
@@ -273,10 +273,10 @@ def _about_atomics(call: Call, one: Op, other: Op, missed_by: Op | None) -> str:
         frames = source_stack(missed_by)
         where = f" of line {frames[0].line}" if frames else ""
         return (
-            f": the atomic{where} is of one thread and releases what that thread has done; other "
-            "threads of its program may come later, since no barrier lies between"
+            f": the atomic{where} is done by one thread and releases only that thread's accesses; "
+            "other threads of the program may come later, since no barrier holds them"
         )
     parts = [parts_of(call.module).by_op[op.index] for op in (one, other)]
     if all(part.kind == "atomic" for part in parts) and not all(part.strong for part in parts):
-        return ": their atomics hold within one program only (scope cta)"
+        return ": their atomics have scope cta, which orders accesses of one program only"
     return ""

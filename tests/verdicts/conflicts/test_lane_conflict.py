@@ -88,7 +88,7 @@ def test_of_indices_that_were_not_recorded_it_says_which_setting_records_them():
     verdict = only(judge(scatter("", tensor(4, dtype="i32")), [RULE]))
 
     assert verdict.verdict == "unknown"
-    assert "what index holds, which was not recorded (KVTRACE_TENSORS=int" in verdict.reason
+    assert "the contents of index, which were not recorded (KVTRACE_TENSORS=int" in verdict.reason
 
 
 def test_an_unknown_is_left_out_where_another_rule_says_as_much_of_the_op():
@@ -145,7 +145,7 @@ def test_what_two_orders_leave_alike_is_no_violation():
     verdict = only(judge(same, [RULE]))
 
     assert verdict.verdict == "unknown"
-    assert "store the same when it is run" in verdict.reason
+    assert "store the same value in the replay" in verdict.reason
     other = call(doubled, (1,), x=tensor(32), out=tensor(16), n=8, KIND="", BLOCK=16)
     assert only(judge(other, [RULE])).verdict == "violation"
 

@@ -259,7 +259,7 @@ def test_the_last_program_may_read_what_all_have_left():
 
     assert {v.verdict for v in found} == {"proven"}
     (partial,) = [v for v in found if v.arg == "partial"]
-    assert "atomics order the programs that meet" in partial.message
+    assert "atomics order the programs that access the same byte" in partial.message
     assert "backwards and shuffled" in partial.message
 
 
@@ -359,7 +359,7 @@ def test_indices_that_were_not_recorded_leave_it_unknown_with_an_assumption():
     (found,) = on_formulas(scatter(torch.arange(60), recorded=False))
 
     assert (found.verdict, found.evaluating) == ("unknown", False)
-    assert "what index holds, which was not recorded (KVTRACE_TENSORS=int" in found.reason
+    assert "the contents of index, which were not recorded (KVTRACE_TENSORS=int" in found.reason
     assert found.assumption == "no two programs take the same value from index"
 
 
@@ -402,7 +402,7 @@ def test_a_store_that_recorded_contents_keep_all_programs_from(kinds, programs, 
     (found,) = judged(calls.call(kernels.of_one_kind, (programs,), BLOCK=16, **given))
 
     assert found.verdict == answer
-    assert answer == "proven" or "what index holds, which was not recorded" in found.reason
+    assert answer == "proven" or "the contents of index, which were not recorded" in found.reason
 
 
 # -- how large the grid is ------------------------------------------------------------------------

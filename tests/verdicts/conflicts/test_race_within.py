@@ -507,9 +507,9 @@ def test_an_index_that_the_launch_writes_to_proves_nothing():
     made = call(led_by_itself, (2,), x=tensor(64, dtype="i32", data=contents), BLOCK=8)
     (verdict,) = judge(made, [RULE])
     assert verdict.verdict == "unknown"
-    assert "depends on what x holds" in verdict.reason  # what formulas lack, then the evaluation
+    assert "depends on the contents of x" in verdict.reason  # by formulas, then the evaluation
     assert verdict.reason.endswith(
-        "; evaluated: where it goes may depend on what the launch itself writes"
+        "; evaluated: its address may depend on values that the launch itself writes"
     )
 
 
