@@ -135,9 +135,9 @@ class BoundCall:
 
     @cached_property
     def lanes(self) -> int:
-        """Lanes of all accesses over the grid, masked ones too, with trips at their most.
+        """The number of lanes of all accesses over the grid, masked ones too, with the most trips.
 
-        A loop whose trips depend on contents, or on what is not followed, counts as one trip.
+        A loop whose trips depend on contents or untracked values counts as one trip.
         """
         total = 0
         for access in self.summary.accesses:

@@ -44,8 +44,8 @@ class Seen:
         shown: by the index of the op that wrapped, where the wrap first showed for certain.
         wrapped_ops: indices of the ops that wrapped, whether or not the wrap showed.
         reached: by the index of an op, the ops whose wraps changed its numbers.
-        hidden: indices of the ops whose wraps may have been missed: contents were not recorded, or an op on
-            the way has no exact meaning here.
+        hidden: indices of the ops whose wraps may have been missed: contents were not recorded, or
+            an op on the way has no exact meaning here.
         blind: an address, mask or branch was unknown, so a wrap in it may have been missed.
     """
 

@@ -215,7 +215,7 @@ def test_a_wait_in_one_way_of_two_is_in_doubt():
     found = judge_order(module, "small", [])
     assert found.verdict == "unknown"
     assert found.reason.endswith(
-        "which the copy, begun before the loop, may not have brought yet, unless it depends on the "
+        "which the copy, begun before the loop, may not have filled yet, unless it depends on the "
         "condition of scf.if"
     )
     assert not explore(small(body.format("wait 0"))).possible
@@ -293,7 +293,7 @@ def test_an_op_that_is_not_known_is_named():
     found = verdict(text)
 
     assert (found.verdict, found.reason) == (
-        "unknown", "it is not known what ttg.local_mystery begins",
+        "unknown", "it is not known which operations ttg.local_mystery starts",
     )  # fmt: skip
 
 
@@ -307,9 +307,9 @@ def test_an_op_of_registers_need_not_be_known():
 @pytest.mark.parametrize(
     ("pattern", "other", "reason"),
     [
-        ("count = 1 :", "count = 2 :", "ttng.init_barrier makes a barrier at which several have"),
-        (r'(\n *"ttng.barrier_expect"[^\n]*)', r"\1\1", "ttng.barrier_expect may be of a phase in"),
-        ("value = -1 :", "value = 4 :", "ttg.memdesc_index may be of part 5, and there are 3"),
+        ("count = 1 :", "count = 2 :", "ttng.init_barrier makes a barrier that expects several"),
+        (r'(\n *"ttng.barrier_expect"[^\n]*)', r"\1\1", "ttng.barrier_expect may be in a phase"),
+        ("value = -1 :", "value = 4 :", "ttg.memdesc_index may use part 5 of 3"),
         (
             r"(\"ttng.barrier_expect\"[^\n]*size = )\d+",
             r"\g<1>64",
@@ -328,8 +328,8 @@ def test_what_does_not_fit_is_not_decided(pattern, other, reason):
 @pytest.mark.parametrize(
     ("said", "other", "reason"),
     [
-        ('"cuda:90"', '"hip:gfx950"', "it is made for a GPU of AMD's, whose waits count otherwise"),
-        ('"ttg.num-ctas" = 1', '"ttg.num-ctas" = 2', "a program is of several blocks of threads"),
+        ('"cuda:90"', '"hip:gfx950"', "it was compiled for an AMD GPU, whose waits count"),
+        ('"ttg.num-ctas" = 1', '"ttg.num-ctas" = 2', "a program has several CTAs"),
     ],
 )
 def test_what_counts_otherwise_is_not_judged(said, other, reason):
@@ -398,7 +398,7 @@ def test_copies_that_nothing_waits_for_are_given_up():
           "scf.yield"(%at) : (i32) -> ()
         }) : (i32, i32, i32, i32) -> i32
     """
-    with pytest.raises(Unexplored, match=r"nothing waits for what ttg.async_commit_group begins"):
+    with pytest.raises(Unexplored, match=r"nothing waits for the operations that ttg"):
         explore(small(body))
 
 

@@ -63,7 +63,7 @@ def test_the_catalogue_has_no_fault(target, say):
             found["nothing goes on"] += 1
             continue
         came = explore(parse(text))
-        assert (came.fault, came.possible, came.blocked) == (None, [], None), case.name
+        assert (came.fault, came.possible, came.endless_wait) == (None, [], None), case.name
         found["proven"] += 1
     say("ttgir", f"catalogue, {target}: {dict(found)}")
 
@@ -107,7 +107,7 @@ def test_what_an_evaluation_sees_is_found(target, say):
                 if not may_go_on(text):
                     continue
                 came = explore(parse(text))
-                assert (came.fault, came.possible, came.blocked) == (None, [], None), name
+                assert (came.fault, came.possible, came.endless_wait) == (None, [], None), name
                 for what, module in mutants(text):
                     fault, shown = explore(module).fault, seen(module)
                     told = "proven" if fault is None else "found"

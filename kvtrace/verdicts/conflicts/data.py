@@ -45,7 +45,7 @@ def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Open | None:
 
 def unrecorded(names: Iterable[str]) -> str:
     """Return a phrase for tensors without recorded contents, and the setting to record them."""
-    setting = "KVTRACE_TENSORS=int records them"
+    setting = "set KVTRACE_TENSORS=int"
     return f"the contents of {', '.join(names)}, which were not recorded ({setting})"
 
 

@@ -88,7 +88,7 @@ def test_of_indices_that_were_not_recorded_it_says_which_setting_records_them():
     verdict = only(judge(scatter("", tensor(4, dtype="i32")), [RULE]))
 
     assert verdict.verdict == "unknown"
-    assert "the contents of index, which were not recorded (KVTRACE_TENSORS=int" in verdict.reason
+    assert "the contents of index, which were not recorded (set KVTRACE_TENSORS=int" in verdict.reason
 
 
 def test_an_unknown_is_left_out_where_another_rule_says_as_much_of_the_op():

@@ -359,7 +359,7 @@ def test_indices_that_were_not_recorded_leave_it_unknown_with_an_assumption():
     (found,) = on_formulas(scatter(torch.arange(60), recorded=False))
 
     assert (found.verdict, found.evaluating) == ("unknown", False)
-    assert "the contents of index, which were not recorded (KVTRACE_TENSORS=int" in found.reason
+    assert "the contents of index, which were not recorded (set KVTRACE_TENSORS=int" in found.reason
     assert found.assumption == "no two programs take the same value from index"
 
 
