@@ -149,7 +149,7 @@ def _with_scope(verdict: Verdict, judged: Sequence[_Judged], launches: KnownLaun
 
 
 def _scope(sets: Sequence[ContentSet], launches: KnownLaunches) -> str:
-    numbers = sorted(seq for each in sets for seq in each.launches)
+    numbers = sorted(seq for contents in sets for seq in contents.launches)
     named = ", ".join(map(str, numbers[:_NAMED])) + (" …" if len(numbers) > _NAMED else "")
     return (
         f"for the contents of launch{'' if len(numbers) == 1 else 'es'} {named}: "

@@ -120,8 +120,8 @@ class BoundCall:
         self.memo: dict[object, Any] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
             most = max(self.ranges.interval(loop.trips)[1] + loop.is_asked_once_more, 1)
-            known = self._call_ranges.get(("trip", loop.trip.key), (0, 0))
-            self._call_ranges["trip", loop.trip.key] = (0, max(known[1], most - 1))
+            trips = self._call_ranges.get(("trip", loop.trip.key), (0, 0))
+            self._call_ranges["trip", loop.trip.key] = (0, max(trips[1], most - 1))
 
     @property
     def programs(self) -> int:
@@ -201,7 +201,9 @@ class BoundCall:
     @cached_property
     def _reads_contents(self) -> bool:
         """The contents of some tensor were recorded."""
-        tensors = (each for each in self.call.arguments if isinstance(each, TensorArgument))
+        tensors = (
+            argument for argument in self.call.arguments if isinstance(argument, TensorArgument)
+        )
         return any(tensor.storage.data is not None for tensor in tensors)
 
     @cached_property

@@ -66,7 +66,7 @@ class _Induction:
         self, loop: Loop, supposing: Callable[[Mapping[tuple[str, Any], Interval]], Ranges]
     ) -> None:
         self._loop, self._supposing = loop, supposing
-        self._outcomes = {each: ways(each.following) for each in loop.carried}
+        self._outcomes = {integer: ways(integer.following) for integer in loop.carried}
 
     def ranges(self) -> dict[CarriedInteger, Interval]:
         """Return ranges that contain the initial integers and that no trip leaves."""

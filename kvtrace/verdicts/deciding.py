@@ -81,8 +81,8 @@ def _is_made_of_positions(value: Value, module: Module) -> bool:
         return () if op.name in READING else op.operands
 
     return any(
-        each.id in counters or (isinstance(each.owner, Op) and each.owner.name in _POSITIONS)
-        for each in backward((value,), through)
+        source.id in counters or (isinstance(source.owner, Op) and source.owner.name in _POSITIONS)
+        for source in backward((value,), through)
     )
 
 

@@ -110,7 +110,8 @@ class Seen:
         type_ = value_type(op.operand("first").type)
         bits = type_.element.bits
         first, end, step = (
-            np.broadcast_to(to_array(each, type_).reshape(-1), (scope.programs,)) for each in bounds
+            np.broadcast_to(to_array(bound, type_).reshape(-1), (scope.programs,))
+            for bound in bounds
         )
         beyond = (step <= 0) | (end - 1 > signed_range(bits)[1] - step)
         for number in np.flatnonzero((first < end) & beyond):

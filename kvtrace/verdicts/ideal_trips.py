@@ -24,7 +24,7 @@ def has_ideal_trips(bound: BoundCall, loop: Op) -> bool:
     """Return whether a loop surely takes the trips of its formula: its bounds do not wrap."""
     ideal: dict[int, bool] = bound.memo.setdefault(has_ideal_trips, {})
     if loop.index not in ideal:
-        counters = [each for each in bound.summary.arithmetic if each.op is loop]
+        counters = [made_by for made_by in bound.summary.arithmetic if made_by.op is loop]
         wraps = any(map(bound.wraps, counters))
         ideal[loop.index] = not wraps and are_ideal(bound, deciding(loop))
     return ideal[loop.index]

@@ -64,8 +64,8 @@ class Judgement:
                 ]
             return ()
         makers = dict.fromkeys(rule.concrete for rule in self._rules if rule.concrete is not None)
-        made = (make(self.bound, undecided) for make in makers)
-        return tuple(observer for observer in made if observer is not None)
+        candidates = (make(self.bound, undecided) for make in makers)
+        return tuple(observer for observer in candidates if observer is not None)
 
     def _too_large(self, verdict: Verdict) -> Verdict:
         reason = (

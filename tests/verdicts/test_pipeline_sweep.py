@@ -97,7 +97,7 @@ def hoist(op):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_an_evaluation_sees_is_found(target, say):
+def test_faults_that_an_evaluation_shows_are_found(target, say):
     found = Counter()
     for name, make in MADE.items():
         for stages in STAGES:

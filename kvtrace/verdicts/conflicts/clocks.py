@@ -67,7 +67,7 @@ class Race:
 
 @dataclass
 class _Last:
-    """The last access of an op to each byte: its program (-1: none), and that program's step.
+    """The last access of an op to each byte: its program (-1: none), and the program's step.
 
     `concurrent` has earlier accesses that the last one is not ordered after: step by program, by
     byte.
@@ -145,8 +145,8 @@ class Clocks(Observer):
         if part.acquires and part.op.index not in self._own_thread_only:
             self._acquire(program, argument.storage, starts)
         if watched is not None:
-            places = _places(watched, starts, access.element_bytes)
-            self._check(part, access.element_bytes, program, argument.storage, places)
+            positions = _watched_positions(watched, starts, access.element_bytes)
+            self._check(part, access.element_bytes, program, argument.storage, positions)
         if part.releases:
             self._cells = [(argument.storage, int(start)) for start in starts]
             if not _swaps(access.op):
@@ -210,47 +210,47 @@ class Clocks(Observer):
             raise TooLarge("its programs synchronize in too many places to follow each")
 
     def _check(
-        self, part: Part, width: int, program: int, storage: Storage, places: NDArray[np.int64]
+        self, part: Part, width: int, program: int, storage: Storage, positions: NDArray[np.int64]
     ) -> None:
-        if not len(places):
+        if not len(positions):
             return
         lasts = self._last[storage]
         clock = self._clocks[self._kind_of[part.op.index], program]
         for last in lasts.values():
             if part.clashes(last.part, one_width=width == last.width):
-                self._compare(part, program, storage, places, last)
+                self._compare(part, program, storage, positions, last)
         key = (part.op.index, width)
         if key not in lasts:
             count = len(self._watched[storage])
             lasts[key] = _Last(part, width, np.full(count, -1, np.int32), np.zeros(count, np.int32))
         last_of_op = lasts[key]
-        before = last_of_op.program[places]
+        before = last_of_op.program[positions]
         is_concurrent = (
-            (before >= 0) & (before != program) & (clock[before] < last_of_op.step[places])
+            (before >= 0) & (before != program) & (clock[before] < last_of_op.step[positions])
         )
-        for place in places[is_concurrent]:
+        for position in positions[is_concurrent]:
             self._count(1)
-            steps = last_of_op.concurrent.setdefault(int(place), {})
-            steps[int(last_of_op.program[place])] = int(last_of_op.step[place])
-        last_of_op.program[places] = program
-        last_of_op.step[places] = self._steps[program]
+            steps = last_of_op.concurrent.setdefault(int(position), {})
+            steps[int(last_of_op.program[position])] = int(last_of_op.step[position])
+        last_of_op.program[positions] = program
+        last_of_op.step[positions] = self._steps[program]
 
     def _compare(
-        self, part: Part, program: int, storage: Storage, places: NDArray[np.int64], last: _Last
+        self, part: Part, program: int, storage: Storage, positions: NDArray[np.int64], last: _Last
     ) -> None:
         low, high = sorted((part.op.index, last.part.op.index))
         if (low, high, storage) in self.races:
             return
         clock = self._clocks[self._kind_of[last.part.op.index], program]
-        before = last.program[places]
-        racing = (before >= 0) & (before != program) & (clock[before] < last.step[places])
+        before = last.program[positions]
+        racing = (before >= 0) & (before != program) & (clock[before] < last.step[positions])
         racing_access: tuple[int, int] | None = None
         if racing.any():
             # The last one: the first may be of the thread that releases, and so ordered.
-            place = int(places[np.flatnonzero(racing)[-1]])
-            racing_access = place, int(last.program[place])
+            position = int(positions[np.flatnonzero(racing)[-1]])
+            racing_access = position, int(last.program[position])
         elif last.concurrent:
-            racing_access = next(self._concurrent_races(clock, program, places, last), None)
+            racing_access = next(self._concurrent_races(clock, program, positions, last), None)
         if racing_access is None:
             return
         byte = int(self._watched[storage][racing_access[0]])
@@ -259,21 +259,27 @@ class Clocks(Observer):
         self.races[low, high, storage] = race
 
     def _concurrent_races(
-        self, clock: NDArray[np.int32], program: int, places: NDArray[np.int64], last: _Last
+        self, clock: NDArray[np.int32], program: int, positions: NDArray[np.int64], last: _Last
     ) -> Iterator[tuple[int, int]]:
-        for place in places:
-            for other, step in last.concurrent.get(int(place), {}).items():
+        for position in positions:
+            for other, step in last.concurrent.get(int(position), {}).items():
                 if other != program and clock[other] < step:
-                    yield int(place), other
+                    yield int(position), other
 
 
-def _places(watched: NDArray[np.int64], starts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+def _watched_positions(
+    watched: NDArray[np.int64], starts: NDArray[np.int64], width: int
+) -> NDArray[np.int64]:
     """Return the positions, among the watched bytes, that elements with these starts touch."""
     bytes_ = np.unique((starts[:, None] + np.arange(width)).reshape(-1))
-    places = np.searchsorted(watched, bytes_)
-    places = places[places < len(watched)] if places.size and places[-1] >= len(watched) else places
-    bytes_ = bytes_[: len(places)]
-    return np.asarray(places[watched[places] == bytes_])
+    positions = np.searchsorted(watched, bytes_)
+    positions = (
+        positions[positions < len(watched)]
+        if positions.size and positions[-1] >= len(watched)
+        else positions
+    )
+    bytes_ = bytes_[: len(positions)]
+    return np.asarray(positions[watched[positions] == bytes_])
 
 
 def _swaps(op: Op) -> bool:

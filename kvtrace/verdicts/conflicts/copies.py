@@ -128,8 +128,8 @@ class Question:
     def _differ(self, symbols: Sequence[Symbol]) -> Condition:
         ways = []
         for symbol in symbols:
-            own, other = symbol.term, self._renamed[symbol].term
-            ways += [less(own, other), less(other, own)]
+            first, second = symbol.term, self._renamed[symbol].term
+            ways += [less(first, second), less(second, first)]
         return disjunction(ways)
 
     def both(self, condition: Condition) -> tuple[Condition, Condition]:
@@ -154,7 +154,7 @@ class Question:
             if isinstance(symbol, Symbol) and symbol not in renamed
         }
         other = {symbol: number for symbol, number in one.items() if symbol not in self._renamed}
-        other.update({own: point[by] for own, by in self._renamed.items() if by in point})
+        other.update({symbol_: point[by] for symbol_, by in self._renamed.items() if by in point})
         return one, other
 
     def byte(self, point: Point) -> int:

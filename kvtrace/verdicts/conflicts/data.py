@@ -38,9 +38,9 @@ def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Open | None:
             in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
         sources.update((opaque.reason, None) for opaque in access.active.opaques())
     if missing:
-        reason = f"its address or mask depends on {unrecorded(missing)}"
+        reason = f"it depends on {unrecorded(missing)}"
         return Open(reason, evaluating=not in_address)
-    return Open(f"its address or mask depends on {' and '.join(sources)}") if sources else None
+    return Open(f"it depends on {' and '.join(sources)}") if sources else None
 
 
 def unrecorded(names: Iterable[str]) -> str:
@@ -64,8 +64,8 @@ def _sources(bound: BoundCall, symbol: Symbol) -> tuple[TensorArgument, ...]:
     """Return the tensors that an integer was loaded from, or in which an atomic read it."""
     index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
     loaded = bound.contents.sources(symbol)
-    found = (s.access.argument for s in sharers_of(bound) if s.access.op.index == index)
-    atomics = [bound.call.arguments[argument] for argument in found if argument is not None]
+    arguments = (s.access.argument for s in sharers_of(bound) if s.access.op.index == index)
+    atomics = [bound.call.arguments[argument] for argument in arguments if argument is not None]
     return loaded or tuple(a for a in atomics if isinstance(a, TensorArgument))
 
 

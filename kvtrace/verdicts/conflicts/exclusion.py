@@ -117,7 +117,9 @@ class Exclusion:
     def _word(self, section: Section) -> Sharer | None:
         """Return the access that locks a section, if only sections' ends write the lock's words."""
         sections = sections_of(self._module)
-        ends = {op.index for each in sections for op in (each.shuts, each.opens)}
+        ends = {
+            op.index for lock_section in sections for op in (lock_section.shuts, lock_section.opens)
+        }
         shutting = [s for s in self._sharers if s.access.op is section.shuts]
         if len(shutting) != 1 or shutting[0].exact is None:
             return None

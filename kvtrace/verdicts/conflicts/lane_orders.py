@@ -187,7 +187,7 @@ class Touches(Instrument):
 
     def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
         self._watched(op, number, lambda: step(values, scope))
-        if _is_by_one(op) and self._stored is not None:
+        if _is_by_one_thread(op) and self._stored is not None:
             argument, start, end = self._stored
             self.by_one[op, number] = argument, start, self._memory.bytes_of(argument, start, end)
         self._stored = None
@@ -242,10 +242,10 @@ class Touches(Instrument):
             self._starts[access.op].append(flat[on])
         covers = (offsets <= self.byte) & (self.byte < offsets + access.element_bytes) & active
         covers = np.broadcast_to(covers, (1, *parts.block))
-        places = np.argwhere(covers[0])
-        if not len(places):
+        indices = np.argwhere(covers[0])
+        if not len(indices):
             return
-        lanes = tuple(tuple(map(int, place)) for place in places)
+        lanes = tuple(tuple(map(int, index)) for index in indices)
         start = int(np.broadcast_to(offsets, covers.shape)[(0, *lanes[0])])
         iteration = int(np.max(np.asarray(parts.iteration), initial=0))
         self._touching.append((lanes, number, start, access.element_bytes, iteration))
@@ -256,8 +256,8 @@ class Touches(Instrument):
         if not sets or len(sets) < len(self._starts):
             return []
         common = sets[0] if len(sets) == 1 else np.intersect1d(sets[0], sets[1])
-        places = {len(common) // 2, len(common) - 1, len(common) // 3, len(common) * 3 // 4}
-        chosen = {int(common[place]) for place in places if 0 <= place < len(common)}
+        positions = {len(common) // 2, len(common) - 1, len(common) // 3, len(common) * 3 // 4}
+        chosen = {int(common[position]) for position in positions if 0 <= position < len(common)}
         return sorted(chosen - {self.byte}, reverse=True)
 
 
@@ -277,7 +277,7 @@ class Ahead:
 
 
 class Reordered(Touches):
-    """Runs a program with one lane ahead of another lane."""
+    """An instrument that runs a program with one lane ahead of another lane."""
 
     def __init__(self, memory: Memory, storage: Storage, byte: int, ahead: Ahead) -> None:
         super().__init__(memory, storage, byte)
@@ -299,7 +299,7 @@ class Reordered(Touches):
 
     def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
         first, second = self._ahead.first, self._ahead.second
-        if self._ahead.by_one is not None and _is_by_one(op):
+        if self._ahead.by_one is not None and _is_by_one_thread(op):
             stored = self._pending.pop((op, number), None)
             if stored is not None:
                 self._memory.put(*stored)
@@ -350,8 +350,8 @@ class Reordered(Touches):
         values[result] = whole
 
 
-class GivenNumber(Touches):
-    """Runs a program in which one lane of a load receives another number."""
+class ChangedLoad(Touches):
+    """An instrument that runs a program in which one lane of a load receives another number."""
 
     def __init__(
         self, memory: Memory, storage: Storage, byte: int, side: LaneVisit, number: float
@@ -367,15 +367,15 @@ class GivenNumber(Touches):
             if isinstance(values[result], Unknown) or type_.pointer:
                 return
             whole = np.array(full_array(values[result], type_))
-            place = (0, *self._side.lane)
+            position = (0, *self._side.lane)
             if np.issubdtype(whole.dtype, np.inexact):
-                whole[place] = self._number
+                whole[position] = self._number
             else:
-                whole[place] += 0 if self._number != self._number else int(self._number) // 40
+                whole[position] += 0 if self._number != self._number else int(self._number) // 40
             values[result] = whole
 
 
-def _is_by_one(op: Op) -> bool:
+def _is_by_one_thread(op: Op) -> bool:
     """Return whether one thread does a store: of a scalar, or of a block of one element."""
     return effect_of(op) == "store" and prod(shape_of(op.operand("value").type)) == 1
 

@@ -169,23 +169,24 @@ class LanePairs(Pairs):
     def _differing_lanes(
         self, one: Sharer, other: Sharer, op_threads: tuple[OpThreads, OpThreads]
     ) -> Free | Open | _Differing:
-        """Return whether lanes that may be of different threads meet, in any trips.
+        """Return how lanes must differ to be of different threads, or the outcome without a search.
 
-        A difference to require of the lanes is returned if they do.
+        The outcome is free if no such lanes meet in any trips, and open if their threads are not
+        known.
         """
-        own = self._own_trips(one, other)
+        trips = self._own_trips(one, other)
         same = one.access.shape == other.access.shape
         pointed = all(side.access.op.name in POINTED for side in (one, other))
         outcome: Free | Meeting | Open = Free("interval")
         if same and pointed:
-            outcome = self._meeting(one, other, own, lanes_of(one))
+            outcome = self._meeting(one, other, trips, lanes_of(one))
             why = self._reason_of_one_thread(one, other, op_threads)
             if isinstance(outcome, Free) and why is not None:
                 if self._is_started_early(one, other):
                     return Open(_PIPELINED, evaluating=False)
                 return Free(outcome.method, why, outcome.solver_ns)
         if isinstance(outcome, Free):
-            outcome = self._meeting(one, other, own, own if one is other else None)
+            outcome = self._meeting(one, other, trips, trips if one is other else None)
         if isinstance(outcome, Free):
             return Free(outcome.method, solver_ns=outcome.solver_ns)
         if not pointed:
@@ -226,12 +227,12 @@ class LanePairs(Pairs):
         self, one: Sharer, other: Sharer, op_threads: tuple[OpThreads, OpThreads]
     ) -> str | None:
         """Return the reason why one thread does both where only the same lanes meet, else None."""
-        if any(each.by_all for each in op_threads):
+        if any(side.by_all for side in op_threads):
             return None
-        is_own = any(each.is_own for each in op_threads)
+        is_own = any(side.is_own for side in op_threads)
         if self._threads.compiled:
-            known = all(each.is_known for each in op_threads) and self._keep_order(one, other)
-            if not known or not same_threads(*op_threads):
+            is_known = all(side.is_known for side in op_threads) and self._keep_order(one, other)
+            if not is_known or not same_threads(*op_threads):
                 return None
             return _OWN if is_own else _THREAD
         return _OWN if is_own else _LANE
@@ -250,7 +251,7 @@ class LanePairs(Pairs):
         self,
         one: Sharer,
         other: Sharer,
-        own: Sequence[Symbol],
+        own_trips: Sequence[Symbol],
         differing: Sequence[Symbol] | None,
         when: Callable[[Substitution], Condition] | None = None,
     ) -> Free | Meeting | Open:
@@ -258,7 +259,7 @@ class LanePairs(Pairs):
             data = data_behind(self._bound, (one, other))
             reason = one.reason or other.reason or "its address could not be derived"
             return Open(data.reason if data else reason, evaluating=False)
-        shared = shared_by_lanes(self._module, own)
+        shared = shared_by_lanes(self._module, own_trips)
         return meeting(self._bound, one, other, Actors(differing, shared, when))
 
     # -- orders --------------------------------------------------------------------------------
@@ -310,9 +311,10 @@ class LanePairs(Pairs):
             yield trips, one_turn, self._is_doubtful(doubtful, separate, unclear)
 
     def _is_doubtful(self, doubtful: bool, separate: bool | None, unclear: bool) -> bool:
-        """Return whether there may be a barrier even so.
+        """Return whether the compiled code may have a barrier that the kernel's source lacks.
 
-        `unclear`: the PTX does not show in which trip of a loop it is, or whether the loop has one.
+        `unclear`: the PTX does not show in which trip of a loop a barrier is, or whether the PTX
+        has the loop.
         """
         if not self._threads.compiled:
             return doubtful
@@ -461,7 +463,9 @@ class LanePairs(Pairs):
         byte: int,
     ) -> Witness | None:
         """Run lanes of different CTAs in two orders: a barrier of one CTA does not hold both."""
-        by_op = {sharer.access.op: each for sharer, each in zip(pair, op_threads, strict=True)}
+        by_op = {
+            sharer.access.op: threads for sharer, threads in zip(pair, op_threads, strict=True)
+        }
 
         def differ(one: LaneVisit, other: LaneVisit) -> bool:
             mine, theirs = by_op[one.visit.op], by_op[other.visit.op]
@@ -477,7 +481,7 @@ class LanePairs(Pairs):
         program: int,
         byte: int,
     ) -> Witness | str:
-        by_op = {sharer.access.op: each for sharer, each in zip(pair, op_threads, strict=True)}
+        by_op = {sharer.access.op: side for sharer, side in zip(pair, op_threads, strict=True)}
         relations: set[str] = set()
 
         def differ(one: LaneVisit, other: LaneVisit) -> bool:
@@ -489,8 +493,8 @@ class LanePairs(Pairs):
 
         def threads(one: LaneVisit, other: LaneVisit) -> tuple[bool, bool]:
             sides = by_op[one.visit.op], by_op[other.visit.op]
-            repeated = any(each.by_all for each in sides)
-            return repeated, repeated and all(each.is_one for each in sides)
+            repeated = any(side.by_all for side in sides)
+            return repeated, repeated and all(side.is_one for side in sides)
 
         result = self._raced(pair, program, byte, differ, threads)
         if isinstance(result, Witness) or "apart" in relations:
@@ -524,7 +528,7 @@ def _loads_later(one: Sharer, other: Sharer, case: _Sequence) -> bool:
 
 def _have_all_lanes(places: tuple[_Place, _Place] | None, atoms: frozenset[Atom]) -> bool:
     """Return whether all lanes that determine the threads are among the accesses' atoms."""
-    terms = [term for place in places or () for term in place]
+    terms = [term for terms_of_side in places or () for term in terms_of_side]
     symbols = (atom for term in terms for atom in term.atoms() if isinstance(atom, Symbol))
     return atoms.issuperset(symbols)
 

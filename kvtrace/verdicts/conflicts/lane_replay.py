@@ -23,7 +23,7 @@ from kvtrace.ir.ops import READING, effect_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.lane_orders import (
     Ahead,
-    GivenNumber,
+    ChangedLoad,
     LaneVisit,
     Memory,
     Reordered,
@@ -182,7 +182,7 @@ def _depends_on_load(
         return False
     for number in _TRIAL_NUMBERS:
         again = _Run(bound, program, storage, byte)
-        changed = again.run(partial(GivenNumber, side=ahead.first, number=number))
+        changed = again.run(partial(ChangedLoad, side=ahead.first, number=number))
         second = ahead.second.visit
         matches = [t for t in changed.visits if (t.op, t.number) == (second.op, second.number)]
         if not matches or matches[0].after != second.after:
@@ -271,7 +271,9 @@ def _distinct_numbers(arguments: tuple[Argument, ...], argument: TensorArgument)
     """
     if argument.element.kind != "f":
         return few(argument)
-    first = _PRIME // 4 * next(n for n, each in enumerate(arguments) if each.name == argument.name)
+    first = (
+        _PRIME // 4 * next(n for n, other in enumerate(arguments) if other.name == argument.name)
+    )
     return [(1 + (first + number) % _PRIME) / 64 for number in range(_PRIME)]
 
 

@@ -32,7 +32,7 @@ _UNKNOWN: Final = {
     RACE_WITHIN: "whether this {kind} races within its program could not be decided",
     LANE_CONFLICT: "whether lanes of this {kind} conflict could not be decided",
 }
-_DOES: Final = {"load": "loads", "store": "stores to", "atomic": "updates"}
+_VERBS: Final = {"load": "loads", "store": "stores to", "atomic": "updates"}
 
 
 def proven(
@@ -66,8 +66,8 @@ def proven(
 
 
 def _scope(call: Call, op: Op, why: Iterable[str]) -> str:
-    """Return the notes of a proof: why actors may meet, and for which contents it holds."""
-    notes = list(dict.fromkeys(each for each in why if each))
+    """Return the notes of a proof: reasons why actors may meet, and the contents it holds for."""
+    notes = list(dict.fromkeys(reason for reason in why if reason))
     if call.recorded and op.index in depending_on_data(call.module):
         notes.append(f"for the recorded contents of {', '.join(call.recorded)}")
     return f" ({'; '.join(notes)})" if notes else ""
@@ -75,8 +75,8 @@ def _scope(call: Call, op: Op, why: Iterable[str]) -> str:
 
 def _names(bound: BoundCall, op: Op) -> str | None:
     """Return the names of the tensors that an op accesses; None: no argument is known."""
-    places = (access.argument for access in bound.summary.accesses if access.op is op)
-    names = {bound.call.arguments[place].name for place in places if place is not None}
+    numbers = (access.argument for access in bound.summary.accesses if access.op is op)
+    names = {bound.call.arguments[number].name for number in numbers if number is not None}
     return ",".join(sorted(names)) or None
 
 
@@ -136,14 +136,14 @@ def race(
     """
     first, second = witness.first, witness.second
     one, other = (program_at(touch.program, call.grid) for touch in (first, second))
-    place = _place(call, witness)
+    byte = _byte_of_tensor(call, witness)
     if first.op is second.op:
         verb = "update" if kind_of(first.op) == "atomic" else "store to"
-        what = f"programs {one} and {other} both {verb} {place}"
+        what = f"programs {one} and {other} both {verb} {byte}"
     else:
         what = (
-            f"program {one} {_does(first)} {place}, which program {other} "
-            f"{_does(second)}{_elsewhere(call, first, second)}"
+            f"program {one} {_verb(first)} {byte}, which program {other} "
+            f"{_verb(second)}{_elsewhere(call, first, second)}"
         )
     more = f"; it races with {others} more op{'' if others == 1 else 's'}" if others else ""
     atomics = _about_atomics(call, first.op, second.op, missed_by)
@@ -155,7 +155,7 @@ def race_within(call: Call, op: Op, shown: Shown, solver_ns: int = 0) -> Verdict
     """Return the violation of two lanes of a program that race, those of `op` first."""
     witness = shown.witness.seen_from(op)
     mine, other = witness.first, witness.second
-    first = "this" if witness is shown.witness else "that"
+    first = "former" if witness is shown.witness else "latter"
     compiled = " in the code that it was compiled to"
     if call.compiled is None:
         compiled = " (recorded without TTGIR: in any layout that gives them to different threads)"
@@ -165,10 +165,11 @@ def race_within(call: Call, op: Op, shown: Shown, solver_ns: int = 0) -> Verdict
     elif shown.is_across:
         no_order = "and no barrier holds both: they are of different CTAs of the program"
     message = (
-        f"{_lane(mine)} of program {program_at(mine.program, call.grid)} {_does(mine)} "
-        f"{_place(call, witness)}, which {_lane(other)} {_does(other)} {_where(mine, other)}; "
-        f"the kernel does {first} first, {no_order}: run in both orders, the program leaves "
-        "different results"
+        f"{_lane(mine)} of program {program_at(mine.program, call.grid)} {_verb(mine)} "
+        f"{_byte_of_tensor(call, witness)}, which {_lane(other)} {_verb(other)} "
+        f"{_where(mine, other)}; "
+        f"the {first} comes first in the kernel, {no_order}: run in both orders, the program "
+        "leaves different results"
     )
     return _violation(RACE_WITHIN, call, witness, message, shown.method, solver_ns)
 
@@ -195,17 +196,17 @@ def lane_conflict(
         solver_ns: time of the solver, ns.
 
     """
-    one, place = witness.first, _place(call, witness)
+    one, byte = witness.first, _byte_of_tensor(call, witness)
     lanes = f"lanes {one.lane} and {witness.second.lane}"
     what = f"{lanes} of program {program_at(one.program, call.grid)}"
-    first, second = (f"{each:g}" if isinstance(each, float) else str(each) for each in values)
+    first, second = (f"{value:g}" if isinstance(value, float) else str(value) for value in values)
     if is_update:
         message = (
-            f"{what} both load and store {place} without an atomic: {first} is stored, but "
+            f"{what} both load and store {byte} without an atomic: {first} is stored, but "
             f"{second} if one runs after the other; an atomic such as tl.atomic_add loses no update"
         )
     else:
-        message = f"{what} both store to {place}, {first} and {second}, and nothing orders them"
+        message = f"{what} both store to {byte}, {first} and {second}, and nothing orders them"
         if updates:
             message += "; they update a value in place, which needs an atomic (tl.atomic_add)"
     return _violation(LANE_CONFLICT, call, witness, message, method, solver_ns)
@@ -233,14 +234,14 @@ def _violation(
     )
 
 
-def _place(call: Call, witness: Witness) -> str:
+def _byte_of_tensor(call: Call, witness: Witness) -> str:
     tensor = call.arguments[witness.first.argument]
     assert isinstance(tensor, TensorArgument)
     return f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
 
 
-def _does(touch: Touch) -> str:
-    return _DOES[str(kind_of(touch.op))]
+def _verb(touch: Touch) -> str:
+    return _VERBS[str(kind_of(touch.op))]
 
 
 def _lane(touch: Touch) -> str:
@@ -251,7 +252,7 @@ def _lane(touch: Touch) -> str:
 
 
 def _where(mine: Touch, other: Touch) -> str:
-    """Return the line of the other lane's access, and its trip if that differs."""
+    """Return the line of the other lane's access, and the access's trip if the trips differ."""
     frames = source_stack(other.op)
     line = f"in line {frames[0].line}" if frames else "elsewhere"
     if mine.iteration == other.iteration:
@@ -260,7 +261,7 @@ def _where(mine: Touch, other: Touch) -> str:
 
 
 def _elsewhere(call: Call, first: Touch, second: Touch) -> str:
-    """Return the line of the second program's access, and its argument if that differs."""
+    """Return the line of the second program's access, and the argument if the arguments differ."""
     frames = source_stack(second.op)
     line = f" in line {frames[0].line}" if frames else ""
     if first.argument == second.argument:

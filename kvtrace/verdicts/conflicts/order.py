@@ -133,29 +133,29 @@ class Order:
                 if state not in states:
                     states.add(state)
                     waiting.append(state)
-        return {index: frozenset(found) for index, found in paths_to.items()}
+        return {index: frozenset(paths_) for index, paths_ in paths_to.items()}
 
     def _successors(self, op: Op) -> Iterator[tuple[Op, Op | None]]:
         """Yield the ops that can come next, each with the loop that begins another trip, if any."""
         if op.name in LOOPS:
             yield self._first(op.regions[0]), None
             if op.index not in self._entered:
-                yield from ((each, None) for each in self._next(op))
+                yield from ((next_op, None) for next_op in self._next(op))
         elif op.name in BRANCHES:
             region_taken = self._region_taken(op)
-            regions = [each for n, each in enumerate(op.regions) if region_taken in (None, n)]
+            regions = [next_op for n, next_op in enumerate(op.regions) if region_taken in (None, n)]
             for region in regions:
                 if region.blocks:
                     yield self._first(region), None
             can_skip = len(op.regions) == 1 if region_taken is None else not regions
             if can_skip or not all(region.blocks for region in regions):
-                yield from ((each, None) for each in self._next(op))
+                yield from ((next_op, None) for next_op in self._next(op))
         elif op.successors:
             yield from ((self._ops(block)[0], None) for block, _ in jumps(op))
         elif KINDS.get(op.name) is not None and KINDS[op.name].kind is Kind.END:
             yield from self._ended(op)
         else:
-            yield from ((each, None) for each in self._next(op))
+            yield from ((next_op, None) for next_op in self._next(op))
 
     def _region_taken(self, op: Op) -> int | None:
         """Return the region of a branch that runs, or None if the condition is not known."""
@@ -167,13 +167,13 @@ class Order:
         if parent is None or parent.name not in LOOPS | BRANCHES:
             return
         regions = parent.regions
-        region = next(n for n, each in enumerate(regions) if end.block in each.blocks)
+        region = next(n for n, next_op in enumerate(regions) if end.block in next_op.blocks)
         if parent.name in LOOPS and region < len(regions) - 1:  # what decides on another trip
             yield self._first(regions[region + 1]), None
         elif parent.name in LOOPS:
             yield self._first(regions[0]), parent
         if parent.name in BRANCHES or len(regions) == 1 or region < len(regions) - 1:
-            yield from ((each, None) for each in self._next(parent))
+            yield from ((next_op, None) for next_op in self._next(parent))
 
     def _first(self, region: Region) -> Op:
         return self._ops(region.blocks[0])[0]
@@ -181,7 +181,7 @@ class Order:
     def _next(self, op: Op) -> Iterator[Op]:
         """Yield the next relevant op of the same block; a block's last op is always relevant."""
         if op.block is not None and op is not op.block.ops[-1]:
-            yield next(each for each in self._ops(op.block) if each.index > op.index)
+            yield next(later for later in self._ops(op.block) if later.index > op.index)
 
     def _ops(self, block: Block) -> tuple[Op, ...]:
         """Return the relevant ops of a block."""
@@ -210,7 +210,7 @@ def _acquires_or_releases(op: Op) -> bool:
 
 def _outermost(op: Op) -> Op:
     """Return the outermost op of the kernel's body that contains an op, or the op itself."""
-    return [op, *(each for each in around(op) if each.name not in FUNCTIONS)][-1]
+    return [op, *(parent for parent in around(op) if parent.name not in FUNCTIONS)][-1]
 
 
 def _inside(op: Op) -> Iterator[Op]:

@@ -185,8 +185,8 @@ def _covering_condition(bound: BoundCall, store: Sharer, load: Sharer) -> Condit
     gap = copy_of(bound, load)[0] - first
     if any(factor % width for factor in gap.coefficients.values()):
         return None
-    place = Term({monomial: factor // width for monomial, factor in gap.coefficients.items()})
+    distance = Term({monomial: factor // width for monomial, factor in gap.coefficients.items()})
     if access.mask.opaques():
         return None
-    active = access.mask.substitute(Substitution({symbol: place}))
-    return conjunction((at_least(place), at_least(shape[0] - 1 - place), active))
+    active = access.mask.substitute(Substitution({symbol: distance}))
+    return conjunction((at_least(distance), at_least(shape[0] - 1 - distance), active))

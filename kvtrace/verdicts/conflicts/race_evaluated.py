@@ -84,7 +84,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
     # -- one op --------------------------------------------------------------------------------
 
     def outcomes(self, op: Op) -> Iterator[Free | Shown | Open]:
-        """Yield the outcome of each meeting of an op, and reasons why others may be missing."""
+        """Yield the outcome of each meeting of an op, and reasons why meetings may be missing."""
         yield from map(Open, self._unknown_addresses(op))
         meetings = [
             meeting
@@ -98,17 +98,17 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             yield Open(self._failure_in_orders)
         yield Free("evaluated", _IN_ORDERS if meetings or self._depends_on_order else "")
 
-    def _raced(self, op: Op, seen: _OrderedMeeting) -> Free | Shown | Open:
+    def _raced(self, op: Op, ordered: _OrderedMeeting) -> Free | Shown | Open:
         """Return whether the programs of a meeting race; a race is replayed."""
-        meeting = seen.meeting
+        meeting = ordered.meeting
         if not meeting.certain:
             return Open(self._sweep.doubt or "whether it happens depends on data")
         ops, programs = (meeting.first, meeting.second), meeting.programs
-        byte, order = meeting.byte, seen.order
+        byte, order = meeting.byte, ordered.order
         if self._parts.synchronises:
             if self._ordering.doubt is not None:
                 return Open(self._ordering.doubt)
-            first_index, second_index = sorted(each.index for each in ops)
+            first_index, second_index = sorted(op_.index for op_ in ops)
             key = (first_index, second_index, meeting.storage)
             race = self._ordering.races.get(key)
             if race is None:
@@ -218,21 +218,23 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             for meeting in sweep.meetings()
             if ascending(meeting.first.index, meeting.second.index) in self._open
         ]
-        return tuple(sorted(meetings, key=lambda seen: not seen.meeting.certain))
+        return tuple(sorted(meetings, key=lambda ordered: not ordered.meeting.certain))
 
     @cached_property
     def _ordering(self) -> Ordering:
         """The races among the meetings: those that atomics do not order."""
         watched: dict[Storage, NDArray[np.int64]] = {}
-        for seen in self._meetings:
-            storage, more = seen.meeting.storage, seen.meeting.all_bytes()
+        for ordered in self._meetings:
+            storage, more = ordered.meeting.storage, ordered.meeting.all_bytes()
             before = watched.get(storage)
             watched[storage] = more if before is None else np.union1d(before, more)
         count = sum(len(bytes_) for bytes_ in watched.values())
         if count > _MOST_WATCHED:
             return Ordering({}, f"its programs share {count:,} bytes, too many to follow")
         racing = frozenset(
-            op.index for seen in self._meetings for op in (seen.meeting.first, seen.meeting.second)
+            op.index
+            for ordered in self._meetings
+            for op in (ordered.meeting.first, ordered.meeting.second)
         )
         return races_in_orders(self._call, watched, racing, releases_of(self._bound))
 

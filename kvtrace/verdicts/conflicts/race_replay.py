@@ -15,7 +15,7 @@ from kvtrace.verdicts.replaying import run
 
 
 class _Touches(Observer):
-    """An observer of who certainly touches a byte of a storage: one lane per op and program."""
+    """An observer that collects the lanes that certainly touch a byte: one per op and program."""
 
     def __init__(
         self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: dict[int, int]
@@ -65,10 +65,10 @@ class _Touches(Observer):
             if key in self.by_op:
                 continue
             lane = np.unravel_index(int(covers[row].argmax()), parts.block) if parts.block else ()
-            place = np.broadcast_to(offsets, shape)[(int(row), *lane)]
+            offset = np.broadcast_to(offsets, shape)[(int(row), *lane)]
             iteration = np.broadcast_to(np.asarray(parts.iteration), (shape[0],))[row]
             self.by_op[key] = Touch(
-                access.op, key[1], int(iteration), tuple(map(int, lane)), argument, int(place)
+                access.op, key[1], int(iteration), tuple(map(int, lane)), argument, int(offset)
             )
 
 

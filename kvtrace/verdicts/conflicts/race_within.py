@@ -45,7 +45,7 @@ _MOST_ELEMENTS: Final = 1 << 24
 _MOST_SHOWN: Final = 4
 
 _OF_STORES: Final = "its address may depend on values that the launch itself writes"
-_NOT_SHOWN: Final = "lanes of one program access the same byte, but no replay showed a race"
+_NOT_SHOWN: Final = "lanes access the same byte, but no replay showed a race"
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:

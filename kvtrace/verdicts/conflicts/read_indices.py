@@ -69,14 +69,14 @@ class _Column:
     certain: NDArray[np.bool_]
     parts: Sequence[Rows]
 
-    def row(self, place: int) -> Rows:
+    def row(self, position: int) -> Rows:
         """Return the row at a position among the rows of all parts."""
         for rows in self.parts:
-            if place < len(rows):
-                columns = {s: column[place : place + 1] for s, column in rows.columns.items()}
+            if position < len(rows):
+                columns = {s: column[position : position + 1] for s, column in rows.columns.items()}
                 return Rows(columns, np.ones(1, bool))
-            place -= len(rows)
-        raise IndexError(place)
+            position -= len(rows)
+        raise IndexError(position)
 
 
 class ReadIndices:
@@ -138,24 +138,24 @@ class ReadIndices:
         filters, given = gathering.parted(side[2])
         address = gathering(side[0])
         form = address.affine()
-        read = [] if form is None else [s for s in gathering.sums if s in form[1]]
-        if form is None or len(read) != 1:
+        read_symbols = [] if form is None else [s for s in gathering.sums if s in form[1]]
+        if form is None or len(read_symbols) != 1:
             return None
-        factor = form[1][read[0]]
-        rest = address - read[0].term * factor
+        factor = form[1][read_symbols[0]]
+        rest = address - read_symbols[0].term * factor
         if not rest.atoms().isdisjoint(gathering.sums):
             return None
-        return _Part(factor, read[0], rest, side[1], filters, given, gathering.sums)
+        return _Part(factor, read_symbols[0], rest, side[1], filters, given, gathering.sums)
 
     def _column(self, deciding: frozenset[Symbol], part: _Part, unit: int) -> _Column:
         numbers, who, together, certain, parts = [], [], [], [], []
         times, term = part.factor // unit, part.sums[part.read]
         for rows, reading in self._contents.rows(deciding, part.filters):
-            read = np.broadcast_to(reading(term), len(rows))
-            largest = int(np.abs(read).max(initial=0)) * abs(times)
+            read_numbers = np.broadcast_to(reading(term), len(rows))
+            largest = int(np.abs(read_numbers).max(initial=0)) * abs(times)
             if largest >= _LARGEST or np.any(reading.doubt(term)):
                 raise TooLarge
-            numbers.append(read * times)
+            numbers.append(read_numbers * times)
             who.append(self._numbered(rows, self._axes))
             shared = [symbol for symbol in rows.columns if self._shared(symbol)]
             together.append(self._numbered(rows, sorted(shared, key=lambda symbol: symbol.order)))
@@ -204,7 +204,7 @@ class ReadIndices:
         """Return two actors that use the same loaded number, if all conditions allow it."""
         if not column.certain[list(positions)].all():
             return False
-        rows = [column.row(place) for place in positions]
+        rows = [column.row(position) for position in positions]
         first, second = (self._sums(part, row) for row in rows)
         fixed: dict[tuple[str, Any], Interval] = {
             (symbol.kind, symbol.key): (first[symbol], first[symbol]) for symbol in part.sums
@@ -252,8 +252,8 @@ def _inside(side: Copy, nbytes: int) -> Copy:
 def _rows_with_equal_numbers(columns: Sequence[_Column]) -> tuple[int, int] | None:
     """Return the positions of two rows with equal numbers but different readers, else None."""
     numbers, who, together = (
-        np.concatenate(each)
-        for each in zip(*((c.numbers, c.who, c.together) for c in columns), strict=True)
+        np.concatenate(arrays)
+        for arrays in zip(*((c.numbers, c.who, c.together) for c in columns), strict=True)
     )
     order = np.lexsort((who, together, numbers))
     numbers, who, together = numbers[order], who[order], together[order]

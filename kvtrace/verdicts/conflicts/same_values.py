@@ -239,7 +239,8 @@ class _Equality:
         if operands is None:
             return (self._doubt(value, traced, renamed),)
         return [
-            self._traced(each, at, beyond=traced.beyond, path=traced.path) for each, at in operands
+            self._traced(operand, at, beyond=traced.beyond, path=traced.path)
+            for operand, at in operands
         ]
 
     def _doubt(self, value: Value, traced: _TracedValue, renamed: _Renamed) -> Doubt:
@@ -273,7 +274,7 @@ class _Equality:
         if not isinstance(atom, Symbol) or atom.kind not in ("content", "unknown"):
             return True
         source = source_of(self._bound.call.module, atom)
-        return source is not None and not any(each.name in LOOPS for each in around(source))
+        return source is not None and not any(parent.name in LOOPS for parent in around(source))
 
     def _is_equal_integer(self, value: Value, renamed: _Renamed) -> bool:
         """Return whether tracked integers show that a value is equal on both sides."""
@@ -317,7 +318,9 @@ class _Equality:
         if not self._in_one_program or self._is_called:
             return (Doubt(None, traced.path),)
         origins = self._flow.origins(traced.value)
-        return [self._traced(each, traced.lanes, beyond=True, path=traced.path) for each in origins]
+        return [
+            self._traced(origin, traced.lanes, beyond=True, path=traced.path) for origin in origins
+        ]
 
     def _chosen(
         self, op: Op, traced: _TracedValue, renamed: _Renamed
@@ -327,7 +330,7 @@ class _Equality:
         formula = self._fixed(self._bound.summary.values.get(condition.id), renamed)
         choices: Iterable[tuple[Value, tuple[Condition, ...]]]
         if self._is_called or not isinstance(formula, Condition) or not self._in_one_program:
-            choices = [(each, ()) for each in op.operands]
+            choices = [(operand, ()) for operand in op.operands]
         elif self._holds_alike(formula, _NOTHING_RENAMED):
             choices = [(op.operand("first"), (formula,)), (op.operand("second"), (~formula,))]
         else:
@@ -347,7 +350,7 @@ class _Equality:
         if leaves_lanes(op) and not self._in_one_program:
             return [Doubt(None, traced.path)]  # for one program the rule undefined-lanes reports it
         operands = [op.optional("mask"), op.optional("other")] if op.name in FILLING else []
-        accesses = [each for each in self._bound.summary.accesses if each.op is op]
+        accesses = [access for access in self._bound.summary.accesses if access.op is op]
         doubts = None if self._is_called else self._address_doubts(accesses, traced, renamed)
         if doubts is not None:
             operands = operands[1:]
@@ -356,9 +359,11 @@ class _Equality:
         else:
             return [Doubt(None, traced.path)]
         values = [
-            self._traced(each, _spread(each, traced.lanes), beyond=traced.beyond, path=traced.path)
-            for each in operands
-            if each is not None
+            self._traced(
+                value, _spread(value, traced.lanes), beyond=traced.beyond, path=traced.path
+            )
+            for value in operands
+            if value is not None
         ]
         return [*values, *(doubts or ())]
 
@@ -368,7 +373,9 @@ class _Equality:
         """Return conditions under which both sides load from one address; None: not known."""
         doubts = []
         for access in accesses:
-            offset, mask = (self._fixed(each, renamed) for each in (access.offset, access.mask))
+            offset, mask = (
+                self._fixed(formula, renamed) for formula in (access.offset, access.mask)
+            )
             if access.unknown is not None or offset is None or not isinstance(mask, Condition):
                 return None
             if not self._holds_alike(mask, _NOTHING_RENAMED):
@@ -383,14 +390,14 @@ class _Equality:
         """Return the operands, and their lanes, that determine a result's lanes; or None."""
         row, operator = KINDS[op.name], operator_of(op)
         if op.name in _PURE or (operator == "extern" and attribute(op, "pure", False)):
-            return [(each, _spread(each, lanes)) for each in op.operands]
+            return [(operand, _spread(operand, lanes)) for operand in op.operands]
         if op.name in _MOVED and not attribute(op, "allow_reorder", False):
             before = lanes_before(op, lanes)
             return None if before is None else [(op.operand("source"), before)]
         if operator == "split":
             return [(op.operand("source"), (*lanes, ZERO + value.position))]
         if operator == "join" and self._is_determined(lanes[-1]):
-            return [(each, lanes[:-1]) for each in op.operands]
+            return [(operand, lanes[:-1]) for operand in op.operands]
         if row.kind in (Kind.REDUCTION, Kind.SCAN) and _is_pure(op):
             return self._combined(op, lanes)
         if operator == "dot" and lanes:
@@ -402,7 +409,7 @@ class _Equality:
             ]  # fmt: skip
         if row.kind in (Kind.COUNT, Kind.PICKED) or operator == "cat":
             whole = lanes == _all_of(value)
-            return [(each, _all_of(each)) for each in op.operands] if whole else None
+            return [(operand, _all_of(operand)) for operand in op.operands] if whole else None
         return None
 
     def _combined(self, op: Op, lanes: Lanes) -> list[tuple[Value, Lanes]] | None:
@@ -414,8 +421,8 @@ class _Equality:
             lanes = (*lanes[:axis], *lanes[axis + 1 :])
         sources = op.group("source")
         along = _anywhere(shape_of(sources[0].type)[axis])
-        whole = [(each, (*lanes[:axis], along, *lanes[axis:])) for each in sources]
-        return [*whole, *((each, _all_of(each)) for each in _captured(op))]
+        whole = [(source, (*lanes[:axis], along, *lanes[axis:])) for source in sources]
+        return [*whole, *((source, _all_of(source)) for source in _captured(op))]
 
 
 def _spread(operand: Value, lanes: Lanes) -> Lanes:
@@ -439,15 +446,15 @@ def _anywhere(extent: int, axis: int = 0) -> Term:
 def _is_pure(op: Op) -> bool:
     """Return whether an op's result depends only on its operands and captured values."""
     return all(
-        each.name in _PURE for each in op.walk() if each is not op and each.name not in _ENDS
+        inner.name in _PURE for inner in op.walk() if inner is not op and inner.name not in _ENDS
     )
 
 
 def _captured(op: Op) -> Iterator[Value]:
     """Yield the values from outside that an op's regions use."""
     first, *inner = op.walk()
-    inside = {first.index, *(each.index for each in inner)}
-    for value in (value for each in inner for value in each.operands):
+    inside = {first.index, *(inner_op.index for inner_op in inner)}
+    for value in (value for inner_op in inner for value in inner_op.operands):
         owner = value.owner.region.owner if isinstance(value.owner, Block) else value.owner
         if owner is None or owner.index not in inside:
             yield value

@@ -132,7 +132,7 @@ def _without_address(bound: BoundCall, one: Sharer, other: Sharer, actors: Actor
 
 def _is_unreached(bound: BoundCall, *pair: Sharer) -> bool:
     """Return whether no program gets to one of two accesses, whatever its address."""
-    return any(is_unreached(bound, each.access) for each in pair if each.exact is not None)
+    return any(is_unreached(bound, sharer.access) for sharer in pair if sharer.exact is not None)
 
 
 def _assumption(
@@ -161,7 +161,7 @@ def searched(
         return Free("affine")
     if question.is_lost:
         return data or Open(_LOST)
-    if any(is_loaded(each.access.offset.atoms()) for each in (one, other)):
+    if any(is_loaded(sharer.access.offset.atoms()) for sharer in (one, other)):
         # For an address that was loaded, a solver would only find possible contents.
         decision = prove(question.claim, question.given, seconds=0)
     else:

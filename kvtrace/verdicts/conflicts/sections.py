@@ -58,7 +58,7 @@ def _section(loop: Op, block: Block, parts: Parts) -> Section | None:
     for op in block.ops[block.ops.index(loop) + 1 :]:
         if _puts_back(op, shuts.operand("pointer"), words[0], parts):
             return Section(shuts, op, frozenset(inside))
-        inside.update(each.index for each in op.walk())
+        inside.update(inner.index for inner in op.walk())
     return None
 
 
@@ -83,11 +83,11 @@ def _open_and_shut(loop: Op, atomic: Op) -> tuple[float, float] | None:
     compare = condition.owner
     if not isinstance(compare, Op) or operator_of(compare) != "compare" or shut is None:
         return None
-    left, right = compare.operand("left"), compare.operand("right")
-    if left is not atomic.results[0]:
-        left, right = right, left
-    compared = constant_of(right)
-    if left is not atomic.results[0] or not isinstance(compared, int):
+    first, second = compare.operand("left"), compare.operand("right")
+    if first is not atomic.results[0]:
+        first, second = second, first
+    compared = constant_of(second)
+    if first is not atomic.results[0] or not isinstance(compared, int):
         return None
     repeats_while_equal = attribute(compare, "predicate") == 0
     if repeats_while_equal and compared == shut:

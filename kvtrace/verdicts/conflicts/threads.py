@@ -196,7 +196,7 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
         del value
         if op.name in _IN_LANE:
             same = all(
-                _shape(value_) in (threads.shape, ()) for value_ in (*op.operands, *op.results)
+                _shape(operand) in (threads.shape, ()) for operand in (*op.operands, *op.results)
             )
             leaves = leaves or not same or (threads.is_scalar and any(map(_shape, op.results)))
             return op.results
@@ -210,8 +210,8 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
         return op.results if effect_of(op) == "load" else ()
 
     values = forward(flow, load.results, onwards)
-    copied = any(flow.copies(value_) for op in call.module.ops for value_ in op.results
-                 if value_.id in values)  # fmt: skip
+    copied = any(flow.copies(operand) for op in call.module.ops for operand in op.results
+                 if operand.id in values)  # fmt: skip
     return not leaves and not copied
 
 

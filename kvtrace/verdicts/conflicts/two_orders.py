@@ -65,15 +65,15 @@ class _Stored:
         values = self.values[one].item(), self.values[other].item()
         return Conflict(witness, values, is_update)
 
-    def _touch(self, place: int) -> Touch:
+    def _touch(self, number: int) -> Touch:
         request, scope = self.request, self.request.scope
         return Touch(
             request.op,
             int(scope.linear[0]),
             int(np.broadcast_to(np.asarray(scope.iteration), (1,))[0]),
-            tuple(map(int, np.unravel_index(self.lanes[place], request.type_.shape))),
+            tuple(map(int, np.unravel_index(self.lanes[number], request.type_.shape))),
             request.argument,
-            int(self.starts[place]) - request.tensor.offset_bytes,
+            int(self.starts[number]) - request.tensor.offset_bytes,
         )
 
 
@@ -192,10 +192,10 @@ def _lanes_with_different_bytes(
     if len(different):
         return int(order[firsts[different[0]]]), int(order[different[0]])
     size = raw.shape[1]
-    for place in np.flatnonzero(is_first)[1:].tolist():
-        gap = int(starts[place] - starts[place - 1])
-        if gap < size and (raw[place - 1][gap:] != raw[place][: size - gap]).any():
-            return int(order[place - 1]), int(order[place])
+    for number in np.flatnonzero(is_first)[1:].tolist():
+        gap = int(starts[number] - starts[number - 1])
+        if gap < size and (raw[number - 1][gap:] != raw[number][: size - gap]).any():
+            return int(order[number - 1]), int(order[number])
     return None
 
 

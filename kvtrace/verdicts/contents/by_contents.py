@@ -127,7 +127,7 @@ class ByContents:
         )
 
     def rows(
-        self, own: frozenset[Symbol], filters: tuple[Condition, ...]
+        self, symbols: frozenset[Symbol], filters: tuple[Condition, ...]
     ) -> Iterator[tuple[Rows, Reading]]:
         """Yield the rows of symbols for which conditions may hold; few rows are kept for later.
 
@@ -135,7 +135,7 @@ class ByContents:
             TooLarge: there are too many rows.
 
         """
-        key = own, filters
+        key = symbols, filters
         if key in self._kept_rows:
             yield from self._kept_rows[key]
             return
@@ -144,7 +144,7 @@ class ByContents:
         pairs: list[tuple[Rows, Reading]] = []
         count = 0
         self._too_large.add(key)
-        for rows in self.values.rows(own, filters):
+        for rows in self.values.rows(symbols, filters):
             pair = rows, Reading(self.values, rows)
             count += len(rows)
             if count <= _MOST_KEPT:
@@ -225,7 +225,7 @@ class ByContents:
             candidates = self._divided(_atoms(conditions))
             if not candidates:
                 break
-            by, symbol = min(candidates, key=lambda each: (each[0], each[1].order))
+            by, symbol = min(candidates, key=lambda pair: (pair[0], pair[1].order))
             most = self.values.range_of(symbol)[1]
             outer = Symbol(symbol.kind, (symbol.key, "over", by), 0, most // by)
             inner = Symbol(symbol.kind, (symbol.key, "within", by), 0, by - 1)
@@ -238,9 +238,11 @@ class ByContents:
 
     def _divided(self, atoms: Iterable[Atom]) -> list[tuple[int, Symbol]]:
         """Return (divisor, symbol) pairs whose quotient or remainder decides an index."""
-        recorded = [each for each in atoms if isinstance(each, Symbol) and self._is_recorded(each)]
+        recorded = [
+            atom_ for atom_ in atoms if isinstance(atom_, Symbol) and self._is_recorded(atom_)
+        ]
         pairs = []
-        for atom in {atom for symbol in recorded for place in symbol.at for atom in place.atoms()}:
+        for atom in {atom for symbol in recorded for index in symbol.at for atom in index.atoms()}:
             if not isinstance(atom, Quotient | Remainder):
                 continue
             by, form = atom.arguments[1].constant, atom.arguments[0].affine()
@@ -279,15 +281,15 @@ class _Question:
     def __init__(
         self,
         values: ReadValues,
-        own: frozenset[Symbol],
+        enumerated: frozenset[Symbol],
         claim: Condition,
         conditions: Sequence[Condition],
     ) -> None:
-        gathering = Gathering(values, own)
+        gathering = Gathering(values, enumerated)
         self.filters, self.given = gathering.parted(conditions)
-        mixed = (c.atoms() for c in conditions if not own.isdisjoint(c.atoms()))
-        self.own = own
+        mixed = (c.atoms() for c in conditions if not enumerated.isdisjoint(c.atoms()))
+        self.own = enumerated
         self.claim = claim.substitute(gathering)
         self.gathered = gathering.sums
-        self.wider = values.free(frozenset(own).union(*mixed))
+        self.wider = values.free(frozenset(enumerated).union(*mixed))
         self.directions = tuple(directions(self.claim, self.given, gathering.sums))

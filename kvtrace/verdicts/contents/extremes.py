@@ -111,8 +111,8 @@ class Extremes:
             return
         table = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), np.int64)
         _, firsts = np.unique(table, axis=0, return_index=True)
-        for place in firsts[: _MOST_DISTINCT + 1]:
-            row = _row(rows, columns, int(place))
+        for position in firsts[: _MOST_DISTINCT + 1]:
+            row = _row(rows, columns, int(position))
             self.distinct.setdefault(row.numbers, row)
         if len(self.distinct) > _MOST_DISTINCT:
             self.distinct = None
@@ -135,8 +135,8 @@ class Extremes:
         return list(rows.values())[:_MOST_DISTINCT]
 
 
-def _row(rows: Rows, columns: Sequence[NDArray[np.int64]], place: int) -> Row:
-    own: dict[Symbol | Opaque, int] = {
-        symbol: int(column[place]) for symbol, column in rows.columns.items()
+def _row(rows: Rows, columns: Sequence[NDArray[np.int64]], position: int) -> Row:
+    symbols: dict[Symbol | Opaque, int] = {
+        symbol: int(column[position]) for symbol, column in rows.columns.items()
     }
-    return Row(own, tuple(int(column[place]) for column in columns))
+    return Row(symbols, tuple(int(column[position]) for column in columns))

@@ -26,10 +26,10 @@ class Gathering(Substitution):
     `sums` has the sum of each new symbol.
     """
 
-    def __init__(self, values: ReadValues, own: frozenset[Symbol]) -> None:
+    def __init__(self, values: ReadValues, enumerated: frozenset[Symbol]) -> None:
         super().__init__({})
         self._values = values
-        self._own = own
+        self._own = enumerated
         self._sides: dict[Atom, tuple[bool, bool]] = {}
         self.sums: dict[Symbol, Term] = {}
 
@@ -54,20 +54,20 @@ class Gathering(Substitution):
         if not isinstance(condition, AtLeast):
             return ()
         most = 0
-        own: dict[Monomial, int] = {}
+        enumerated: dict[Monomial, int] = {}
         for monomial, number in condition.term.coefficients.items():
             sides = [self._side(atom) for atom in monomial]
             if (True, True) in sides or ((True, False) in sides and (False, True) in sides):
                 return ()
             if (False, True) not in sides:
-                own[monomial] = number
+                enumerated[monomial] = number
                 continue
             ends = [
                 self._values.range_of(a) if isinstance(a, Symbol) else (a.low, a.high)
                 for a in monomial
             ]
-            most += max(number * prod(each) for each in product(*ends))
-        return at_least(Term(own) + most).conjuncts()
+            most += max(number * prod(factors) for factors in product(*ends))
+        return at_least(Term(enumerated) + most).conjuncts()
 
     def leaves(self, atoms: frozenset[Atom]) -> bool:
         """Return whether no atom has an enumerated symbol."""
@@ -111,7 +111,9 @@ class Gathering(Substitution):
         factor = gcd(*rest.coefficients.values())
         if next(iter(sorted(rest.coefficients.items(), key=_by_order)))[1] < 0:
             factor = -factor
-        primitive = Term({monomial: own // factor for monomial, own in rest.coefficients.items()})
+        primitive = Term(
+            {monomial: coefficient // factor for monomial, coefficient in rest.coefficients.items()}
+        )
         symbol = Symbol("content", ("gathered", primitive), -_LARGEST, _LARGEST)
         self.sums[symbol] = primitive
         return symbol.term * factor + number

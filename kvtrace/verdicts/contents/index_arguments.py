@@ -97,13 +97,13 @@ class PointerRoots:
     def of(self, ops: Iterable[Op]) -> frozenset[int] | None:
         """Return the arguments that the ops' pointers may come from; None: not known."""
         positions: set[int] = set()
-        seen: set[int] = set()
+        visited: set[int] = set()
         queue: list[Value] = [_pointer_of(op) for op in ops]
         while queue:
             value = queue.pop()
-            if value.id in seen:
+            if value.id in visited:
                 continue
-            seen.add(value.id)
+            visited.add(value.id)
             if value.id in self._position:
                 positions.add(self._position[value.id])
                 continue

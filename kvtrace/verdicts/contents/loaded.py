@@ -79,9 +79,9 @@ class Contents:
             offset = symbol.at[0].value(point)
         except KeyError:
             return None
-        place, between = divmod(offset + recorded.base - recorded.first, recorded.size)
-        inside = between == 0 and 0 <= place < len(recorded.numbers)
-        return int(recorded.numbers[place]) if inside else None
+        position, between = divmod(offset + recorded.base - recorded.first, recorded.size)
+        inside = between == 0 and 0 <= position < len(recorded.numbers)
+        return int(recorded.numbers[position]) if inside else None
 
     def _read(self, symbol: Symbol) -> Recorded | None:
         if symbol.kind != "content" or not isinstance(symbol.key, tuple):

@@ -133,10 +133,10 @@ class _Exploration:
                     pending.append((target, next_state))
         return end_states
 
-    def _is_new(self, seen: set[object], key: object) -> bool:
-        if key in seen:
+    def _is_new(self, keys: set[object], key: object) -> bool:
+        if key in keys:
             return False
-        seen.add(key)
+        keys.add(key)
         self.result.states += 1
         if self.result.states > _MOST_STATES:
             raise Unexplored(f"there are more than {_MOST_STATES:,} states")
@@ -243,10 +243,10 @@ class _Exploration:
             self._pass(staying, passed, op.regions[1].blocks[0].arguments, after)
             yield None if truth == 1 else leaving, None if truth == 0 else staying
 
-    def _leave(self, state: State, later: frozenset[int], left: dict[object, State]) -> None:
+    def _leave(self, state: State, later: frozenset[int], after_loop: dict[object, State]) -> None:
         state.leave_loop()
         state.trips = state.trips[:-1]
-        left.setdefault(state.key(later), state)
+        after_loop.setdefault(state.key(later), state)
 
     def _branch(self, op: Op, state: State) -> list[State]:
         """Return the states after a branch; those that only one way reaches are doubtful."""
@@ -299,8 +299,10 @@ class _Exploration:
             return [state]
         result = op.results[0]
         operands = [self._value(value, state) for value in op.operands]
-        if all(isinstance(each, int) for each in operands):
-            number = self._numbers.of(op, [each for each in operands if isinstance(each, int)])
+        if all(isinstance(operand, int) for operand in operands):
+            number = self._numbers.of(
+                op, [operand for operand in operands if isinstance(operand, int)]
+            )
             if number is not None:
                 state.values[result.id] = number
                 return [state]

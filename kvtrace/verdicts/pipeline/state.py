@@ -177,7 +177,7 @@ class State:
             return True
         if expected is None:
             return False
-        self.arriving = tuple(each for each in self.arriving if each[0] != barrier)
+        self.arriving = tuple(copy for copy in self.arriving if copy[0] != barrier)
         self.phases[barrier] = (1 - current, None)
         return True
 

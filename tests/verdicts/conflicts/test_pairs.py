@@ -29,7 +29,7 @@ def verdict_of(*outcomes):
     return finding.verdict(bound, "race")
 
 
-def test_the_reason_is_one_that_no_evaluation_removes():
+def test_an_open_pair_that_no_evaluation_decides_gives_the_reason():
     verdict = verdict_of(Free("affine"), Open("of data"), Open("of assembly", evaluating=False))
     assert (verdict.verdict, verdict.reason, verdict.evaluating) == (
         "unknown",
@@ -38,12 +38,12 @@ def test_the_reason_is_one_that_no_evaluation_removes():
     )
 
 
-def test_an_evaluation_may_decide_what_it_may_decide_all_of():
+def test_an_op_is_evaluated_if_an_evaluation_may_decide_all_open_pairs():
     verdict = verdict_of(Open("of data"), Open("of more"))
     assert (verdict.reason, verdict.evaluating) == ("of data", True)
 
 
-def test_a_proof_has_the_dearest_method_all_reasons_and_an_assumption():
+def test_a_proof_has_its_most_expensive_method_all_reasons_and_the_assumption():
     verdict = verdict_of(
         Free("evaluated", "by orders"), Free("affine", "by a lock", assumption="locks are open")
     )
