@@ -159,10 +159,7 @@ def _scope(sets: Sequence[ContentSet], launches: KnownLaunches) -> str:
 
 
 def _not_judged(verdict: Verdict, unjudged: int, of: int) -> Verdict:
-    reason = (
-        f"{unjudged} of {of} launches were not judged, as the contents of their tensors were not "
-        "kept (KVTRACE_TENSORS=int keeps more)"
-    )
+    reason = f"{unjudged} of {of} launches lack recorded contents (set KVTRACE_TENSORS=int)"
     return Verdict(
         verdict.rule,
         "unknown",
