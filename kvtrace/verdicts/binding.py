@@ -214,7 +214,7 @@ class BoundCall:
     def _by_intervals(self, claim: Condition, given: Given) -> Decision:
         if given.is_impossible or self.ranges.truth(claim):
             return Proven("interval")
-        return Unknown(f"{self.budget.seconds_a_call:g} s were spent on the call without it")
+        return Unknown(f"{self.budget.seconds_a_call:g} s of proofs for this call were used up")
 
     def doubts(self, point: Point) -> Doubts:
         """Return the contents and unknown values that a point assumes beyond the call."""

@@ -87,7 +87,7 @@ class Seen:
         """Compare the ideal and actual numbers of a value that decides something."""
         if is_unknown(number) or is_unknown(active):
             self.blind = True
-        if not isinstance(number, Wrapped) or not number.origins or self._is_undecided(op, value):
+        if not isinstance(number, Wrapped) or not number.origins or self._is_irrelevant(op, value):
             return
         if is_unknown(number.actual) or is_unknown(active) or not scope.certain:
             self.hidden |= number.origins
@@ -127,7 +127,7 @@ class Seen:
                     len(lap) - 1, (), after, wrapped(after, bits),
                 )  # fmt: skip
 
-    def _is_undecided(self, op: Op, value: Value) -> bool:
+    def _is_irrelevant(self, op: Op, value: Value) -> bool:
         """Return whether a condition decides nothing relevant."""
         if op.name in MEMORY:
             return False

@@ -157,11 +157,11 @@ class Clocks(Observer):
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Note a loop whose trip count is unknown: it may wait for another program."""
         if (trips < 0).any():
-            self.doubt = self.doubt or f"how often {op.name} repeats depends on data"
+            self.doubt = self.doubt or f"the number of trips of {op.name} depends on data"
 
     def waited_for_unknown(self, op: Op) -> None:
         """Note an op that waits for unrecorded contents: which programs came before is unknown."""
-        self.doubt = self.doubt or f"what {op.name} waits for was not recorded"
+        self.doubt = self.doubt or f"the contents that {op.name} waits for were not recorded"
 
     def swapped(self, op: Op, program: int, done: NDArray[np.bool_]) -> None:
         """Release at the addresses that a compare-and-swap has written, and at no other."""

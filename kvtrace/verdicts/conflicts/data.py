@@ -14,15 +14,15 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.prover import Given, Interval, follows
 from kvtrace.symbolic.prover.digits import Common, Side
 from kvtrace.symbolic.terms import Atom, Symbol
-from kvtrace.verdicts.conflicts.outcomes import Open
+from kvtrace.verdicts.conflicts.outcomes import Undecided
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 
-def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Open | None:
-    """Return the outcome `Open` if data decides addresses or masks of accesses, else None."""
+def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Undecided | None:
+    """Return the outcome `Undecided` if data decides addresses or masks of accesses, else None."""
     sources: dict[str, None] = {}
     missing: dict[str, None] = {}
     in_address = False
@@ -39,8 +39,8 @@ def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Open | None:
         sources.update((opaque.reason, None) for opaque in access.active.opaques())
     if missing:
         reason = f"it depends on {unrecorded(missing)}"
-        return Open(reason, evaluating=not in_address)
-    return Open(f"it depends on {' and '.join(sources)}") if sources else None
+        return Undecided(reason, evaluating=not in_address)
+    return Undecided(f"it depends on {' and '.join(sources)}") if sources else None
 
 
 def unrecorded(names: Iterable[str]) -> str:

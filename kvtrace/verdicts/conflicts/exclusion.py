@@ -36,7 +36,7 @@ class Exclusion:
     def _is_drawn(self, variable: Variable, users: Sequence[Sharer]) -> bool:
         """Return whether a variable is always the result of adding to one and the same counter."""
         symbols = _chosen_symbols(variable)
-        draws = [self._draw(symbol) for symbol in symbols]
+        draws = [self._drawing_atomic(symbol) for symbol in symbols]
         if not all(
             draw is not None and _is_active_for(draw, symbol, user)
             for draw, symbol in zip(draws, symbols, strict=True)
@@ -50,13 +50,12 @@ class Exclusion:
         if any(d is None or d.exact is None or d.exact.form != counter for d in draws):
             return False
         return all(d is not None and d.storage is first.storage for d in draws) and all(
-            self._counts(sharer, counter) or self._spares(sharer, first.exact)
+            self._counts(sharer, counter) or self._keeps_unchanged(sharer, first.exact)
             for sharer in self._sharers
             if sharer.storage in (None, first.storage)
         )
 
-    def _draw(self, symbol: Symbol) -> Sharer | None:
-        """Return the atomic whose result a symbol is, else None."""
+    def _drawing_atomic(self, symbol: Symbol) -> Sharer | None:
         index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
         sharers = [s for s in self._sharers if s.access.op.index == index]
         if symbol.kind not in ("content", "unknown") or len(sharers) != 1:
@@ -75,8 +74,7 @@ class Exclusion:
         )
 
     @staticmethod
-    def _spares(sharer: Sharer, counter: Side) -> bool:
-        """Return whether an access does not change the counter."""
+    def _keeps_unchanged(sharer: Sharer, counter: Side) -> bool:
         if not sharer.part.writes:
             return True
         return sharer.exact is not None and are_apart(counter, sharer.exact)

@@ -23,7 +23,7 @@ from kvtrace.symbolic.terms import Term
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, proven, unknown
-from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, SuspectedConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import Finding
 from kvtrace.verdicts.conflicts.same_values import Doubt, doubts_of_lanes
 from kvtrace.verdicts.conflicts.search import by_digits, lanes_of, searched, shared_by_lanes
@@ -64,13 +64,15 @@ def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
     finding = Finding(op)
     for one, other in pairs_of_one_storage(sharers):
         outcome = _outcome(bound, one, other)
-        if isinstance(outcome, Meeting):
+        if isinstance(outcome, SuspectedConflict):
             return _replayed_verdict(bound, op, outcome, finding.solver_ns + outcome.solver_ns)
         finding.note(outcome)
     return finding.verdict(bound, LANE_CONFLICT, unless=op)
 
 
-def _outcome(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | Open:
+def _outcome(
+    bound: BoundCall, one: Sharer, other: Sharer
+) -> NoConflict | SuspectedConflict | Undecided:
     """Return whether two lanes of one execution conflict by these accesses."""
     actors = Actors(lanes_of(one), shared_by_lanes(bound.call.module))
     common = by_digits(bound, one, other, actors)
@@ -78,14 +80,14 @@ def _outcome(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | O
         return common
     doubts = doubts_of_lanes(bound, one, common) if one is other else None
     if doubts == []:
-        return Free("affine", _SAME_VALUE)
+        return NoConflict("affine", _SAME_VALUE)
     outcome = searched(bound, one, other, actors, common)
-    if isinstance(outcome, Free) or doubts is None:
+    if isinstance(outcome, NoConflict) or doubts is None:
         return outcome
     proof = _proof_of_equal_values(bound, one, doubts, actors)
     if proof is None:
         return outcome
-    return Free(proof.method, _SAME_VALUE, outcome.solver_ns + proof.solver_ns)
+    return NoConflict(proof.method, _SAME_VALUE, outcome.solver_ns + proof.solver_ns)
 
 
 def _proof_of_equal_values(
@@ -115,7 +117,9 @@ def _proof_of_equal_values(
     return proof
 
 
-def _replayed_verdict(bound: BoundCall, op: Op, meeting: Meeting, solver_ns: int) -> Verdict:
+def _replayed_verdict(
+    bound: BoundCall, op: Op, meeting: SuspectedConflict, solver_ns: int
+) -> Verdict:
     violation = _violation(bound, op, (meeting.programs[0],), meeting.method, solver_ns)
     if isinstance(violation, Verdict):
         return violation
@@ -201,7 +205,7 @@ class _EvaluatedStores(Concrete):
         for program in np.unique(programs[1:][close])[:_MOST_SHOWN].tolist():
             self._meeting[index][program] = None
         if close.any() and not access.certain:
-            reason = access.reason or "whether it happens depends on data"
+            reason = access.reason or "whether the access happens depends on data"
             self._reasons.setdefault(index, reason)
 
     def verdicts(self, failure: str | None) -> list[Verdict]:

@@ -22,7 +22,13 @@ from kvtrace.verdicts.conflicts.data import data_behind
 from kvtrace.verdicts.conflicts.lane_orders import LaneVisit
 from kvtrace.verdicts.conflicts.lane_replay import raced
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN, race_within
-from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, Shown, Witness
+from kvtrace.verdicts.conflicts.outcomes import (
+    NoConflict,
+    ShownConflict,
+    SuspectedConflict,
+    Undecided,
+    Witness,
+)
 from kvtrace.verdicts.conflicts.pairs import Pairs
 from kvtrace.verdicts.conflicts.pipelined import may_be_pipelined, trips_started_early
 from kvtrace.verdicts.conflicts.same_values import store_the_same
@@ -129,28 +135,28 @@ class LanePairs(Pairs):
                 continue
             yield (one, other) if one.access.op.index <= other.access.op.index else (other, one)
 
-    def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
+    def outcome(self, one: Sharer, other: Sharer) -> NoConflict | ShownConflict | Undecided:
         """Return whether two lanes race by these accesses; a race by formulas is replayed first."""
         op_threads = self._threads.of_access(one.access), self._threads.of_access(other.access)
         lanes = self._differing_lanes(one, other, op_threads)
-        if isinstance(lanes, Free):
+        if isinstance(lanes, NoConflict):
             return lanes
         cases = self._sequences(one, other)
         if not cases:
-            return Free("affine", _BARRIER)
+            return NoConflict("affine", _BARRIER)
         if self._store_same_value(one, other):
-            return Free("affine", _SAME_VALUE)
-        if isinstance(lanes, Open):
+            return NoConflict("affine", _SAME_VALUE)
+        if isinstance(lanes, Undecided):
             return lanes
         outcomes = [self._outcome_in(one, other, case, lanes) for case in cases]
         undecided = [(case, outcome) for case, outcome in zip(cases, outcomes, strict=True)
-                if not isinstance(outcome, Free)]  # fmt: skip
+                if not isinstance(outcome, NoConflict)]  # fmt: skip
         if not undecided:
             solver_ns = sum(outcome.solver_ns for outcome in outcomes)
-            return Free("solver" if solver_ns else "affine", lanes.why, solver_ns)
+            return NoConflict("solver" if solver_ns else "affine", lanes.why, solver_ns)
         return self._replayed(one, other, op_threads, undecided)
 
-    def violation(self, op: Op, shown: Sequence[Shown], solver_ns: int) -> Verdict:
+    def violation(self, op: Op, shown: Sequence[ShownConflict], solver_ns: int) -> Verdict:
         """Return the violation of an op by the first of its races."""
         return race_within(self._bound.call, op, shown[0], solver_ns)
 
@@ -168,7 +174,7 @@ class LanePairs(Pairs):
 
     def _differing_lanes(
         self, one: Sharer, other: Sharer, op_threads: tuple[OpThreads, OpThreads]
-    ) -> Free | Open | _Differing:
+    ) -> NoConflict | Undecided | _Differing:
         """Return how lanes must differ to be of different threads, or the outcome without a search.
 
         The outcome is free if no such lanes meet in any trips, and open if their threads are not
@@ -177,24 +183,24 @@ class LanePairs(Pairs):
         trips = self._own_trips(one, other)
         same = one.access.shape == other.access.shape
         pointed = all(side.access.op.name in POINTED for side in (one, other))
-        outcome: Free | Meeting | Open = Free("interval")
+        outcome: NoConflict | SuspectedConflict | Undecided = NoConflict("interval")
         if same and pointed:
             outcome = self._meeting(one, other, trips, lanes_of(one))
             why = self._reason_of_one_thread(one, other, op_threads)
-            if isinstance(outcome, Free) and why is not None:
+            if isinstance(outcome, NoConflict) and why is not None:
                 if self._is_started_early(one, other):
-                    return Open(_PIPELINED, evaluating=False)
-                return Free(outcome.method, why, outcome.solver_ns)
-        if isinstance(outcome, Free):
+                    return Undecided(_PIPELINED, evaluating=False)
+                return NoConflict(outcome.method, why, outcome.solver_ns)
+        if isinstance(outcome, NoConflict):
             outcome = self._meeting(one, other, trips, trips if one is other else None)
-        if isinstance(outcome, Free):
-            return Free(outcome.method, solver_ns=outcome.solver_ns)
+        if isinstance(outcome, NoConflict):
+            return NoConflict(outcome.method, solver_ns=outcome.solver_ns)
         if not pointed:
-            return Open(_DESCRIPTOR, evaluating=False)
-        if isinstance(outcome, Open):
-            return outcome if self._sequences(one, other) else Free("affine", _BARRIER)
+            return Undecided(_DESCRIPTOR, evaluating=False)
+        if isinstance(outcome, Undecided):
+            return outcome if self._sequences(one, other) else NoConflict("affine", _BARRIER)
         if any(side.by_all and not side.is_one for side in op_threads):
-            return Open(_SEVERAL, evaluating=False)
+            return Undecided(_SEVERAL, evaluating=False)
         if any(side.by_all for side in op_threads):
             return _Differing()
         if not self._threads.compiled:
@@ -215,7 +221,7 @@ class LanePairs(Pairs):
         if self._threads.compiled:
             return False
         return any(
-            not isinstance(self._outcome_in(one, other, case, _Differing()), Free)
+            not isinstance(self._outcome_in(one, other, case, _Differing()), NoConflict)
             for case in self._sequences(one, other)
             if _loads_later(one, other, case)
             and any(
@@ -254,11 +260,11 @@ class LanePairs(Pairs):
         own_trips: Sequence[Symbol],
         differing: Sequence[Symbol] | None,
         when: Callable[[Substitution], Condition] | None = None,
-    ) -> Free | Meeting | Open:
+    ) -> NoConflict | SuspectedConflict | Undecided:
         if one.storage is None or other.storage is None:
             data = data_behind(self._bound, (one, other))
             reason = one.reason or other.reason or "its address could not be derived"
-            return Open(data.reason if data else reason, evaluating=False)
+            return Undecided(data.reason if data else reason, evaluating=False)
         shared = shared_by_lanes(self._module, own_trips)
         return meeting(self._bound, one, other, Actors(differing, shared, when))
 
@@ -269,7 +275,6 @@ class LanePairs(Pairs):
         return tuple(loop.trip for loop in _common_loops(one, other) if self._may_repeat(loop))
 
     def _may_repeat(self, loop: Loop) -> bool:
-        """Return whether a loop may take a second trip."""
         several = self._bound.ranges.of(loop.trip)[1] > 0
         return several or not has_ideal_trips(self._bound, loop.op)
 
@@ -324,7 +329,7 @@ class LanePairs(Pairs):
 
     def _outcome_in(
         self, one: Sharer, other: Sharer, case: _Sequence, lanes: _Differing
-    ) -> Free | Meeting | Open:
+    ) -> NoConflict | SuspectedConflict | Undecided:
         """Return whether different threads meet in one order, those of different warps first."""
         trip = case.trips[0] if case.trips else None
         atoms = frozenset[Atom]().union(
@@ -335,7 +340,7 @@ class LanePairs(Pairs):
         trip_number = trip.term if trip is not None and is_ordered else None
         places = lanes.places if _have_all_lanes(lanes.places, atoms) else None
 
-        def with_parts(parts: int) -> Free | Meeting | Open:
+        def with_parts(parts: int) -> NoConflict | SuspectedConflict | Undecided:
             def when(rename: Substitution) -> Condition:
                 conditions: list[Condition] = []
                 if trip_number is not None:
@@ -352,47 +357,47 @@ class LanePairs(Pairs):
             return self._meeting(one, other, case.trips, lanes.lanes, needed)
 
         outcome = with_parts(1)
-        if places is None or not isinstance(outcome, Free):
+        if places is None or not isinstance(outcome, NoConflict):
             return outcome
         if lanes.alike:
-            return Open(lanes.alike, evaluating=False)
+            return Undecided(lanes.alike, evaluating=False)
         by_warp_and_thread = with_parts(2)
         return (
-            Open(_LOCKSTEP, evaluating=False)
-            if isinstance(by_warp_and_thread, Meeting)
+            Undecided(_LOCKSTEP, evaluating=False)
+            if isinstance(by_warp_and_thread, SuspectedConflict)
             else by_warp_and_thread
         )
 
     def _replayed(
         self, one: Sharer, other: Sharer, op_threads: tuple[OpThreads, OpThreads],
-        undecided: Sequence[tuple[_Sequence, Free | Meeting | Open]],
-    ) -> Free | Shown | Open:  # fmt: skip
+        undecided: Sequence[tuple[_Sequence, NoConflict | SuspectedConflict | Undecided]],
+    ) -> NoConflict | ShownConflict | Undecided:  # fmt: skip
         """Replay the meetings of undecided cases; return a race, or the reason why none shows."""
         solver_ns = sum(outcome.solver_ns for _, outcome in undecided)
         for case, _ in undecided:
             early = self._run_early(one, other, case)
             if early is not None:
-                return Shown(early, "affine", solver_ns, is_pipelined=True)
+                return ShownConflict(early, "affine", solver_ns, is_pipelined=True)
         for _, outcome in undecided:
-            if isinstance(outcome, Open):
+            if isinstance(outcome, Undecided):
                 return outcome
         if one.access.calls or other.access.calls:
-            return Open(_CALLED, evaluating=False, solver_ns=solver_ns)
-        meetings = [outcome for _, outcome in undecided if isinstance(outcome, Meeting)]
+            return Undecided(_CALLED, evaluating=False, solver_ns=solver_ns)
+        meetings = [outcome for _, outcome in undecided if isinstance(outcome, SuspectedConflict)]
         for outcome in meetings if self._barriers.several_blocks else ():
             across = self._run_across((one, other), op_threads, outcome.programs[0], outcome.byte)
             if across is not None:
-                return Shown(across, outcome.method, solver_ns, is_across=True)
+                return ShownConflict(across, outcome.method, solver_ns, is_across=True)
         if self._threads.one_warp:
-            return Open(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
+            return Undecided(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
         certain = [
             outcome
             for case, outcome in undecided
-            if not case.doubtful and isinstance(outcome, Meeting)
+            if not case.doubtful and isinstance(outcome, SuspectedConflict)
         ]
         if not certain:
             doubt = _ONE_CTA if self._barriers.several_blocks else _DOUBTFUL
-            return Open(doubt, evaluating=False, solver_ns=solver_ns)
+            return Undecided(doubt, evaluating=False, solver_ns=solver_ns)
         reason = ""
         last = self._bound.programs - 1
         is_atomic = "atomic" in (one.part.kind, other.part.kind)
@@ -401,12 +406,12 @@ class LanePairs(Pairs):
             for program in dict.fromkeys((outcome.programs[0], 0, min(1, last), last)):
                 shown = self._run((one, other), op_threads, program, outcome.byte)
                 if isinstance(shown, Witness):
-                    return Shown(shown, outcome.method, solver_ns)
+                    return ShownConflict(shown, outcome.method, solver_ns)
                 if program == outcome.programs[0]:
                     reason = _ATOMIC if is_atomic else shown
-        return Open(reason, evaluating=False, solver_ns=solver_ns)
+        return Undecided(reason, evaluating=False, solver_ns=solver_ns)
 
-    def shown_at(self, one: Sharer, other: Sharer, program: int, byte: int) -> Shown | None:
+    def shown_at(self, one: Sharer, other: Sharer, program: int, byte: int) -> ShownConflict | None:
         """Replay a program in which both accesses touch a byte; None: no race shows.
 
         Args:
@@ -422,12 +427,12 @@ class LanePairs(Pairs):
         if self._barriers.several_blocks:
             across = self._run_across((one, other), op_threads, program, byte)
             if across is not None:
-                return Shown(across, "evaluated", is_across=True)
+                return ShownConflict(across, "evaluated", is_across=True)
         is_certain = any(not case.doubtful for case in self._sequences(one, other))
         if not is_certain or self._threads.one_warp:
             return None
         shown = self._run((one, other), op_threads, program, byte)
-        return Shown(shown, "evaluated") if isinstance(shown, Witness) else None
+        return ShownConflict(shown, "evaluated") if isinstance(shown, Witness) else None
 
     def _run_early(self, one: Sharer, other: Sharer, case: _Sequence) -> Witness | None:
         """Run a load before the store of an earlier trip, if the compiled loop is so pipelined."""
@@ -445,7 +450,7 @@ class LanePairs(Pairs):
             return conjunction((less(store, late), ~less(store + early, late)))
 
         outcome = self._meeting(one, other, case.trips, None, within) if early else None
-        if not isinstance(outcome, Meeting):
+        if not isinstance(outcome, SuspectedConflict):
             return None
 
         def differ(first: LaneVisit, second: LaneVisit) -> bool:

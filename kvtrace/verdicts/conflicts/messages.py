@@ -10,7 +10,7 @@ from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.verdicts.conflicts.outcomes import Shown, Touch, Witness
+from kvtrace.verdicts.conflicts.outcomes import ShownConflict, Touch, Witness
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
@@ -151,7 +151,7 @@ def race(
     return _violation(RACE, call, witness, message, method, solver_ns)
 
 
-def race_within(call: Call, op: Op, shown: Shown, solver_ns: int = 0) -> Verdict:
+def race_within(call: Call, op: Op, shown: ShownConflict, solver_ns: int = 0) -> Verdict:
     """Return the violation of two lanes of a program that race, those of `op` first."""
     witness = shown.witness.seen_from(op)
     mine, other = witness.first, witness.second

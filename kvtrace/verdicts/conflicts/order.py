@@ -151,7 +151,7 @@ class Order:
             if can_skip or not all(region.blocks for region in regions):
                 yield from ((next_op, None) for next_op in self._next(op))
         elif op.successors:
-            yield from ((self._ops(block)[0], None) for block, _ in jumps(op))
+            yield from ((self._relevant(block)[0], None) for block, _ in jumps(op))
         elif KINDS.get(op.name) is not None and KINDS[op.name].kind is Kind.END:
             yield from self._ended(op)
         else:
@@ -176,15 +176,14 @@ class Order:
             yield from ((next_op, None) for next_op in self._next(parent))
 
     def _first(self, region: Region) -> Op:
-        return self._ops(region.blocks[0])[0]
+        return self._relevant(region.blocks[0])[0]
 
     def _next(self, op: Op) -> Iterator[Op]:
         """Yield the next relevant op of the same block; a block's last op is always relevant."""
         if op.block is not None and op is not op.block.ops[-1]:
-            yield next(later for later in self._ops(op.block) if later.index > op.index)
+            yield next(later for later in self._relevant(op.block) if later.index > op.index)
 
-    def _ops(self, block: Block) -> tuple[Op, ...]:
-        """Return the relevant ops of a block."""
+    def _relevant(self, block: Block) -> tuple[Op, ...]:
         if block not in self._relevant_ops:
             self._relevant_ops[block] = tuple(
                 op for op in block.ops if self._is_relevant(op, block)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Free:
+class NoConflict:
     """Two actors do not race; `why` is the reason if they may touch the same byte even so.
 
     The outcome holds under an `assumption`, if any. `settled`: a load of the pair reads the same
@@ -27,10 +27,10 @@ class Free:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class SuspectedConflict:
     """Two actors that seem to race at `byte`, which counts from the start of the storage.
 
-    A meeting is replayed before it is reported. `programs` are the linear ids of both sides.
+    The conflict is replayed before it is reported. `programs` are the linear ids of both sides.
     """
 
     programs: tuple[int, int]
@@ -40,10 +40,10 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Open:
-    """An undecided race, with its `reason`; `evaluating`: an evaluation of the grid may decide it.
+class Undecided:
+    """A pair without a verdict, and the `reason`; `evaluating`: an evaluation may decide it.
 
-    Under the `assumption`, if any, the two do not race.
+    Under the `assumption`, if any, the two actors do not race.
     """
 
     reason: str
@@ -84,8 +84,8 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A race whose `witness` occurred in a replay; lanes of one program are in the kernel's order.
+class ShownConflict:
+    """A race whose `witness` occurred in a replay; its lanes are in the kernel's order.
 
     `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: the two are
     lanes of different CTAs of a program. `missed_by`: an atomic that would order the two if a

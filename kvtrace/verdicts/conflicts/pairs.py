@@ -17,7 +17,7 @@ from kvtrace.ir import Op
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.messages import proven, unknown
-from kvtrace.verdicts.conflicts.outcomes import Free, Open, Shown
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, ShownConflict, Undecided
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.verdict import Verdict
 
@@ -53,11 +53,11 @@ class Pairs(ABC):
         """Yield each pair of accesses (or one access twice) that race if they meet in no order."""
 
     @abstractmethod
-    def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
+    def outcome(self, one: Sharer, other: Sharer) -> NoConflict | ShownConflict | Undecided:
         """Return whether two actors race by these accesses; a race by formulas is replayed."""
 
     @abstractmethod
-    def violation(self, op: Op, shown: Sequence[Shown], solver_ns: int) -> Verdict:
+    def violation(self, op: Op, shown: Sequence[ShownConflict], solver_ns: int) -> Verdict:
         """Return the violation of an op that was shown to race."""
 
 
@@ -66,15 +66,15 @@ class Finding:
     """An op that writes, with the outcomes of all pairs that contain the op."""
 
     op: Op
-    free: list[Free] = field(default_factory=list)
-    open: list[Open] = field(default_factory=list)
-    shown: list[Shown] = field(default_factory=list)
+    free: list[NoConflict] = field(default_factory=list)
+    open: list[Undecided] = field(default_factory=list)
+    shown: list[ShownConflict] = field(default_factory=list)
 
-    def note(self, outcome: Free | Shown | Open) -> None:
+    def note(self, outcome: NoConflict | ShownConflict | Undecided) -> None:
         """Add the outcome of a pair."""
-        if isinstance(outcome, Free):
+        if isinstance(outcome, NoConflict):
             self.free.append(outcome)
-        elif isinstance(outcome, Open):
+        elif isinstance(outcome, Undecided):
             self.open.append(outcome)
         else:
             self.shown.append(outcome)
@@ -119,7 +119,7 @@ class UndecidedPairs:
 
     pairs: Mapping[tuple[int, int], tuple[Sharer, Sharer]]
     meeting: frozenset[int]
-    free: Mapping[int, Sequence[Free]]
+    free: Mapping[int, Sequence[NoConflict]]
 
     def others(self, op: int) -> tuple[int, ...]:
         """Return the indices of the ops that an op has an open pair with, ascending."""
@@ -154,7 +154,7 @@ def judged(bound: BoundCall, pairs_of: type[Pairs]) -> list[Verdict]:
     ]
     if parts.unseen is not None:
         for finding in judged_findings:
-            finding.note(Open(f"the kernel has {parts.unseen}", evaluating=False))
+            finding.note(Undecided(f"the kernel has {parts.unseen}", evaluating=False))
     return [_verdict(bound, pairs, finding) for finding in judged_findings]
 
 
@@ -176,9 +176,9 @@ def _undecided(pairs: Pairs, findings: Mapping[int, Finding]) -> UndecidedPairs:
         outcome = pairs.outcome(one, other)
         for finding in writing:
             finding.note(outcome)
-        if isinstance(outcome, Open):
+        if isinstance(outcome, Undecided):
             undecided[key] = one, other
-        if not isinstance(outcome, Free) or (outcome.why and not outcome.settled):
+        if not isinstance(outcome, NoConflict) or (outcome.why and not outcome.settled):
             meeting.update(key)
     free = {index: finding.free for index, finding in findings.items()}
     return UndecidedPairs(undecided, frozenset(meeting), free)
@@ -208,14 +208,14 @@ class EvaluatedPairs(Concrete, Generic[_Pairs]):
 
     def _verdict(self, op: Op, failure: str | None) -> Verdict:
         finding = Finding(op, list(self._undecided.free[op.index]))
-        for outcome in self.outcomes(op) if failure is None else (Open(failure),):
+        for outcome in self.outcomes(op) if failure is None else (Undecided(failure),):
             finding.note(outcome)
             if finding.shown:
                 break
         return _verdict(self._bound, self._pairs, finding)
 
     @abstractmethod
-    def outcomes(self, op: Op) -> Iterator[Free | Shown | Open]:
+    def outcomes(self, op: Op) -> Iterator[NoConflict | ShownConflict | Undecided]:
         """Yield the outcomes of an op's open pairs, at least one; stop after a race."""
 
 

@@ -22,7 +22,12 @@ from kvtrace.verdicts.conflicts.copies import two_programs
 from kvtrace.verdicts.conflicts.data import unrecorded
 from kvtrace.verdicts.conflicts.exclusion import Exclusion
 from kvtrace.verdicts.conflicts.messages import RACE, race
-from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open, Shown
+from kvtrace.verdicts.conflicts.outcomes import (
+    NoConflict,
+    ShownConflict,
+    SuspectedConflict,
+    Undecided,
+)
 from kvtrace.verdicts.conflicts.pairs import Pairs, evaluation, judged
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.conflicts.race_evaluated import EvaluatedRaces
@@ -74,18 +79,18 @@ class ProgramPairs(Pairs):
             if one.part.clashes(other.part, one_width=one_width):
                 yield (one, other) if one.part.writes else (other, one)
 
-    def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
+    def outcome(self, one: Sharer, other: Sharer) -> NoConflict | ShownConflict | Undecided:
         """Return whether two programs race by these accesses; a race by formulas is replayed."""
         if self._parts.unseen is not None:  # it may order programs
-            return Open(f"the kernel has {self._parts.unseen}", evaluating=False)
+            return Undecided(f"the kernel has {self._parts.unseen}", evaluating=False)
         meeting = self.judged(one, other)
-        if not isinstance(meeting, Meeting):
+        if not isinstance(meeting, SuspectedConflict):
             return meeting
         bound, solver_ns = self._bound, meeting.solver_ns
         if self._parts.synchronises:
             hidden = self._unrecorded_atomics()
             reason = f"{_ORDERED}, by {unrecorded(hidden)}" if hidden else _ORDERED
-            return Open(reason, solver_ns=solver_ns)
+            return Undecided(reason, solver_ns=solver_ns)
         assert one.storage is not None
         ops, whole = (one.access.op, other.access.op), bound.lanes <= bound.budget.lanes
         witness = replayed(
@@ -93,10 +98,10 @@ class ProgramPairs(Pairs):
         )
         if witness is None:
             reason = "a race found by formulas did not occur in the replay"
-            return Open(reason, solver_ns=solver_ns)
-        return Shown(witness, meeting.method, solver_ns)
+            return Undecided(reason, solver_ns=solver_ns)
+        return ShownConflict(witness, meeting.method, solver_ns)
 
-    def violation(self, op: Op, shown: Sequence[Shown], solver_ns: int) -> Verdict:
+    def violation(self, op: Op, shown: Sequence[ShownConflict], solver_ns: int) -> Verdict:
         """Return the violation of an op: its first race, and the number of other ops in races."""
         first, *others = (race_.witness.seen_from(op) for race_ in shown)
         more = {witness.second.op for witness in others} - {first.second.op}
@@ -105,20 +110,22 @@ class ProgramPairs(Pairs):
             missed_by=shown[0].missed_by,
         )  # fmt: skip
 
-    def judged(self, one: Sharer, other: Sharer) -> Free | Meeting | Open:
+    def judged(self, one: Sharer, other: Sharer) -> NoConflict | SuspectedConflict | Undecided:
         """Return whether two programs race by these accesses, by formulas alone."""
         common = by_digits(self._bound, one, other, self._actors)
         if not isinstance(common, Common):
             return common
         if self._exclusion.draws_numbers(one, other, common):
-            return Free("affine", "each program draws its own numbers from a counter")
+            return NoConflict("affine", "each program draws its own numbers from a counter")
         if store_the_same(self._bound, one, other, common):
-            return Free("affine", "all programs write the same value")
+            return NoConflict("affine", "all programs write the same value")
         if self._loads_its_own(one, other):
             why = "each program loads what it has itself stored, and all store the same value there"
-            return Free("affine", why, settled=True)
+            return NoConflict("affine", why, settled=True)
         if self._exclusion.takes_turns(one, other, common):
-            return Free("affine", "a lock lets one program at a time do it", assumption=_LOCKS)
+            return NoConflict(
+                "affine", "a lock lets one program at a time do it", assumption=_LOCKS
+            )
         return searched(self._bound, one, other, self._actors, common)
 
     def _loads_its_own(self, one: Sharer, other: Sharer) -> bool:

@@ -30,7 +30,7 @@ from kvtrace.verdicts.conflicts.orders import (
     orders_of,
     run_in_order,
 )
-from kvtrace.verdicts.conflicts.outcomes import Free, Open, Shown
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, ShownConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.conflicts.race_replay import replayed
@@ -83,9 +83,9 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
 
     # -- one op --------------------------------------------------------------------------------
 
-    def outcomes(self, op: Op) -> Iterator[Free | Shown | Open]:
+    def outcomes(self, op: Op) -> Iterator[NoConflict | ShownConflict | Undecided]:
         """Yield the outcome of each meeting of an op, and reasons why meetings may be missing."""
-        yield from map(Open, self._unknown_addresses(op))
+        yield from map(Undecided, self._unknown_addresses(op))
         meetings = [
             meeting
             for meeting in self._meetings
@@ -93,27 +93,27 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         ]
         for meeting in meetings:
             yield self._raced(op, meeting)
-        yield from map(Open, self._unstable_addresses(op))
+        yield from map(Undecided, self._unstable_addresses(op))
         if self._failure_in_orders is not None:
-            yield Open(self._failure_in_orders)
-        yield Free("evaluated", _IN_ORDERS if meetings or self._depends_on_order else "")
+            yield Undecided(self._failure_in_orders)
+        yield NoConflict("evaluated", _IN_ORDERS if meetings or self._depends_on_order else "")
 
-    def _raced(self, op: Op, ordered: _OrderedMeeting) -> Free | Shown | Open:
+    def _raced(self, op: Op, ordered: _OrderedMeeting) -> NoConflict | ShownConflict | Undecided:
         """Return whether the programs of a meeting race; a race is replayed."""
         meeting = ordered.meeting
         if not meeting.certain:
-            return Open(self._sweep.doubt or "whether it happens depends on data")
+            return Undecided(self._sweep.doubt or "whether the accesses happen depends on data")
         ops, programs = (meeting.first, meeting.second), meeting.programs
         byte, order = meeting.byte, ordered.order
         if self._parts.synchronises:
             if self._ordering.doubt is not None:
-                return Open(self._ordering.doubt)
+                return Undecided(self._ordering.doubt)
             first_index, second_index = sorted(op_.index for op_ in ops)
             key = (first_index, second_index, meeting.storage)
             race = self._ordering.races.get(key)
             if race is None:
                 unclear = key in self._ordering.doubtful
-                return Open(_BARRIER_UNKNOWN) if unclear else Free("evaluated", _ORDERED)
+                return Undecided(_BARRIER_UNKNOWN) if unclear else NoConflict("evaluated", _ORDERED)
             ops, programs = (race.first, race.second), race.programs
             byte, order = race.byte, race.order
         if ops[0] is not op:
@@ -122,9 +122,9 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             self._call, ops, programs, meeting.storage, byte, whole=True, order=order
         )
         if witness is None:
-            return Open("two programs accessed the same byte, but not in the replay")
+            return Undecided("two programs accessed the same byte, but not in the replay")
         missed = releases_of(self._bound).missed_by(*ops) if self._parts.synchronises else None
-        return Shown(witness, "evaluated", missed_by=missed)
+        return ShownConflict(witness, "evaluated", missed_by=missed)
 
     def _unknown_addresses(self, op: Op) -> Iterator[str]:
         """Yield the reasons why the address of this op, or of one it clashes with, is unknown."""

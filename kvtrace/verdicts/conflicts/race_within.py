@@ -26,7 +26,7 @@ from kvtrace.ir import Op
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN
-from kvtrace.verdicts.conflicts.outcomes import Free, Open, Shown
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, ShownConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import (
     EvaluatedPairs,
     UndecidedPairs,
@@ -130,23 +130,23 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
             _TripBytes(argument.storage, starts, programs, access.element_bytes)
         )
 
-    def outcomes(self, op: Op) -> Iterator[Free | Shown | Open]:
+    def outcomes(self, op: Op) -> Iterator[NoConflict | ShownConflict | Undecided]:
         """Yield, for each op that an op may race with, whether they race in any program."""
         others = self._undecided.others(op.index)
         for index in (op.index, *others):
             if index in self._undecidable:
-                yield Open(self._undecidable[index])
+                yield Undecided(self._undecidable[index])
                 return
         runs = 0
         for other in others:
             program_and_byte = self._common_byte(op.index, other)
             if program_and_byte is None:
-                yield Free("evaluated")
+                yield NoConflict("evaluated")
                 continue
             runs += 1
             pair = self._undecided.pairs[ascending(op.index, other)]
             shown = self._pairs.shown_at(*pair, *program_and_byte) if runs <= _MOST_SHOWN else None
-            yield shown or Open(_NOT_SHOWN)
+            yield shown or Undecided(_NOT_SHOWN)
 
     def _common_byte(self, one: int, other: int) -> tuple[int, int] | None:
         """Return a program and a byte that both ops touch, or one op in two trips; else None.

@@ -26,7 +26,7 @@ from kvtrace.symbolic.prover import Given, Ranges, Refuted, is_counterexample, p
 from kvtrace.symbolic.prover.digits import Common, Side, nothing
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.verdicts.conflicts.copies import Actors, Copy
-from kvtrace.verdicts.conflicts.outcomes import Meeting
+from kvtrace.verdicts.conflicts.outcomes import SuspectedConflict
 from kvtrace.verdicts.contents.gathering import Gathering
 from kvtrace.verdicts.contents.read_values import Reading, Rows, TooLarge
 
@@ -91,7 +91,7 @@ class ReadIndices:
         self._shared = actors.shared
         self._contents = bound.by_contents
 
-    def judged(self, one: Copy, other: Copy, nbytes: int) -> Meeting | bool:
+    def judged(self, one: Copy, other: Copy, nbytes: int) -> SuspectedConflict | bool:
         """Return two actors that meet; True: no actors meet; False: not known.
 
         Bytes outside of the storage, of `nbytes`, are out of bounds and not shared.
@@ -103,7 +103,7 @@ class ReadIndices:
         deciding, constants = self._contents.deciding(atoms), self._contents.settled(atoms)
         one, other = _substituted(one, constants), _substituted(other, constants)
         conditions = [*one[2], *other[2]]
-        one, other = _inside(one, nbytes), _inside(other, nbytes)
+        one, other = _inside_storage(one, nbytes), _inside_storage(other, nbytes)
         for _ in range(2):
             try:
                 answer = self._judged(deciding, one, other)
@@ -118,7 +118,9 @@ class ReadIndices:
             deciding = wider
         return False
 
-    def _judged(self, deciding: frozenset[Symbol], one: Copy, other: Copy) -> Meeting | bool:
+    def _judged(
+        self, deciding: frozenset[Symbol], one: Copy, other: Copy
+    ) -> SuspectedConflict | bool:
         is_same = one[0] == other[0] and tuple(one[2]) == tuple(other[2])
         parts = [self._part(deciding, side) for side in ((one,) if is_same else (one, other))]
         known_parts = [part for part in parts if part is not None]
@@ -200,7 +202,7 @@ class ReadIndices:
 
     def _meeting(
         self, part: _Part, column: _Column, unit: int, positions: tuple[int, int]
-    ) -> Meeting | bool:
+    ) -> SuspectedConflict | bool:
         """Return two actors that use the same loaded number, if all conditions allow it."""
         if not column.certain[list(positions)].all():
             return False
@@ -225,7 +227,7 @@ class ReadIndices:
         point.update(decision.model)
         byte = part.rest.value(point) + int(column.numbers[positions[0]]) * unit
         first_id, second_id = (self._bound.program_of({**point, **_values(row)}) for row in rows)
-        return Meeting((first_id, second_id), byte, "affine")
+        return SuspectedConflict((first_id, second_id), byte, "affine")
 
     def _sums(self, part: _Part, row: Rows) -> dict[Symbol | Opaque, int]:
         reading = Reading(self._contents.values, row)
@@ -243,8 +245,7 @@ def _substituted(side: Copy, constants: Substitution) -> Copy:
     return side[0].substitute(constants), side[1], conditions.conjuncts()
 
 
-def _inside(side: Copy, nbytes: int) -> Copy:
-    """Return a side that is active only inside its storage."""
+def _inside_storage(side: Copy, nbytes: int) -> Copy:
     address, width, given = side
     return address, width, (*given, at_least(address), at_least(nbytes - width - address))
 

@@ -222,7 +222,7 @@ class _Equality:
             return ()
         renamed = self._renaming(traced)
         op = value.owner
-        if self._is_equal_integer(value, renamed) or _is_parameter(value):
+        if self._is_equal_integer(value, renamed) or _is_kernel_parameter(value):
             return ()
         if self._flow.origins(value):
             return self._carried(traced)
@@ -261,8 +261,7 @@ class _Equality:
     def _is_determined(self, term: Term) -> bool:
         return self._common.determines_form(self._bound.ranges.form(term))
 
-    def _is_equal(self, term: Term, renamed: _Renamed) -> bool:
-        """Return whether a tracked integer is equal on both sides."""
+    def _is_equal_term(self, term: Term, renamed: _Renamed) -> bool:
         return self._is_of_this_trip(term, renamed) and self._is_determined(renamed(term))
 
     def _is_of_this_trip(self, formula: Term | Condition, renamed: _Renamed) -> bool:
@@ -282,13 +281,13 @@ class _Equality:
         if isinstance(formula, Pointer):
             return all(
                 choice.unknown is None
-                and self._is_equal(choice.offset, renamed)
+                and self._is_equal_term(choice.offset, renamed)
                 and self._holds_alike(choice.condition, renamed)
                 for choice in formula.choices
             )
         if isinstance(formula, Condition):
             return self._holds_alike(formula, renamed)
-        return isinstance(formula, Term) and self._is_equal(formula, renamed)
+        return isinstance(formula, Term) and self._is_equal_term(formula, renamed)
 
     def _holds_alike(self, condition: Condition, renamed: _Renamed) -> bool:
         if isinstance(condition, And | Or):
@@ -296,7 +295,7 @@ class _Equality:
         if isinstance(condition, Not):
             return self._holds_alike(condition.inner, renamed)
         if isinstance(condition, AtLeast | Equal):
-            return self._is_equal(condition.term, renamed)
+            return self._is_equal_term(condition.term, renamed)
         return not isinstance(condition, Opaque)
 
     def _renaming(self, traced: _TracedValue) -> _Renamed:
@@ -380,7 +379,7 @@ class _Equality:
                 return None
             if not self._holds_alike(mask, _NOTHING_RENAMED):
                 doubts.append(Doubt(mask, traced.path))
-            if not self._is_equal(access.offset, renamed):
+            if not self._is_equal_term(access.offset, renamed):
                 doubts.append(Doubt(offset, (*traced.path, *mask.conjuncts())))
         return doubts if accesses else None
 
@@ -460,8 +459,7 @@ def _captured(op: Op) -> Iterator[Value]:
             yield value
 
 
-def _is_parameter(value: Value) -> bool:
-    """Return whether a value is a parameter of the kernel."""
+def _is_kernel_parameter(value: Value) -> bool:
     block = value.owner
     if not isinstance(block, Block):
         return False

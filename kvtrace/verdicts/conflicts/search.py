@@ -18,7 +18,7 @@ from kvtrace.symbolic.prover.digits import Common, Shared, Side, are_far_apart
 from kvtrace.symbolic.terms import Symbol, lane
 from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.data import assumption_of, data_behind, is_loaded
-from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, SuspectedConflict, Undecided
 from kvtrace.verdicts.conflicts.read_indices import ReadIndices
 from kvtrace.verdicts.conflicts.sharers import (
     Sharer,
@@ -68,13 +68,17 @@ def lanes_of(sharer: Sharer) -> tuple[Symbol, ...]:
     return tuple(symbol for axis in axes for symbol in axis if isinstance(symbol, Symbol))
 
 
-def meeting(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> Free | Meeting | Open:
+def meeting(
+    bound: BoundCall, one: Sharer, other: Sharer, actors: Actors
+) -> NoConflict | SuspectedConflict | Undecided:
     """Return whether two actors touch the same byte of a storage, each by one of two accesses."""
     outcome = by_digits(bound, one, other, actors)
     return searched(bound, one, other, actors, outcome) if isinstance(outcome, Common) else outcome
 
 
-def by_digits(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> Free | Open | Common:
+def by_digits(
+    bound: BoundCall, one: Sharer, other: Sharer, actors: Actors
+) -> NoConflict | Undecided | Common:
     """Decide a pair by ranges and digits alone; if undecided, return the digits that both share."""
     is_one = one is other
     if not actors.are_programs:
@@ -82,20 +86,20 @@ def by_digits(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> F
         other = one if is_one else as_in_one_program(bound, other, actors.shared)
     exact = (one.exact, other.exact)
     if any(side is not None and side.given.is_impossible for side in exact):
-        return Free("interval")
+        return NoConflict("interval")
     if one.side is None or other.side is None:
-        return _without_address(bound, one, other, actors)
+        return _outcome_without_address(bound, one, other, actors)
     is_exact = one.modulus is None and other.modulus is None
     if is_exact and are_far_apart(one.side, other.side):
-        return Free("interval")
+        return NoConflict("interval")
     common, differing = Common(one.side, other.side, actors.shared), actors.differing
     equal = common.is_nowhere if differing is None else common.are_equal(differing)
     if equal and _is_near(one, other, common):
-        return Free("affine")
+        return NoConflict("affine")
     if not is_exact:
-        return _without_address(bound, one, other, actors)
+        return _outcome_without_address(bound, one, other, actors)
     if actors.are_programs and _are_one_program(one.side, other.side, differing or ()):
-        return Free("affine")
+        return NoConflict("affine")
     return common
 
 
@@ -119,13 +123,14 @@ def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
     return tuple(bound[0] for bound in bounds if bound is not None)
 
 
-def _without_address(bound: BoundCall, one: Sharer, other: Sharer, actors: Actors) -> Free | Open:
-    """Return the outcome if the address of one access is not known."""
+def _outcome_without_address(
+    bound: BoundCall, one: Sharer, other: Sharer, actors: Actors
+) -> NoConflict | Undecided:
     data = data_behind(bound, (one, other))
     if data is None or data.evaluating:
-        return Open(one.reason or other.reason or "its address could not be derived")
+        return Undecided(one.reason or other.reason or "its address could not be derived")
     if _is_unreached(bound, one, other):
-        return Free("affine")
+        return NoConflict("affine")
     assumption = _assumption(bound, one, other, actors, None)
     return replace(data, assumption=assumption)
 
@@ -146,39 +151,39 @@ def _assumption(
 
 def searched(
     bound: BoundCall, one: Sharer, other: Sharer, actors: Actors, common: Common
-) -> Free | Meeting | Open:
+) -> NoConflict | SuspectedConflict | Undecided:
     """Decide a pair that digits leave open: by contents, linear reasoning and a solver.
 
     `common` has the digits that both actors share, from `by_digits`.
     """
     if one is not other and common.are_apart:
-        return Free("affine")
+        return NoConflict("affine")
     assert one.storage is not None
     copies, nbytes = (copy_of(bound, one), copy_of(bound, other)), one.storage.nbytes
     question = Question(*copies, actors, bound.ranges, nbytes)
     data = data_behind(bound, (one, other))
     if data is not None and not data.evaluating and _is_unreached(bound, one, other):
-        return Free("affine")
+        return NoConflict("affine")
     if question.is_lost:
-        return data or Open(_LOST)
+        return data or Undecided(_LOST)
     if any(is_loaded(sharer.access.offset.atoms()) for sharer in (one, other)):
         # For an address that was loaded, a solver would only find possible contents.
         decision = prove(question.claim, question.given, seconds=0)
     else:
         decision = bound.prove(question.claim, question.given)
     if isinstance(decision, Proven):
-        return Free(decision.method, solver_ns=decision.solver_ns)
+        return NoConflict(decision.method, solver_ns=decision.solver_ns)
     if actors.differing is not None and actors.when is None:
         contents_answer = ReadIndices(bound, actors).judged(*copies, nbytes)
         if contents_answer is True:
-            return Free("affine", solver_ns=decision.solver_ns)
-        if isinstance(contents_answer, Meeting):
+            return NoConflict("affine", solver_ns=decision.solver_ns)
+        if isinstance(contents_answer, SuspectedConflict):
             return replace(contents_answer, solver_ns=decision.solver_ns)
     if data is not None:
         assumption = _assumption(bound, one, other, actors, common)
         return replace(data, solver_ns=decision.solver_ns, assumption=assumption)
     if not isinstance(decision, Refuted):
-        return Open(decision.reason, solver_ns=decision.solver_ns)
+        return Undecided(decision.reason, solver_ns=decision.solver_ns)
     first, second = map(bound.program_of, question.sides(decision.model))
     byte = question.byte(decision.model)
-    return Meeting((first, second), byte, decision.method, decision.solver_ns)
+    return SuspectedConflict((first, second), byte, decision.method, decision.solver_ns)

@@ -181,7 +181,7 @@ def _bits_of_sum(op: Op, *, in_one_program: bool) -> int | None:
     while not in_one_program or isinstance(pointer.type, TensorType):
         added = pointer.owner
         if not isinstance(added, Op):
-            return bits if _is_parameter(pointer) else None
+            return bits if _is_function_parameter(pointer) else None
         offset = _bits_of(added.operand("offset"), in_one_program=in_one_program) if (
             operator_of(added) == "+"
         ) else None  # fmt: skip
@@ -203,7 +203,7 @@ def _bits_of(offset: Value, *, in_one_program: bool) -> int | None:
         if in_one_program and not isinstance(value.type, TensorType):
             continue
         if not isinstance(value.owner, Op):
-            if not _is_parameter(value):
+            if not _is_function_parameter(value):
                 return None
         elif value.owner.name in _SUMS:
             pending += value.owner.operands
@@ -212,8 +212,7 @@ def _bits_of(offset: Value, *, in_one_program: bool) -> int | None:
     return bits
 
 
-def _is_parameter(value: Value) -> bool:
-    """Return whether a value is a parameter of a function."""
+def _is_function_parameter(value: Value) -> bool:
     return isinstance(value.owner, Block) and value.owner.region.owner.name in FUNCTIONS
 
 

@@ -200,7 +200,7 @@ def _lanes_with_different_bytes(
 
 
 def _store(stored: _Stored, lanes: Sequence[int], data: NDArray[np.uint8]) -> None:
-    """Store lanes one after the other."""
+    """Store lanes one after the other, so that the last one stays."""
     chosen = np.array(lanes, np.int64)
     places = stored.starts[chosen][:, None] + np.arange(stored.bytes.shape[1])
     # For repeated indices NumPy keeps the last value in the index's memory order, which is C order.

@@ -77,7 +77,6 @@ def index_arguments(module: Module) -> IndexArguments:
 
 
 def _pointer_of(op: Op) -> Value:
-    """Return the pointer or descriptor of a memory op."""
     return op.operand("descriptor" if KINDS[op.name].has("descriptor") else "pointer")
 
 

@@ -5,9 +5,9 @@ heads reach a fixpoint, so the result holds for any number of trips. A condition
 is taken both ways. Barriers between ordinary accesses do not matter: Triton inserts them later.
 
 Example: a loop copies into part `i % 3` of a buffer, waits until at most 2 copies are in flight,
-and reads part `(i - 2) % 3`. After three trips the state at the head repeats, except for the
-numbers of trips, so the exploration ends; if the wait left 3 copies in flight, the read would be a
-fault in trip 2.
+and reads part `(i - 2) % 3`. At the head of trip 5 the same copies into the same parts are in
+flight as at the head of trip 2, so the exploration ends. If the wait left 3 copies in flight, the
+read in trip 2 would be a fault.
 """
 
 from __future__ import annotations

@@ -125,7 +125,6 @@ def _violation(fault: Fault, *, confirmed: bool) -> OrderVerdict:
 
 
 def _sentence(fault: Fault) -> str:
-    """Return a sentence on an operation that comes too early."""
     other = f"the {_noun(fault.other).partition(' ')[2]}{_line(fault.other)}"
     started = _when(fault.other_trips, "begun")
     predicate = _PREDICATES[fault.kind].format(
