@@ -235,7 +235,7 @@ def test_a_read_before_its_copy_is_a_violation(tmp_path):
         gluon_kernels.read_too_early[(1,)](x, torch.zeros(128), BLOCK=128)
     verdict, message = judged(tmp_path)["read_too_early"]
     assert verdict == "violation"
-    assert "may not have brought yet" in message
+    assert "may not have filled yet" in message
 
 
 @pytest.mark.process
