@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.summary import CarriedInteger, Loop, Summary
     from kvtrace.symbolic.terms import Key, Symbol
 
-#: How often guesses are made wider before they are given up.
+#: Rounds in which guesses are widened before the widest ranges are used.
 _ROUNDS: Final = 6
 
 

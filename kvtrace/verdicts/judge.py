@@ -22,7 +22,7 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
-#: The rule that says which loads get substituted zeros.
+#: The rule by which loads of substituted zeros are found.
 _BOUNDS: Final = "out-of-bounds"
 
 

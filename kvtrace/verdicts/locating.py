@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 _NAMED: Final = 4
-"""Indices that are listed one by one; if there are more, only their number is given."""
+"""Most indices that are listed one by one."""
 
 
 @dataclass

@@ -31,7 +31,7 @@ class TooManyLanes(KvtraceError):
 
 
 _LEAST_LANES: Final = 256
-"""A smaller batch takes as long as one of so many lanes."""
+"""Lanes that a smaller batch counts as, since it takes as long."""
 
 
 class Limit(Observer):

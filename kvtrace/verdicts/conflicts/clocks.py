@@ -40,7 +40,7 @@ from kvtrace.verdicts.conflicts.parts import Part, parts_of
 from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps, Releases
 
 _MOST_KEPT: Final = 1 << 25
-"""Numbers kept in clocks at addresses, plus concurrent accesses kept besides the last ones."""
+"""Most numbers kept: clocks at addresses, and concurrent accesses besides the last ones."""
 
 Cell = tuple[Storage, int]
 RaceKey = tuple[int, int, Storage]

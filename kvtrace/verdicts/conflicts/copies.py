@@ -36,10 +36,10 @@ _OWN: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
 """Kinds of symbols that have a separate value in each lane of each program."""
 
 Copy = tuple[Term, int, Sequence[Condition]]
-"""An access: its address, the width of its elements in bytes, and what holds where it is active."""
+"""An access: its address, the width of its elements in bytes, and conditions of active lanes."""
 
 When = Callable[[Substitution], Condition]
-"""A function of the second side's renaming of symbols; returns a further condition on both."""
+"""A function of the second side's renaming of symbols that returns a condition on both sides."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _SAME_VALUE: Final = "lanes that store to the same byte store the same value"
 _MOST_ELEMENTS: Final = 1 << 26
 _MOST_SHOWN: Final = 16
-"""Programs with lanes that meet that are replayed, at most, to see whether the lanes conflict."""
+"""Most programs with meeting lanes that are replayed for a conflict."""
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:

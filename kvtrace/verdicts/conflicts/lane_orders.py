@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.scope import Scope
     from kvtrace.recorded_calls.recorded import Call
 
-#: Bytes that a program may store to be compared.
+#: Most bytes stored by a program that are compared.
 _MOST_COMPARED: Final = 1 << 26
 
 
@@ -162,7 +162,7 @@ class Touches(Instrument):
         self._stored: tuple[int, int, int] | None = None
         self.visits: list[Visit] = []
         self.by_one: dict[tuple[Op, int], tuple[int, int, bytes]] = {}
-        """What one thread stored, by op and number: argument, first byte of its storage, bytes."""
+        """Stores by one thread, by op and number: argument, first byte in its storage, bytes."""
 
     @property
     def data(self) -> NDArray[np.uint8]:

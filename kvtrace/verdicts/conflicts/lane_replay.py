@@ -43,7 +43,7 @@ _WINDOW: Final = 1 << 16
 #: Period of made-up floats: a prime, so no tile's width is a multiple.
 _PRIME: Final = 127
 _DEPENDENT: Final = "one lane stores a value that depends on what the other lane loads"
-#: Pairs of executions that are run in another order.
+#: Most pairs of executions that are run in another order.
 _MOST_CANDIDATES: Final = 4
 
 _TRIAL_NUMBERS: Final = (400.0, -400.0, float("nan"))

@@ -24,7 +24,7 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.replaying import program_at, run
 
 MOST_PROGRAMS: Final = 2048
-"""Programs that are run one by one."""
+"""Most programs that are run one by one."""
 
 Order = NDArray[np.int64]
 """Linear ids of all programs by their turn."""

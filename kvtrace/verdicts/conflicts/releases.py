@@ -33,9 +33,9 @@ from kvtrace.verdicts.conflicts.threads import OpThreads, Threads, stays_in_lane
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-#: A block of so many lanes may be one thread's.
+#: Most lanes of a block that one thread may hold.
 _LANES_OF_A_THREAD: Final = 8
-#: By the index of a releasing op, those of the memory ops that it does not order.
+#: Indices of the memory ops that a releasing op does not order, by its index.
 Missed = Mapping[int, frozenset[int]]
 
 
@@ -54,7 +54,7 @@ class Gaps:
         return any(self.missed.values()) or bool(self.own_thread_only)
 
 
-#: Each release orders all that its program did, each acquire all that it does.
+#: Each release orders all earlier accesses of its program, each acquire all later ones.
 NO_GAPS: Final = Gaps({})
 
 

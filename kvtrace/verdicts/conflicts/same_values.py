@@ -50,7 +50,7 @@ _PURE: Final = (
     named(lambda row: row.kind in (Kind.ELEMENTWISE, Kind.SPREAD))
     | computing("+", "int_to_ptr", "ptr_to_int", "num_programs", "constant")
 ) - computing("inline_asm", "extern", "map")
-"""Ops whose elements are made of those at their place in the operands alone."""
+"""Ops whose result elements depend only on the operand elements at the same position."""
 _MOVED: Final = computing("expand_dims", "trans", "reshape")
 _SPREADING: Final = SPREADING | computing("expand_dims", "reshape")
 _ENDS: Final = named(lambda row: row.kind is Kind.END)

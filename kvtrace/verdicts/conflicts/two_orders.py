@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _DISTINCT: Final = range(1, 128)
-"""Made-up numbers: a prime count, so that those at strides of powers of two differ."""
+"""Made-up numbers: their count is a prime, so numbers at strides of powers of two differ."""
 _SAME: Final = "lanes that store to the same byte store the same value in the replay"
 
 
