@@ -68,9 +68,9 @@ class Seen:
         """Drop the numbers of lanes after the evaluation has ended."""
         self._wraps.clear()
 
-    def lose(self, given: Iterable[Any]) -> None:
+    def lose(self, operands: Iterable[Any]) -> None:
         """Note that wrapped values are not carried further."""
-        for value in given:
+        for value in operands:
             if isinstance(value, Wrapped):
                 self.hidden |= value.origins
 

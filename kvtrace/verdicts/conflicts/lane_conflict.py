@@ -187,9 +187,9 @@ class _EvaluatedStores(Concrete):
             self._reasons.setdefault(index, access.reason or "its address could not be derived")
             return
         for part in (access,) if access.each_trip is None else access.each_trip():
-            self._look(part)
+            self._note_meetings(part)
 
-    def _look(self, access: Evaluated) -> None:
+    def _note_meetings(self, access: Evaluated) -> None:
         index = access.op.index
         self._elements += access.lanes if access.active is None else access.active
         if self._elements > _MOST_ELEMENTS:

@@ -287,10 +287,12 @@ class LanePairs(Pairs):
                 continue
             if first.access.calls or second.access.calls:
                 return [_Sequence(False, self._own_trips(one, other), False, True)]
-            sequences += (_Sequence(turned, *case) for case in self._open(first, second))
+            sequences += (
+                _Sequence(turned, *case) for case in self._cases_without_barrier(first, second)
+            )
         return sequences
 
-    def _open(
+    def _cases_without_barrier(
         self, first: Sharer, second: Sharer
     ) -> Iterator[tuple[tuple[Symbol, ...], bool, bool]]:
         """Yield the cases in which the second comes after the first, without `turned`."""
@@ -375,7 +377,7 @@ class LanePairs(Pairs):
         """Replay the meetings of undecided cases; return a race, or the reason why none shows."""
         solver_ns = sum(outcome.solver_ns for _, outcome in undecided)
         for case, _ in undecided:
-            early = self._run_early(one, other, case)
+            early = self._replay_early_load(one, other, case)
             if early is not None:
                 return ShownConflict(early, "affine", solver_ns, is_pipelined=True)
         for _, outcome in undecided:
@@ -385,7 +387,9 @@ class LanePairs(Pairs):
             return Undecided(_CALLED, evaluating=False, solver_ns=solver_ns)
         meetings = [outcome for _, outcome in undecided if isinstance(outcome, SuspectedConflict)]
         for outcome in meetings if self._barriers.several_blocks else ():
-            across = self._run_across((one, other), op_threads, outcome.programs[0], outcome.byte)
+            across = self._replay_across_ctas(
+                (one, other), op_threads, outcome.programs[0], outcome.byte
+            )
             if across is not None:
                 return ShownConflict(across, outcome.method, solver_ns, is_across=True)
         if self._threads.one_warp:
@@ -404,7 +408,7 @@ class LanePairs(Pairs):
         for outcome in certain:
             # A barrier in a branch may hold this program and not another one.
             for program in dict.fromkeys((outcome.programs[0], 0, min(1, last), last)):
-                shown = self._run((one, other), op_threads, program, outcome.byte)
+                shown = self._replay((one, other), op_threads, program, outcome.byte)
                 if isinstance(shown, Witness):
                     return ShownConflict(shown, outcome.method, solver_ns)
                 if program == outcome.programs[0]:
@@ -425,17 +429,17 @@ class LanePairs(Pairs):
             return None
         op_threads = self._threads.of_access(one.access), self._threads.of_access(other.access)
         if self._barriers.several_blocks:
-            across = self._run_across((one, other), op_threads, program, byte)
+            across = self._replay_across_ctas((one, other), op_threads, program, byte)
             if across is not None:
                 return ShownConflict(across, "evaluated", is_across=True)
         is_certain = any(not case.doubtful for case in self._sequences(one, other))
         if not is_certain or self._threads.one_warp:
             return None
-        shown = self._run((one, other), op_threads, program, byte)
+        shown = self._replay((one, other), op_threads, program, byte)
         return ShownConflict(shown, "evaluated") if isinstance(shown, Witness) else None
 
-    def _run_early(self, one: Sharer, other: Sharer, case: _Sequence) -> Witness | None:
-        """Run a load before the store of an earlier trip, if the compiled loop is so pipelined."""
+    def _replay_early_load(self, one: Sharer, other: Sharer, case: _Sequence) -> Witness | None:
+        """Replay a load before the store of an earlier trip, if the loop is so pipelined."""
         if not _loads_later(one, other, case) or case.trips != (
             _common_loops(one, other)[-1].trip,
         ):
@@ -457,17 +461,17 @@ class LanePairs(Pairs):
             trips = second.visit.iteration - first.visit.iteration
             return second.visit.op is load.access.op and 0 < trips <= early
 
-        shown = self._raced((one, other), outcome.programs[0], outcome.byte, differ)
+        shown = self._race_at((one, other), outcome.programs[0], outcome.byte, differ)
         return shown if isinstance(shown, Witness) else None
 
-    def _run_across(
+    def _replay_across_ctas(
         self,
         pair: tuple[Sharer, Sharer],
         op_threads: tuple[OpThreads, OpThreads],
         program: int,
         byte: int,
     ) -> Witness | None:
-        """Run lanes of different CTAs in two orders: a barrier of one CTA does not hold both."""
+        """Replay lanes of different CTAs in two orders: a barrier of one CTA does not hold both."""
         by_op = {
             sharer.access.op: threads for sharer, threads in zip(pair, op_threads, strict=True)
         }
@@ -476,10 +480,10 @@ class LanePairs(Pairs):
             mine, theirs = by_op[one.visit.op], by_op[other.visit.op]
             return self._threads.in_other_ctas(mine, one.lane, theirs, other.lane)
 
-        shown = self._raced(pair, program, byte, differ, barriers_hold=False)
+        shown = self._race_at(pair, program, byte, differ, barriers_hold=False)
         return shown if isinstance(shown, Witness) else None
 
-    def _run(
+    def _replay(
         self,
         pair: tuple[Sharer, Sharer],
         op_threads: tuple[OpThreads, OpThreads],
@@ -501,14 +505,14 @@ class LanePairs(Pairs):
             repeated = any(side.by_all for side in sides)
             return repeated, repeated and all(side.is_one for side in sides)
 
-        result = self._raced(pair, program, byte, differ, threads)
+        result = self._race_at(pair, program, byte, differ, threads)
         if isinstance(result, Witness) or "apart" in relations:
             return result
         if "not known" in relations:
             return _NO_LAYOUT if self._threads.compiled else _SAME_PLACE
         return _LOCKSTEP if "one warp" in relations else result
 
-    def _raced(
+    def _race_at(
         self,
         pair: tuple[Sharer, Sharer],
         program: int,

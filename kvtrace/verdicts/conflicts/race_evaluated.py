@@ -92,13 +92,15 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             if op in (meeting.meeting.first, meeting.meeting.second)
         ]
         for meeting in meetings:
-            yield self._raced(op, meeting)
+            yield self._outcome_of(op, meeting)
         yield from map(Undecided, self._unstable_addresses(op))
         if self._failure_in_orders is not None:
             yield Undecided(self._failure_in_orders)
         yield NoConflict("evaluated", _IN_ORDERS if meetings or self._depends_on_order else "")
 
-    def _raced(self, op: Op, ordered: _OrderedMeeting) -> NoConflict | ShownConflict | Undecided:
+    def _outcome_of(
+        self, op: Op, ordered: _OrderedMeeting
+    ) -> NoConflict | ShownConflict | Undecided:
         """Return whether the programs of a meeting race; a race is replayed."""
         meeting = ordered.meeting
         if not meeting.certain:

@@ -48,9 +48,9 @@ class _Touches(Observer):
         if not access.lowest <= byte < access.highest + access.element_bytes:
             return
         for part in (access,) if access.each_trip is None else access.each_trip():
-            self._look(part, access.argument, byte)
+            self._note_lanes(part, access.argument, byte)
 
-    def _look(self, access: Access, argument: int, byte: int) -> None:
+    def _note_lanes(self, access: Access, argument: int, byte: int) -> None:
         parts = access.parts
         if parts is None:
             return

@@ -83,7 +83,7 @@ class ByContents:
         atoms = _atoms((claim, *given))
         constants = self.settled(atoms)
         split, (claim, *parts) = self._split(
-            [each.substitute(constants) for each in (claim, *given)]
+            [condition.substitute(constants) for condition in (claim, *given)]
         )
         conditions = conjunction(parts).conjuncts()
         everything = _atoms((claim, *conditions))

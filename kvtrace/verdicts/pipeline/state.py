@@ -27,21 +27,21 @@ Known = int | View | Pending
 class Use:
     """A view that an op reads or writes while the program continues.
 
-    `masked`: the op may be masked off in some programs and trips. `left`: a loop around the op has
-    ended since, and its last trips may start nothing new. `trips` are those of the loops around the
-    op at its start.
+    `masked`: the op may be masked off in some programs and trips. `loop_ended`: a loop around the
+    op has ended since, and its last trips may start nothing new. `trips` are those of the loops
+    around the op at its start.
     """
 
     view: View
     op: Op
     masked: bool = False
-    left: bool = False
+    loop_ended: bool = False
     trips: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def sure(self) -> bool:
         """The operation was certainly started, and its view is known."""
-        return self.view.exact and not (self.masked and self.left)
+        return self.view.exact and not (self.masked and self.loop_ended)
 
 
 @dataclass(slots=True)
@@ -131,9 +131,9 @@ class State:
         self.groups = (*self.groups, self.open)
         self.open = ()
 
-    def wait_for_copies(self, left: int) -> None:
-        """End all closed groups of copies but the last `left` ones."""
-        self.groups = self.groups[-left:] if left else ()
+    def wait_for_copies(self, remaining: int) -> None:
+        """End all closed groups of copies but the last `remaining` ones."""
+        self.groups = self.groups[-remaining:] if remaining else ()
 
     def begin_product(self, uses: Iterable[Use]) -> Pending:
         """Begin a product that reads views until a wait ends it."""
@@ -141,14 +141,14 @@ class State:
         self.products = (*self.products, (self.begun, tuple(uses)))
         return Pending(self.begun)
 
-    def wait_for_products(self, left: int) -> None:
-        """End all products but the last `left` ones."""
-        ended = self.begun - left
+    def wait_for_products(self, remaining: int) -> None:
+        """End all products but the last `remaining` ones."""
+        ended = self.begun - remaining
         self.products = tuple(product for product in self.products if product[0] > ended)
 
-    def wait_for_stores(self, left: int) -> None:
-        """End all stores but the last `left` ones."""
-        self.stores = self.stores[-left:] if left else ()
+    def wait_for_stores(self, remaining: int) -> None:
+        """End all stores but the last `remaining` ones."""
+        self.stores = self.stores[-remaining:] if remaining else ()
 
     def begin_phases(self, barrier: View) -> None:
         """Initialize a barrier; masked copies of an earlier barrier there do not belong to it."""
@@ -185,7 +185,9 @@ class State:
         """Mark masked copies as started in a loop that has ended."""
 
         def marked(uses: tuple[Use, ...]) -> tuple[Use, ...]:
-            return tuple(replace(u, left=True) if u.masked and not u.left else u for u in uses)
+            return tuple(
+                replace(u, loop_ended=True) if u.masked and not u.loop_ended else u for u in uses
+            )
 
         self.open = marked(self.open)
         self.groups = tuple(map(marked, self.groups))
