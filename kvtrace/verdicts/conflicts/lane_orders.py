@@ -60,7 +60,7 @@ class LaneVisit:
     visit: Visit
     lane: Lane
 
-    def of(self, call: Call, program: int) -> Touch:
+    def touch(self, call: Call, program: int) -> Touch:
         """Return the execution as one side of a witness."""
         visit, argument = self.visit, call.arguments[self.visit.argument]
         assert isinstance(argument, TensorArgument)
@@ -87,10 +87,10 @@ class Memory:
         """Store bytes to the storage of an argument, and note them as stored."""
         tensor = self.arguments[argument]
         assert isinstance(tensor, TensorArgument)
-        self.wrote(tensor.storage, start, start + len(data))
+        self.note_stored(tensor.storage, start, start + len(data))
         self._data(argument)[start : start + len(data)] = np.frombuffer(data, np.uint8)
 
-    def wrote(self, storage: Storage, begin: int, end: int) -> None:
+    def note_stored(self, storage: Storage, begin: int, end: int) -> None:
         """Extend the span of a storage that was stored to."""
         low, high = self.stored.get(id(storage), (begin, end))
         self.stored[id(storage)] = min(low, begin), max(high, end)
@@ -101,7 +101,7 @@ class Memory:
         assert tensor.storage.data is not None
         return tensor.storage.data
 
-    def is_left_as(self, other: Memory) -> bool | None:
+    def has_same_result_as(self, other: Memory) -> bool | None:
         """Return whether two runs left the same bytes; None: too many bytes to compare."""
         spans: dict[int, tuple[int, int]] = {}
         for memory in (self, other):
@@ -225,7 +225,7 @@ class Touches(Instrument):
         begin = access.lowest + argument.offset_bytes
         end = access.highest + argument.offset_bytes + access.element_bytes
         if access.kind != "load":
-            self._memory.wrote(argument.storage, begin, end)
+            self._memory.note_stored(argument.storage, begin, end)
             assert access.argument is not None
             if begin >= 0 and end <= argument.storage.nbytes:
                 self._stored = access.argument, begin, end

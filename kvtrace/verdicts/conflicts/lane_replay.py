@@ -117,11 +117,11 @@ def _at_byte(
         if again.failure or not reordered.is_same:
             reason = again.failure or _DEPENDENT
             continue
-        is_same = again.memory.is_left_as(memory)
+        is_same = again.memory.has_same_result_as(memory)
         if is_same is None:
             return "it stores too many bytes to compare"
         if not is_same:
-            return Witness(one.of(call, program), other.of(call, program), byte)
+            return Witness(one.touch(call, program), other.touch(call, program), byte)
         reason = "both orders of the lanes gave the same result in the replay"
     return reason
 

@@ -87,12 +87,12 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         """Yield the outcome of each meeting of an op, and reasons why meetings may be missing."""
         yield from map(Undecided, self._unknown_addresses(op))
         meetings = [
-            meeting
-            for meeting in self._meetings
-            if op in (meeting.meeting.first, meeting.meeting.second)
+            ordered
+            for ordered in self._meetings
+            if op in (ordered.meeting.first, ordered.meeting.second)
         ]
-        for meeting in meetings:
-            yield self._outcome_of(op, meeting)
+        for ordered in meetings:
+            yield self._outcome_of(op, ordered)
         yield from map(Undecided, self._unstable_addresses(op))
         if self._failure_in_orders is not None:
             yield Undecided(self._failure_in_orders)

@@ -1,4 +1,4 @@
-"""The rule `lane-conflict`: what it says, what it shows, and that lanes do what it says."""
+"""The rule `lane-conflict`: messages, witnesses, and verdicts against brute force."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""From outcomes of pairs to verdicts: which outweighs which, whose reason is given."""
+"""Verdicts made of outcomes of pairs: precedence of outcomes, and the reported reason."""
 
 import pytest
 import triton
