@@ -1,7 +1,8 @@
-"""Judging a call for all its launches: once for each distinct contents that its tensors had.
+"""Verdicts on all launches of a call: one judgment for each distinct contents of its tensors.
 
-What holds without contents holds for every launch. All else is judged with each contents that were
-kept, and says which launches that covers; launches whose contents were not kept are never covered.
+A verdict without contents holds for every launch. Everything else is judged with each recorded
+contents; the verdict names the launches with these contents. Launches without recorded contents are
+not covered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call, KnownLaunches
     from kvtrace.schema.contents import ContentSet
 
-#: Launches that are named one by one.
+#: Most launches that a verdict lists by number.
 _NAMED: Final = 4
 
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
@@ -29,7 +30,7 @@ _Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """The verdicts for one contents, by what they are about."""
+    """The verdicts for one contents, by rule and op."""
 
     contents: ContentSet
     verdicts: dict[_Key, list[Verdict]]
@@ -41,7 +42,7 @@ def judge_launches(
     """Return the verdicts of rules (None: the default ones) on all launches of a unique call.
 
     Raises:
-        BadSetting: there is no rule of an id.
+        BadSetting: no rule has one of the ids.
         NoKernel: the call's module has no function to run.
 
     """
@@ -57,22 +58,26 @@ def judge_launches(
     without = judge(launches.call(None)[0], ids, budget)
     if all(verdict.verdict != "unknown" for verdict in without):
         return without
-    found = [(each, _judged(launches, each, ids, budget)) for each in sets]
-    known = [_Judged(each, _by_key(verdicts)) for each, verdicts in found if verdicts is not None]
-    return sorted(_together(without, known, launches), key=lambda verdict: verdict.op.index)
+    verdicts_by_set = [(contents, _judged(launches, contents, ids, budget)) for contents in sets]
+    judged_sets = [
+        _Judged(contents, _by_key(verdicts))
+        for contents, verdicts in verdicts_by_set
+        if verdicts is not None
+    ]
+    return sorted(_combined(without, judged_sets, launches), key=lambda verdict: verdict.op.index)
 
 
 def _judged(
     launches: KnownLaunches, contents: ContentSet, ids: Sequence[str], budget: Budget | None
 ) -> list[Verdict] | None:
-    """Judge the call with some contents; None where what was not kept of them may be read.
+    """Return the verdicts with some contents; None: elements that were not recorded may be read.
 
-    Where only views were kept, zeros represent the rest. As long as every access of such a tensor
-    stays in its view with them, none of them has been read, and they decide nothing.
+    If only views were recorded, zeros stand for the rest. As long as every access of such a tensor
+    stays in its view with these zeros, no zero has been read, and the zeros decide nothing.
     """
     call, partial = launches.call(contents)
-    asked = ids if not partial else tuple(dict.fromkeys((*ids, *_BOUNDS)))
-    verdicts = judge(call, asked, budget)
+    rules = ids if not partial else tuple(dict.fromkeys((*ids, *_BOUNDS)))
+    verdicts = judge(call, rules, budget)
     for verdict in verdicts if partial else ():
         leaves = verdict.rule in _BOUNDS and verdict.verdict != "proven"
         if leaves and not partial.isdisjoint((verdict.arg or "").split(", ")):
@@ -81,66 +86,70 @@ def _judged(
 
 
 def _by_key(verdicts: Iterable[Verdict]) -> dict[_Key, list[Verdict]]:
-    found: dict[_Key, list[Verdict]] = {}
+    by_key: dict[_Key, list[Verdict]] = {}
     for verdict in verdicts:
-        found.setdefault(_key(verdict), []).append(verdict)
-    return found
+        by_key.setdefault(_key(verdict), []).append(verdict)
+    return by_key
 
 
 def _key(verdict: Verdict) -> _Key:
-    """What a verdict is about; an access that leaves its tensor or its view is one question."""
+    """Return the rule and op of a verdict; leaving the tensor and leaving the view are one key."""
     rule = "out-of-bounds" if verdict.rule in _BOUNDS else verdict.rule
     return (rule, verdict.op.index)
 
 
-def _together(
-    without: Sequence[Verdict], known: Sequence[_Judged], launches: KnownLaunches
+def _combined(
+    without: Sequence[Verdict], judged_sets: Sequence[_Judged], launches: KnownLaunches
 ) -> Iterator[Verdict]:
-    """Return what holds whatever tensors hold, and what was found of all else."""
+    """Yield verdicts that hold for any contents, then those found for recorded contents."""
     base = _by_key(without)
-    for key in dict.fromkeys([*base, *(key for judged in known for key in judged.verdicts)]):
-        alone = base.get(key, [])
-        if alone and all(verdict.verdict != "unknown" for verdict in alone):
-            yield from alone
+    for key in dict.fromkeys([*base, *(key for judged in judged_sets for key in judged.verdicts)]):
+        verdicts = base.get(key, [])
+        if verdicts and all(verdict.verdict != "unknown" for verdict in verdicts):
+            yield from verdicts
             continue
-        answers = [(judged, judged.verdicts[key]) for judged in known if key in judged.verdicts]
+        answers = [
+            (judged, judged.verdicts[key]) for judged in judged_sets if key in judged.verdicts
+        ]
         if answers:
             yield from _merged(answers, launches)
         else:
-            yield from alone
+            yield from verdicts
 
 
 def _merged(
     answers: Sequence[tuple[_Judged, list[Verdict]]], launches: KnownLaunches
 ) -> Iterator[Verdict]:
-    """Return one answer for the launches whose contents are known, and one for the others."""
+    """Yield a verdict for launches with recorded contents, and one for launches without."""
     for answer in ("violation", "unknown"):
-        having = [
+        deciding = [
             (judged, verdicts)
             for judged, verdicts in answers
             if any(verdict.verdict == answer for verdict in verdicts)
         ]
-        if having:
-            chosen = [v for v in having[0][1] if v.verdict == answer]
-            yield from (_for(each, [j for j, _ in having], launches) for each in chosen)
+        if deciding:
+            chosen = [v for v in deciding[0][1] if v.verdict == answer]
+            yield from (
+                _with_scope(verdict_, [j for j, _ in deciding], launches) for verdict_ in chosen
+            )
             return
     for verdict in answers[0][1]:
-        yield _for(verdict, [judged for judged, _ in answers], launches)
+        yield _with_scope(verdict, [judged for judged, _ in answers], launches)
     covered = sum(len(judged.contents.launches) for judged, _ in answers)
-    left = launches.contents.launches - covered
-    if left > 0:
-        yield _not_judged(answers[0][1][0], left, launches.contents.launches)
+    unjudged = launches.contents.launches - covered
+    if unjudged > 0:
+        yield _not_judged(answers[0][1][0], unjudged, launches.contents.launches)
 
 
-def _for(verdict: Verdict, judged: Sequence[_Judged], launches: KnownLaunches) -> Verdict:
-    """Say in a verdict for which launches it was found."""
-    scope = f" [{_scope([each.contents for each in judged], launches)}]"
+def _with_scope(verdict: Verdict, judged: Sequence[_Judged], launches: KnownLaunches) -> Verdict:
+    """Return a verdict that names the launches for which it was found."""
+    scope = f" [{_scope([item.contents for item in judged], launches)}]"
     reason = None if verdict.reason is None else verdict.reason + scope
     return replace(verdict, message=verdict.message + scope, reason=reason)
 
 
 def _scope(sets: Sequence[ContentSet], launches: KnownLaunches) -> str:
-    numbers = sorted(seq for each in sets for seq in each.launches)
+    numbers = sorted(seq for contents in sets for seq in contents.launches)
     named = ", ".join(map(str, numbers[:_NAMED])) + (" …" if len(numbers) > _NAMED else "")
     return (
         f"for the contents of launch{'' if len(numbers) == 1 else 'es'} {named}: "
@@ -149,11 +158,8 @@ def _scope(sets: Sequence[ContentSet], launches: KnownLaunches) -> str:
     )
 
 
-def _not_judged(verdict: Verdict, left: int, of: int) -> Verdict:
-    reason = (
-        f"{left} of {of} launches were not judged for what their tensors held, which was not kept "
-        "(KVTRACE_TENSORS=int keeps more)"
-    )
+def _not_judged(verdict: Verdict, unjudged: int, of: int) -> Verdict:
+    reason = f"{unjudged} of {of} launches lack recorded contents (set KVTRACE_TENSORS=int)"
     return Verdict(
         verdict.rule,
         "unknown",

@@ -1,7 +1,7 @@
-"""A call's numbers in its kernel's summary: what rules ask about one unique call.
+"""Unique calls bound to their kernels' symbolic summaries, with ranges and proofs for rules.
 
-Scalars and the grid are numbers here; programs, lanes and trips stay symbols with ranges, so that
-what is decided holds for all of them and costs the same for any grid.
+Scalars and the grid are numbers here; programs, lanes and trips stay symbols with ranges, so that a
+decision holds for all of them and costs the same for any grid.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What judging one call may cost.
+    """Limits on the cost of judging one call.
 
-    `solver_seconds` for one question, as long as all questions of the call have taken less than
-    `solver_seconds_a_call`. After `seconds_a_call` only intervals are used. `lanes` is how
-    many lanes of memory accesses an evaluation may have, over all programs and trips, and
-    `replay_lanes` one that only shows all that a witness represents.
+    A question takes at most `solver_seconds`, while all questions of the call have taken less than
+    `solver_seconds_a_call`. After `seconds_a_call` only intervals are used. `lanes` limits the
+    lanes of memory accesses of an evaluation, over all programs and trips; `replay_lanes` those of
+    one that only shows a witness.
     """
 
     solver_seconds: float = SOLVER_SECONDS
@@ -64,10 +64,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """What a point supposes that the call does not say; false where it supposes nothing.
+    """Facts that a point assumes but the call does not give; false if there are none.
 
-    `keys` are contents, arguments and what is not followed; `unrecorded` the tensors without
-    contents that some of them were loaded from; `reason` describes them all.
+    `keys` are contents, arguments and untracked values; `unrecorded` the tensors without contents
+    from which some keys were loaded; `reason` describes all keys.
     """
 
     keys: tuple[Symbol | Opaque, ...]
@@ -87,14 +87,13 @@ class BoundCall:
     """One unique call and its kernel's summary, with ranges for the symbols.
 
     Attributes:
-        call: kernel, grid, module, arguments, and which tensors' contents were recorded.
+        call: kernel, grid, module, arguments, and names of tensors with recorded contents.
         summary: of the kernel's module, made once.
         ranges: of the symbols: scalars and extents are numbers.
         rules: ids of the rules that are judged.
-        budget: what may still be spent.
-        of_uses: what the rule overflow has decided of uses of integers, for all that ask it.
-        memo: what else is worked out of the call once, by who does; it may refer to the call.
-
+        budget: the limits on the cost.
+        of_uses: decisions of the rule overflow on uses of integers, shared by all rules.
+        memo: other results derived from the call, by the function that derives them.
     """
 
     def __init__(
@@ -110,9 +109,9 @@ class BoundCall:
         self.rules = frozenset(rules)
         self.budget = Budget() if budget is None else budget
         self.contents = Contents(call, self.summary)
-        self._known = {**_known(call), **supposed}
+        self._call_ranges = {**_call_ranges(call), **supposed}
         self._sources = self.contents.range_of, CarriedRanges(self.summary, self.supposing).of
-        self.ranges = Ranges(self._known, self._sources)
+        self.ranges = Ranges(self._call_ranges, self._sources)
         self._spent = 0.0
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
@@ -121,8 +120,8 @@ class BoundCall:
         self.memo: dict[object, Any] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
             most = max(self.ranges.interval(loop.trips)[1] + loop.is_asked_once_more, 1)
-            known = self._known.get(("trip", loop.trip.key), (0, 0))
-            self._known["trip", loop.trip.key] = (0, max(known[1], most - 1))
+            trips = self._call_ranges.get(("trip", loop.trip.key), (0, 0))
+            self._call_ranges["trip", loop.trip.key] = (0, max(trips[1], most - 1))
 
     @property
     def programs(self) -> int:
@@ -131,14 +130,14 @@ class BoundCall:
 
     @cached_property
     def order(self) -> tuple[Symbol, ...]:
-        """Symbols by what a witness should have small first: later axes of the grid, then trips."""
+        """Symbols that a witness should have small, in order: later axes, then trips."""
         return (*reversed(_PROGRAMS), *(loop.trip for loop in self.summary.loops))
 
     @cached_property
     def lanes(self) -> int:
-        """Lanes of all accesses over the grid, masked ones too, with trips at their most.
+        """The number of lanes of all accesses over the grid, masked ones too, with the most trips.
 
-        A loop whose trips depend on contents, or on what is not followed, counts as one trip.
+        A loop whose trips depend on contents or untracked values counts as one trip.
         """
         total = 0
         for access in self.summary.accesses:
@@ -148,14 +147,14 @@ class BoundCall:
     def _trips(self, loop: Loop) -> int:
         if loop.trips.symbols("content") or loop.trips.symbols("unknown"):
             return 1
-        return int(self._known["trip", loop.trip.key][1]) + 1
+        return int(self._call_ranges["trip", loop.trip.key][1]) + 1
 
     def given(self, place: Place) -> Given:
-        """Return what holds where an op is reached."""
+        """Return the conditions that hold where an op is reached."""
         return self._prepared(place, active=False)
 
     def active(self, access: Access) -> Given:
-        """Return what holds where a lane of an access is reached and not masked off."""
+        """Return the conditions that hold where a lane of an access is reached and active."""
         return self._prepared(access, active=True)
 
     def _prepared(self, place: Place, *, active: bool) -> Given:
@@ -174,49 +173,51 @@ class BoundCall:
         return Given(conditions, self.ranges)
 
     def prove(self, claim: Condition, given: Given) -> Decision:
-        """Decide a claim for this call, each once, within what is left of the call's time."""
+        """Decide a claim for this call, within the remaining time; decisions are cached."""
         key = (claim, id(given))
-        found = self._decided.get(key)
-        if found is None:
+        decided = self._decided.get(key)
+        if decided is None:
             budget = self.budget
-            left = budget.solver_seconds_a_call - self._spent
-            seconds = max(min(budget.solver_seconds, left), 0.0)
+            remaining = budget.solver_seconds_a_call - self._spent
+            seconds = max(min(budget.solver_seconds, remaining), 0.0)
             began = time.perf_counter()
             if self._spent > budget.seconds_a_call:
                 decision = self._by_intervals(claim, given)
             else:
                 decision = self._decision(claim, given, seconds)
             self._spent += time.perf_counter() - began
-            found = self._decided[key] = (decision, given)
-        return found[0]
+            decided = self._decided[key] = (decision, given)
+        return decided[0]
 
     def _decision(self, claim: Condition, given: Given, seconds: float) -> Decision:
-        """Decide a claim; what is about recorded contents by what is read of them."""
+        """Decide a claim; if it is about recorded contents, by the values read from them."""
         conditions = (claim, *given.exact) if self._reads_contents else ()
         if any(self.by_contents.is_about(condition.atoms()) for condition in conditions):
-            found = follows(claim, given) or self.by_contents.prove(claim, given.exact, seconds)
-            if not isinstance(found, Unknown):
-                return found
+            decision = follows(claim, given) or self.by_contents.prove(claim, given.exact, seconds)
+            if not isinstance(decision, Unknown):
+                return decision
         return prove(claim, given, seconds=seconds, order=self.order)
 
     @cached_property
     def _reads_contents(self) -> bool:
-        """Whether the contents of some tensor were recorded."""
-        tensors = (each for each in self.call.arguments if isinstance(each, TensorArgument))
+        """The contents of some tensor were recorded."""
+        tensors = (
+            argument for argument in self.call.arguments if isinstance(argument, TensorArgument)
+        )
         return any(tensor.storage.data is not None for tensor in tensors)
 
     @cached_property
     def by_contents(self) -> ByContents:
-        """What decides claims by the recorded integers that the launch reads."""
+        """The decider of claims by the recorded integers that the launch reads."""
         return ByContents(self.contents, self.ranges, self.supposing, self.order)
 
     def _by_intervals(self, claim: Condition, given: Given) -> Decision:
         if given.is_impossible or self.ranges.truth(claim):
             return Proven("interval")
-        return Unknown(f"{self.budget.seconds_a_call:g} s were spent on the call without it")
+        return Unknown(f"{self.budget.seconds_a_call:g} s of proofs for this call were used up")
 
     def doubts(self, point: Point) -> Doubts:
-        """Return what a point supposes that the call does not say: contents, what is unknown."""
+        """Return the contents and unknown values that a point assumes beyond the call."""
         keys = tuple(
             key
             for key in point
@@ -232,7 +233,7 @@ class BoundCall:
         return Doubts(keys, unrecorded, f"it depends on {described}")
 
     def missing_contents(self, op: Op) -> str:
-        """Say which tensors without contents decide where an op goes, or whether it runs."""
+        """Return a phrase for tensors without contents that decide an op's address or execution."""
         return depends_on(self.contents.read_by(feeding(op, self.call.module)))
 
     def _varies(self, symbol: Symbol) -> bool:
@@ -241,29 +242,29 @@ class BoundCall:
 
     def _described(self, key: Symbol | Opaque) -> str:
         if isinstance(key, Opaque):
-            return f"a condition that is not followed ({key.reason})"
+            return f"a condition that kvtrace does not track ({key.reason})"
         if key.kind == "content":
             names = [tensor.name for tensor in self.contents.sources(key)]
-            return f"what {', '.join(names) or 'memory'} holds"
+            return f"the contents of {', '.join(names) or 'memory'}"
         if key.kind == "scalar":
             position = key.key if isinstance(key.key, int) else key.key[0]
             name = self.call.arguments[position].name
             return f"the argument {name}, whose value was not recorded"
-        reason = key.key[1] if isinstance(key.key, tuple) else "not followed"
-        return f"an integer that is not followed ({reason})"
+        reason = key.key[1] if isinstance(key.key, tuple) else "not tracked"
+        return f"an integer that kvtrace does not track ({reason})"
 
     def program_of(self, point: Point) -> int:
-        """Return the linear id of the program of a point; axes that nothing depends on are 0."""
+        """Return the linear id of the program of a point; axes that the point lacks are 0."""
         axes = {key.key: number for key, number in point.items() if _is_program(key)}
         program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
         return linear_program(program, self.call.grid)
 
     def may_wrap(self, place: Place) -> tuple[Arithmetic, Refuted | Unknown] | None:
-        """Return arithmetic that an op's address or mask is made of and that may wrap around.
+        """Return arithmetic of an op's address or mask that may wrap around, with the decision.
 
-        With it comes a point where it does, or why that is not known. None: all of it stays within
-        its width in all programs, lanes and trips, so that ideal integers are those that the kernel
-        computes.
+        The decision has a point where it wraps, or the reason why none is known. None: all
+        arithmetic stays within its width in all programs, lanes and trips, so the kernel computes
+        ideal integers.
         """
         for arithmetic in self.arithmetic_of(place):
             decision = self.width(arithmetic)
@@ -272,11 +273,11 @@ class BoundCall:
         return None
 
     def is_unreached(self, place: Place, given: Given) -> bool:
-        """Tell whether no program gets to an op; `given`: what holds there by ideal integers."""
+        """Return whether no program gets to an op; `given`: conditions there by ideal integers."""
         return not self.programs or (given.is_impossible and self.may_wrap(place) is None)
 
     def arithmetic_of(self, place: Place) -> Iterator[Arithmetic]:
-        """Return the arithmetic that an op's address, mask and execution are made of."""
+        """Yield the arithmetic that determines an op's address, mask and execution."""
         if not self.summary.arithmetic:
             return
         fed = feeding(place.op, self.call.module)
@@ -285,8 +286,8 @@ class BoundCall:
                 yield arithmetic
 
     def supposing(self, more: Mapping[tuple[str, Any], Interval]) -> Ranges:
-        """Return ranges as they would be if so much more were known of some symbols."""
-        return Ranges({**self._known, **more}, self._sources)
+        """Return the call's ranges with additional ranges of some symbols."""
+        return Ranges({**self._call_ranges, **more}, self._sources)
 
     def unrecorded(self, symbols: Iterable[Symbol]) -> tuple[TensorArgument, ...]:
         """Return the tensors without contents that content symbols were loaded from."""
@@ -300,15 +301,15 @@ class BoundCall:
         return tuple(tensors.values())
 
     def wraps(self, arithmetic: Arithmetic) -> bool:
-        """Tell whether a result may leave its width, as far as is seen."""
+        """Return whether a result may leave its width."""
         return not isinstance(self.width(arithmetic), Proven)
 
     def width(self, arithmetic: Arithmetic) -> Decision:
         """Decide whether a result stays within its width, wherever its op is reached."""
-        found = self._widths.get(id(arithmetic))
-        if found is None:
-            found = self._widths[id(arithmetic)] = self._width(arithmetic)
-        return found
+        decision = self._widths.get(id(arithmetic))
+        if decision is None:
+            decision = self._widths[id(arithmetic)] = self._width(arithmetic)
+        return decision
 
     def _width(self, arithmetic: Arithmetic) -> Decision:
         low, high = signed_range(arithmetic.bits)
@@ -324,28 +325,28 @@ def _is_program(key: Symbol | Opaque) -> bool:
     return isinstance(key, Symbol) and key.kind == "program"
 
 
-def _known(call: Call) -> dict[tuple[str, Any], Interval]:
-    """Return the ranges of symbols that the call's numbers decide."""
-    known: dict[tuple[str, Any], Interval] = {}
+def _call_ranges(call: Call) -> dict[tuple[str, Any], Interval]:
+    """Return the ranges of symbols that the call's numbers determine."""
+    ranges: dict[tuple[str, Any], Interval] = {}
     for axis, extent in enumerate(call.grid):
-        known["program", axis] = (0, max(extent - 1, 0))
-        known["programs", axis] = (extent, extent)
+        ranges["program", axis] = (0, max(extent - 1, 0))
+        ranges["programs", axis] = (extent, extent)
     parameters = call.module.main.arguments
     for position, argument in enumerate(call.arguments):
         if isinstance(argument, TensorArgument):
             sizes = (("shape", argument.shape), ("stride", argument.strides))
-            for what, numbers in sizes:
+            for field, numbers in sizes:
                 for axis, number in enumerate(numbers):
-                    known["scalar", (position, what, axis)] = (number, number)
+                    ranges["scalar", (position, field, axis)] = (number, number)
         elif isinstance(argument, ScalarArgument) and position < len(parameters):
             value = _integer(argument, getattr(parameters[position].type, "width", None))
             if value is not None:
-                known["scalar", position] = (value, value)
-    return known
+                ranges["scalar", position] = (value, value)
+    return ranges
 
 
 def _integer(argument: ScalarArgument, bits: int | None) -> int | None:
-    """Return a scalar as the kernel sees it: wrapped to its parameter's width, signed."""
+    """Return a scalar as the kernel reads it: wrapped to its parameter's width, signed."""
     value = argument.value
     if bits is None or value is None or isinstance(value, float):
         return None

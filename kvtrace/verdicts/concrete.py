@@ -1,4 +1,4 @@
-"""What decides concretely: an observer of an evaluation of a call, with verdicts at its end."""
+"""Base of the observers that decide rules by evaluating a call."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from kvtrace.verdicts.verdict import Verdict
 
 
 class Concrete(Observer):
-    """Base of the observers that rules decide with where their formulas do not.
+    """Base of the observers by which rules decide calls that formulas leave open.
 
-    `rules` are the ids of those that it decides: its verdicts take the place of the undecided ones.
+    `rules` are the ids of the decided rules: the observer's verdicts replace the undecided ones.
     """
 
     rules: ClassVar[frozenset[str]] = frozenset()
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Return the verdicts in place of the undecided ones; `failure`: why it ended early."""
+        """Return the verdicts that replace undecided ones.
+
+        Args:
+            failure: why the evaluation ended early; None: it reached its end.
+
+        """
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Which integers of a kernel decide something: an address, a mask, a branch, a loop, an index."""
+"""Integers of a kernel that decide something: an address, a mask, a branch, a loop, an index."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def deciding_ops(module: Module) -> frozenset[int]:
     return frozenset(ops)
 
 
-_PLACES: Final = computing("program_id", "arange")
-_FOLLOWED: Final = MODULAR | MOVING | computing("<<")
+_POSITIONS: Final = computing("program_id", "arange")
+_TRACED: Final = MODULAR | MOVING | computing("<<")
 
 
 def stored_index(op: Op, module: Module) -> Value | None:
-    """Return what an op stores, if it is an index: made of where programs and lanes are.
+    """Return the value that an op stores if it is an index, computed from programs and lanes.
 
-    Of sums and products of data, which may be meant to wrap around, nothing is claimed.
+    Sums and products of data may be meant to wrap around, and are not indices.
     """
     if effect_of(op) != "store":
         return None
@@ -54,21 +54,21 @@ def stored_index(op: Op, module: Module) -> Value | None:
     if (integer_bits(value.type) or 0) < 16:
         return None
     fed = feeding_values((value,), module)
-    ops = [each for each in module.ops if each.index in fed]
-    loops = [each for each in ops if each.name in LOOPS]
+    ops = [op_ for op_ in module.ops if op_.index in fed]
+    loops = [op_ for op_ in ops if op_.name in LOOPS]
     if loops and all(_loads(loop, ops) for loop in loops):  # else their trips are what is left
-        return value if _is_made_of_places(value, module) else None
-    return value if loops or any(each.name in _PLACES for each in ops) else None
+        return value if _is_made_of_positions(value, module) else None
+    return value if loops or any(op_.name in _POSITIONS for op_ in ops) else None
 
 
 def _loads(loop: Op, ops: Sequence[Op]) -> bool:
-    """Whether a loop counts, and some of the ops load within it."""
-    within = (op for op in ops if op.name in READING and loop in enclosing_ops(op))
+    """Return whether a loop counts, and some of the ops load within it."""
+    within = (op for op in ops if op.name in READING and loop in around(op))
     return counter_of(loop) is not None and any(within)
 
 
-def _is_made_of_places(value: Value, module: Module) -> bool:
-    """Whether a value is made of where programs, lanes or trips are, not only by ends of loops."""
+def _is_made_of_positions(value: Value, module: Module) -> bool:
+    """Return whether a value is computed from program ids, lanes or trips, not only loop bounds."""
     flow = flow_of(module)
     counters = {counter.id for op in module.ops if (counter := counter_of(op)) is not None}
 
@@ -81,34 +81,34 @@ def _is_made_of_places(value: Value, module: Module) -> bool:
         return () if op.name in READING else op.operands
 
     return any(
-        each.id in counters or (isinstance(each.owner, Op) and each.owner.name in _PLACES)
-        for each in backward((value,), through)
+        source.id in counters or (isinstance(source.owner, Op) and source.owner.name in _POSITIONS)
+        for source in backward((value,), through)
     )
 
 
 def modular_ops(value: Value, module: Module) -> list[Op]:
-    """Return the ops that a value is made of, back to where widths show: sums, products, bits.
+    """Return the sums, products and bit ops of which a value is made, back to where widths show.
 
-    Seen through what moves elements, what branches and loops carry, and calls.
+    Values are traced through ops that move elements, branches, loops and calls.
     """
-    flow, found = flow_of(module), []
+    flow, ops = flow_of(module), []
 
     def through(current: Value) -> Sequence[Value]:
         op = current.owner
         if not isinstance(op, Op) or flow.origins(current) or op.name in COMBINING:
-            return flow.sources(current)
-        if op.name not in _FOLLOWED:
+            return flow.made_of(current)
+        if op.name not in _TRACED:
             return ()
-        found.append(op)
+        ops.append(op)
         return op.operands
 
     for _ in backward((value,), through):
         pass
-    return found
+    return ops
 
 
 def unsigned_differences(module: Module) -> frozenset[int]:
-    """Return the differences of unsigned integers: those that are read as such later."""
+    """Return the indices of differences that are later read as unsigned integers."""
     return frozenset(
         maker.index
         for op in module.ops

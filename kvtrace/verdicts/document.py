@@ -1,4 +1,4 @@
-"""Make the index of the rules' pages from their table: `python -m kvtrace.verdicts.document`."""
+"""Generator of the index of the rules' pages: `python -m kvtrace.verdicts.document`."""
 
 from pathlib import Path
 from typing import Final

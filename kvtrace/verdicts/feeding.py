@@ -1,8 +1,8 @@
-"""Which ops' integers a memory op's address, mask and execution are made of.
+"""Backward slices: the ops whose integers determine a memory op's address, mask and execution.
 
 The backward counterpart of `kvtrace.ir.data_dependence`: from an op's operands through all ops,
-loops, branches and calls to the kernel's arguments. It ends at loads: what memory holds is not the
-kernel's arithmetic.
+loops, branches and calls to the kernel's arguments. A slice ends at loads: contents of memory are
+not the kernel's arithmetic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, LOOPS, MEMORY, READING, d
 
 
 def feeding(op: Op, module: Module) -> frozenset[int]:
-    """Return the indices of the ops that decide where a memory op goes and whether it runs."""
+    """Return the indices of the ops that determine a memory op's address and whether it runs."""
     slices = _slices(module)
     if op.index not in slices:
         slices[op.index] = _Slice(module).of(op)
@@ -30,24 +30,24 @@ def _slices(_module: Module) -> dict[int, frozenset[int]]:
 
 
 def loads_behind(op: Op, module: Module) -> frozenset[int]:
-    """Return the indices of all ops that read memory on which another depends, through any."""
-    found: set[int] = set()
-    waiting = [op]
-    while waiting:
-        ops = feeding(waiting.pop(), module) - found
+    """Return the indices of all ops that read memory on which an op depends, through any ops."""
+    loads: set[int] = set()
+    pending = [op]
+    while pending:
+        ops = feeding(pending.pop(), module) - loads
         reading = {index for index in ops if module.ops[index].name in READING}
-        found |= reading
-        waiting += [module.ops[index] for index in reading]
-    return frozenset(found)
+        loads |= reading
+        pending += [module.ops[index] for index in reading]
+    return frozenset(loads)
 
 
 def feeding_values(values: Iterable[Value], module: Module) -> frozenset[int]:
-    """Return the indices of the ops that values are made of."""
+    """Return the indices of the ops from which values are computed."""
     return _Slice(module).of_values(values)
 
 
 def feeding_values_and_trips(values: Iterable[Value], module: Module) -> frozenset[int]:
-    """Return the indices of the ops that values are made of, and of the loops they count."""
+    """Return the indices of the ops that determine values, and of the loops they count."""
     return _Slice(module).of_values_and_trips(values)
 
 
@@ -61,108 +61,110 @@ class _Slice:
         self._queue: list[Value] = []
 
     def of(self, op: Op) -> frozenset[int]:
-        """Follow everything that an op depends on, the counters of loops around it included."""
-        self._execution(op)
+        """Return the ops on which an op depends, and the loops around it that count."""
+        self._add_control(op)
         data = data_of(op) if op.name in MEMORY else ()
         return self.of_values_and_trips(value for value in op.operands if value not in data)
 
     def of_values_and_trips(self, values: Iterable[Value]) -> frozenset[int]:
-        """Follow everything that values are made of, the counters of their loops included."""
+        """Return the ops on which values depend, and the loops whose counters they use."""
         return self.of_values(values) | self._loops
 
     def of_values(self, values: Iterable[Value]) -> frozenset[int]:
-        """Follow everything that values are made of."""
-        self._want(values)
+        """Return the ops on which values depend."""
+        self._add_values(values)
         while self._queue:
-            self._follow(self._queue.pop())
+            self._trace(self._queue.pop())
         return frozenset(self._ops)
 
-    def _want(self, values: Iterable[Value]) -> None:
+    def _add_values(self, values: Iterable[Value]) -> None:
         for value in values:
             if value.id not in self._values:
                 self._values.add(value.id)
                 self._queue.append(value)
 
-    def _follow(self, value: Value) -> None:
+    def _trace(self, value: Value) -> None:
         owner = value.owner
         if isinstance(owner, Op):
-            self._result(owner, value)
+            self._add_result(owner, value)
         elif isinstance(owner, Block):
-            self._want(self._flow.sources(value))
+            self._add_values(self._flow.made_of(value))
             around = owner.region.owner
             if around.name in LOOPS:
                 self._loops.add(around.index)
-                self._want(deciding(around))
+                self._add_values(deciding(around))
             elif around.name in FUNCTIONS:
-                self._entering(owner)
+                self._add_entries(owner)
 
-    def _result(self, op: Op, value: Value) -> None:
-        """A result depends on what it is made of, on what its regions do, and that the op runs."""
+    def _add_result(self, op: Op, value: Value) -> None:
+        """Add what a result depends on: its sources, its op's regions, and whether the op runs."""
         if op.index not in self._ops:
             self._ops.add(op.index)
-            self._execution(op)
+            self._add_control(op)
         if op.name in READING:
             return
-        self._want(self._flow.sources(value))
+        self._add_values(self._flow.made_of(value))
         if op.name in LOOPS or op.name in BRANCHES:
-            self._want(deciding(op))
+            self._add_values(deciding(op))
         elif op.name in CALLS:
-            self._want(op.operands)  # also what the function makes nothing of
+            self._add_values(op.operands)  # also what the function makes nothing of
             function = called(op, self._flow.module)
             for end in () if function is None else returns(function):
-                self._execution(end)
+                self._add_control(end)
         else:
             for inner in op.walk() if op.regions else ():
-                self._want(inner.operands)
+                self._add_values(inner.operands)
 
-    def _entering(self, block: Block) -> None:
-        """Which values a block's arguments are depends on the jumps or calls that lead to it."""
+    def _add_entries(self, block: Block) -> None:
+        """Add the jumps and calls that lead to a block and so determine its arguments."""
         if block is block.region.blocks[0]:
             for caller in self._flow.callers(block.region.owner):
-                self._execution(caller)
+                self._add_control(caller)
         for jump in _jumps(block):
             if block in jump.successors:
-                self._want(deciding(jump))
-                self._execution(jump)
+                self._add_values(deciding(jump))
+                self._add_control(jump)
 
-    def _execution(self, op: Op) -> None:
-        """Whether an op runs depends on the branches and loops around it, and on who calls."""
+    def _add_control(self, op: Op) -> None:
+        """Add what determines whether an op runs: branches, loops and callers around it."""
         parent, block = op.parent, op.block
         while parent is not None and block is not None and id(block) not in self._reached:
             self._reached.add(id(block))
             if parent.name in FUNCTIONS:
                 for jump in _jumps(block):
                     if _decides(jump, block):
-                        self._want(deciding(jump))
+                        self._add_values(deciding(jump))
                 for caller in self._flow.callers(parent):
-                    self._execution(caller)
+                    self._add_control(caller)
             else:
                 if parent.name in LOOPS:  # its counter is arithmetic, too
                     self._loops.add(parent.index)
-                self._want(deciding(parent))
+                self._add_values(deciding(parent))
             block, parent = parent.block, parent.parent
 
 
 def _jumps(block: Block) -> Iterator[Op]:
-    """Return all jumps between the blocks that a block is one of."""
-    return (each.ops[-1] for each in block.region.blocks if each.ops[-1].successors)
+    """Return all jumps between the blocks of a block's region."""
+    return (sibling.ops[-1] for sibling in block.region.blocks if sibling.ops[-1].successors)
 
 
 def _decides(jump: Op, block: Block) -> bool:
-    """Whether a jump decides if a block is reached: it may lead there, and to an end without it."""
-    if len(jump.successors) < 2 or block not in _after(jump.successors):
+    """Return whether a jump decides if a block is reached: it may lead there, or past it."""
+    if len(jump.successors) < 2 or block not in _reachable(jump.successors):
         return False
-    around = _after([each for each in jump.successors if each is not block], without=block)
-    return any(not each.ops[-1].successors for each in around)
+    other_ways = _reachable(
+        [target for target in jump.successors if target is not block], without=block
+    )
+    return any(not target.ops[-1].successors for target in other_ways)
 
 
-def _after(blocks: Iterable[Block], without: Block | None = None) -> set[Block]:
-    """Return all blocks that are reached from some, these included."""
-    found: set[Block] = set()
-    waiting = list(blocks)
-    while waiting:
-        each = waiting.pop()
-        if each not in found and each is not without:
-            found.add(each)
-            waiting += each.ops[-1].successors
-    return found
+def _reachable(blocks: Iterable[Block], without: Block | None = None) -> set[Block]:
+    """Return all blocks that are reached from the given blocks, these included."""
+    reached: set[Block] = set()
+    pending = list(blocks)
+    while pending:
+        block = pending.pop()
+        if block not in reached and block is not without:
+            reached.add(block)
+            pending += block.ops[-1].successors
+    return reached

@@ -1,10 +1,13 @@
-"""Evaluation with a second number beside each integer: what it would be without a width.
+"""Evaluation with a shadow beside each integer: its value without a width.
 
-An instrument of array evaluation. Where an op wraps around, its result becomes a `Wrapped` value,
-whose ideal number is carried on through casts, branches, loops, reductions and calls. Where a
-number decides something (an address in the lanes that are active, a mask, a branch, a loop's
-bounds, an index that is stored) both are compared: that is where a wrap shows. One that cancels,
-is masked off or never used does not.
+An instrument of array evaluation. If an op wraps around, its result becomes a `Wrapped` value; the
+ideal number in it is carried through casts, branches, loops, reductions and calls. Where a number
+decides something (an address in active lanes, a mask, a branch, a loop's bounds, a stored index)
+both numbers are compared: a difference shows the wrap. A wrap that cancels, is masked off or is
+never used does not show.
+
+Example: in 32 bits, `i = 2**31 - 1; j = i + 1` gives -2**31 with the ideal number 2**31. `load(x +
+j)` shows the wrap; `load(x + (j - 1))` does not, as both numbers agree again.
 """
 
 from __future__ import annotations
@@ -66,21 +69,24 @@ _BITCASTS: Final = computing("bitcast")
 
 
 def followed(call: Call, programs: Sequence[int] | None, lanes: int) -> tuple[Seen, str | None]:
-    """Evaluate programs (linear ids; None: all) of a call, and follow ideal numbers.
+    """Evaluate programs (linear ids; None: all) of a call with ideal numbers.
 
-    Gives what was seen, and why the end was not reached, if it was not: after so many `lanes` of
-    memory accesses it ends.
+    Returns the observations, and the reason if the end was not reached, else None. The evaluation
+    stops after `lanes` lanes of memory accesses.
     """
-    kept = _instruments(call.module)
-    instrument = kept.pop() if kept else Ideals(call.module)
+    idle = _instruments(call.module)
+    instrument = idle.pop() if idle else Ideals(call.module)
     failure = run(call, (), programs, lanes=lanes, instrument=instrument)
     seen = instrument.forget()
-    kept.append(instrument)
+    idle.append(instrument)
     return seen, failure
 
 
 class Ideals(Shadows):
-    """Follows ideal numbers, and compares them with the actual ones where they decide something."""
+    """An instrument that carries ideal numbers and compares them with actual ones.
+
+    They are compared where they decide something.
+    """
 
     kind = Wrapped
 
@@ -92,13 +98,13 @@ class Ideals(Shadows):
         self.seen = Seen(self._deciding)
 
     def forget(self) -> Seen:
-        """Return what was seen, and begin again."""
+        """Return the observations, and start anew."""
         seen, self.seen = self.seen, Seen(self._deciding)
         seen.let_go()
         return seen
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Keep large unsigned integers that are passed by value as they are."""
+        """Give large unsigned scalar arguments their unsigned value as ideal number."""
         for argument, parameter in zip(launch.arguments, self.module.main.arguments, strict=True):
             number = argument.value if isinstance(argument, ScalarArgument) else None
             bits = integer_bits(parameter.type) or 1
@@ -107,12 +113,12 @@ class Ideals(Shadows):
                 values[parameter.id] = Wrapped(values[parameter.id], ideal, frozenset())
 
     def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
-        """Compare what decides a branch or a jump, or whether a loop continues."""
+        """Compare the numbers that decide a branch, a jump, or whether a loop continues."""
         branches = op.name in BRANCHES or bool(op.successors)
         self.seen.use(op, value, held, scope, "branch" if branches else "loop")
 
     def _decision(self, op: Op, step: Step) -> Step:
-        """Look, before a counted loop runs, whether its counter will wrap around, too."""
+        """Also check, before a counted loop runs, whether its counter will wrap around."""
         controlled = super()._decision(op, step)
         if counter_of(op) is None or op.index not in self._deciding:
             return controlled
@@ -123,14 +129,14 @@ class Ideals(Shadows):
 
         return counted
 
-    def lost(self, given: Sequence[Any]) -> None:
-        """Note that what has wrapped goes no further."""
-        self.seen.lose(given)
+    def lost(self, operands: Sequence[Any]) -> None:
+        """Note that wrapped values are not carried further."""
+        self.seen.lose(operands)
 
     # -- what ops would give ---------------------------------------------------------------------
 
     def _meaning(self, op: Op) -> Ideal | None:
-        if not all(map(_is_followed, (*op.operands, *op.results))):
+        if not all(map(_has_integers, (*op.operands, *op.results))):
             return None
         if op.name in BINARY:
             return self._binary
@@ -138,45 +144,45 @@ class Ideals(Shadows):
             return self._extended
         return MEANINGS.get(operator_of(op))
 
-    def _binary(self, op: Op, given: Sequence[Any]) -> Array:
+    def _binary(self, op: Op, operands: Sequence[Any]) -> Array:
         type_ = value_type(op.operand("left").type)
         bits = type_.element.bits
-        meant = [self._meant(op, value) for value in given]
-        left, right = (ideal_numbers(value, type_) for value in meant)
+        values = [self._meant(op, value) for value in operands]
+        left, right = (ideal_numbers(value, type_) for value in values)
         if is_unsigned(op):
             left, right = (
                 read_unsigned(numbers, bits, keep_negative=self._is_below_zero(value))
-                for numbers, value in zip((left, right), meant, strict=True)
+                for numbers, value in zip((left, right), values, strict=True)
             )
         return combined(op, left, right, bits)
 
-    def _extended(self, op: Op, given: Sequence[Any]) -> Array:
+    def _extended(self, op: Op, operands: Sequence[Any]) -> Array:
         source = value_type(op.operand("source").type)
-        numbers = ideal_numbers(given[0], source)
+        numbers = ideal_numbers(operands[0], source)
         from_unsigned = op.name in UNSIGNED
         if numbers.dtype == np.bool_:
             return numbers.astype(np.int64) * (1 if from_unsigned else -1)
         if not from_unsigned:
             return numbers
-        below_zero = self._is_below_zero(given[0])
+        below_zero = self._is_below_zero(operands[0])
         return read_unsigned(numbers, source.element.bits, keep_negative=below_zero)
 
     def _is_below_zero(self, value: Any) -> bool:
-        """Whether a number is a difference of unsigned ones, which went below zero."""
+        """Return whether a number is a difference of unsigned integers, and so may be negative."""
         return isinstance(value, Wrapped) and not self._differences.isdisjoint(value.origins)
 
     def _meant(self, op: Op, value: Any) -> Any:
-        """Treat a hash as a bit pattern: ops that mix its bits use the kernel's number."""
+        """Return a value, or its actual number if it is a hash and the op mixes its bits."""
         hashed = isinstance(value, Wrapped) and not self._hashes.isdisjoint(value.origins)
         return actual(value) if hashed and op.name in MIXING else value
 
     # -- computing both --------------------------------------------------------------------------
 
     def computation(self, op: Op, step: Step) -> Step:
-        """Compute what an op would give, too, where that may be another number.
+        """Wrap an op to compute its ideal result too, if that may differ.
 
-        It may where something that it takes has wrapped, or its result may be too large for its
-        width. A hash is what the kernel computes, unless what it is made of has wrapped.
+        The ideal result may differ if an operand has wrapped, or if the result may exceed its
+        width. A hash equals its ideal number unless its operands have wrapped.
         """
         ideal = self._meaning(op)
         if ideal is None:
@@ -189,69 +195,73 @@ class Ideals(Shadows):
         run = on_actual(op, step)
 
         def computed(values: list[Any], scope: Any) -> None:
-            given = run(values, scope)
-            wrapped = [each for each in given if type(each) is Wrapped]
+            operands = run(values, scope)
+            wrapped = [operand for operand in operands if type(operand) is Wrapped]
             if not wrapped and not grows:
                 return
-            if grows and any(isinstance(each, Unknown) for each in given):
+            if grows and any(isinstance(operand, Unknown) for operand in operands):
                 self.seen.hidden.add(op.index)
-            if not wrapped and not always and certainly_fits(op, given, type_):
+            if not wrapped and not always and certainly_fits(op, operands, type_):
                 return
-            if hashes and all(each.origins <= self._hashes for each in wrapped):
+            if hashes and all(operand.origins <= self._hashes for operand in wrapped):
                 return
-            self._both(op, given, values, scope, ideal)
+            self._both(op, operands, values, scope, ideal)
 
         return computed
 
     def combination(self, op: Op, step: Step) -> Step:
-        """Reduce or scan ideal numbers where one op combines them; else they are not followed."""
+        """Wrap a reduction or scan to combine ideal numbers, if one op combines elements."""
         combination = combination_of(op)
         body = op.regions[0].blocks[0].ops
-        inner = any(each.name in GROWING and _is_number(each.results[0]) for each in body)
+        inner = any(
+            inner_op.name in GROWING and _is_number(inner_op.results[0]) for inner_op in body
+        )
         grows = op.index in self._deciding and inner
         run = on_actual(op, step)
 
         def combined(values: list[Any], scope: Any) -> None:
-            given = run(values, scope)
-            if not grows and not any(type(value) is Wrapped for value in given):
+            operands = run(values, scope)
+            if not grows and not any(type(value) is Wrapped for value in operands):
                 return
-            if combination is None or any(map(is_unknown, (*given, values[op.results[0].id]))):
-                self._hide(op, given)
+            if combination is None or any(map(is_unknown, (*operands, values[op.results[0].id]))):
+                self._hide(op, operands)
             else:
-                self._both(op, given, values, scope, combination)
+                self._both(op, operands, values, scope, combination)
 
         return combined
 
     def _both(
-        self, op: Op, given: Sequence[Any], values: list[Any], scope: Any, ideal: Ideal
+        self, op: Op, operands: Sequence[Any], values: list[Any], scope: Any, ideal: Ideal
     ) -> None:
         result = values[op.results[0].id]
-        if any(map(is_unknown, (result, *given))):
-            self.seen.lose(given)
+        if any(map(is_unknown, (result, *operands))):
+            self.seen.lose(operands)
             return
         try:
-            numbers = ideal(op, given)
+            numbers = ideal(op, operands)
         except TooLarge:
-            self._hide(op, given)
+            self._hide(op, operands)
             return
-        values[op.results[0].id] = self._joined(op, given, numbers, result, scope)
+        values[op.results[0].id] = self._joined(op, operands, numbers, result, scope)
 
-    def _hide(self, op: Op, given: Sequence[Any]) -> None:
-        self.seen.lose(given)
+    def _hide(self, op: Op, operands: Sequence[Any]) -> None:
+        self.seen.lose(operands)
         self.seen.hidden.add(op.index)
 
-    def _joined(self, op: Op, given: Sequence[Any], ideal: Array, result: Any, scope: Any) -> Any:
-        """Return a result together with what it would be, if that is another number."""
+    def _joined(
+        self, op: Op, operands: Sequence[Any], ideal: Array, result: Any, scope: Any
+    ) -> Any:
+        """Return a result together with its ideal number, if the two differ."""
         value = op.results[0]
         type_ = value_type(value.type)
         plain = ideal_numbers(result, type_)
-        origins = origins_of(given)
+        origins = origins_of(operands)
         if op.name in GROWING and op.index in self._differences:
-            below = self._below(op, given, ideal)
+            below = self._below(op, operands, ideal)
             if below.any():
                 # Numbers are the same; that they are read as unsigned ones makes the difference.
-                read = read_unsigned(plain, type_.element.bits)
-                self.seen.wrapped(op, scope, np.where(below, ideal, read), read)
+                unsigned = read_unsigned(plain, type_.element.bits)
+                self.seen.wrapped(op, scope, np.where(below, ideal, unsigned), unsigned)
                 return Wrapped(result, ideal, origins | {op.index})
         if not np.any(ideal != plain):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
@@ -260,7 +270,7 @@ class Ideals(Shadows):
             low, high = limits(ideal)
             bits = type_.element.bits
             fits = -(1 << (bits - 1)) <= low and high < (1 << bits)
-            wrapped_before = any(isinstance(each, Wrapped) for each in given)
+            wrapped_before = any(isinstance(operand, Wrapped) for operand in operands)
             if not fits or not wrapped_before:
                 origins |= {op.index}
                 self.seen.wrapped(op, scope, ideal, plain)
@@ -268,16 +278,13 @@ class Ideals(Shadows):
             self.seen.reached.setdefault(op.index, set()).update(origins)
         return Wrapped(result, ideal, origins)
 
-    def _below(self, op: Op, given: Sequence[Any], ideal: Array) -> Array:
+    def _below(self, op: Op, operands: Sequence[Any], ideal: Array) -> Array:
         type_ = value_type(op.operand("left").type)
-        first, second = (ideal_numbers(value, type_) for value in given)
+        first, second = (ideal_numbers(value, type_) for value in operands)
         return np.asarray((first >= 0) & (second >= 0) & (ideal < 0), np.bool_)
 
     def _without_meaning(self, op: Op, step: Step) -> Step:
-        """Run an op that is not followed; it matters where it decides something.
-
-        Whether an integer that it makes of others has left its width, nobody has seen.
-        """
+        """Wrap an op without an ideal meaning; wraps in its operands may then be missed."""
         decides = op.index in self._deciding
         unseen = (
             decides
@@ -290,16 +297,16 @@ class Ideals(Shadows):
         def ran(values: list[Any], scope: Any) -> None:
             if unseen:
                 self.seen.hidden.add(op.index)
-            given = run(values, scope)
+            operands = run(values, scope)
             if decides or op.name in _BITCASTS:
-                self.seen.lose(given)
+                self.seen.lose(operands)
 
         return ran
 
     # -- where it shows --------------------------------------------------------------------------
 
     def access(self, op: Op, step: Step) -> Step:
-        """Compare an access' addresses where its mask lets it, its mask, and an index it stores."""
+        """Wrap an access to compare its address (in active lanes), its mask, and a stored index."""
         mask = mask_of(op)
         stored = stored_index(op, self.module)
         pointer, positions = address_of(op), positions_of(op)
@@ -323,7 +330,7 @@ class Ideals(Shadows):
         return accessed
 
     def _stored_as_unsigned(self, op: Op, values: list[Any], scope: Any) -> None:
-        """Read what a tensor of unsigned integers holds as that."""
+        """Give loads from tensors of unsigned integers their unsigned value as ideal number."""
         pointer, result = actual(values[op.operand("pointer").id]), op.results[0]
         loaded = values[result.id]
         if is_unknown(loaded) or not _is_number(result) or not isinstance(pointer, Pointer):
@@ -341,16 +348,16 @@ class Ideals(Shadows):
 
 
 def _is_number(value: Value) -> bool:
-    """Tell whether a value is an integer, and no Boolean."""
+    """Return whether a value is an integer, not a Boolean."""
     return (integer_bits(value.type) or 1) > 1
 
 
-def _is_followed(value: Value) -> bool:
-    """Tell whether a value is an integer, a Boolean or a pointer."""
+def _has_integers(value: Value) -> bool:
+    """Return whether a value is an integer, a Boolean or a pointer."""
     return integer_bits(value.type) is not None or is_pointer(value.type)
 
 
 @once_per_module
 def _instruments(_module: Module) -> list[Ideals]:
-    """Return those of a module that no evaluation uses now: each has its ops compiled."""
+    """Return a module's idle instruments, whose ops are already compiled."""
     return []

@@ -1,4 +1,4 @@
-"""What an evaluation with ideal numbers sees: which ops wrap around, and what that decides."""
+"""Observations of an evaluation with ideal numbers: ops that wrap around, and what they decide."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kvtrace.verdicts.replaying import program_at
 
 @dataclass(frozen=True)
 class Shown:
-    """Where a wrap first showed: which op wrapped (index), with what, and what that decides.
+    """The first place where a wrap shows: the op that wrapped, its numbers, and the op it decides.
 
-    `ideal` and `actual` are those of the op that wrapped, in that program; `by` is the op that is
-    decided.
+    `origin` is the index of the op that wrapped; `ideal` and `actual` are its numbers in that
+    program. `by` is the op whose `purpose` differs.
     """
 
     origin: int
@@ -38,20 +38,19 @@ class Shown:
 
 
 class Seen:
-    """What was seen of one evaluation.
+    """The observations of one evaluation.
 
     Attributes:
-        shown: by the index of the op that wrapped, where it first showed for certain.
-        wrapped_ops: indices of the ops that wrapped, whether or not it showed.
-        reached: by the index of an op, those that wrapped and made its numbers others.
-        hidden: indices of the ops that were not followed: contents were not recorded, or an op on
-            the way has no exact meaning here.
-        blind: some address, mask or branch was unknown, so that a wrap in it was not seen.
-
+        shown: by the index of the op that wrapped, where the wrap first showed for certain.
+        wrapped_ops: indices of the ops that wrapped, whether or not the wrap showed.
+        reached: by the index of an op, the ops whose wraps changed its numbers.
+        hidden: indices of the ops whose wraps may have been missed: contents were not recorded, or
+            an op on the way has no exact meaning here.
+        blind: an address, mask or branch was unknown, so a wrap in it may have been missed.
     """
 
     def __init__(self, deciding: Collection[int]) -> None:
-        """Make what has seen nothing; `deciding`: indices of the ops that decide something."""
+        """`deciding`: indices of the ops whose integers decide something."""
         self.shown: dict[int, Shown] = {}
         self.wrapped_ops: set[int] = set()
         self.reached: dict[int, set[int]] = {}
@@ -61,17 +60,17 @@ class Seen:
         self._wraps: dict[int, tuple[Any, Array, Array]] = {}
 
     def wrapped(self, op: Op, scope: Any, ideal: Array, plain: Array) -> None:
-        """Note that an op wrapped around: what it would give, and what it gives."""
+        """Note that an op wrapped around, with its ideal and actual numbers."""
         self.wrapped_ops.add(op.index)
         self._wraps[op.index] = (scope.linear, ideal, plain)
 
     def let_go(self) -> None:
-        """Keep no numbers of lanes any more: the evaluation has ended."""
+        """Drop the numbers of lanes after the evaluation has ended."""
         self._wraps.clear()
 
-    def lose(self, given: Iterable[Any]) -> None:
-        """Note that what has wrapped is not followed further."""
-        for value in given:
+    def lose(self, operands: Iterable[Any]) -> None:
+        """Note that wrapped values are not carried further."""
+        for value in operands:
             if isinstance(value, Wrapped):
                 self.hidden |= value.origins
 
@@ -79,39 +78,40 @@ class Seen:
         self,
         op: Op,
         value: Value,
-        held: Any,
+        number: Any,
         scope: Any,
         purpose: Purpose,
         *,
         active: Any = True,
     ) -> None:
-        """Compare a number that decides something."""
-        if is_unknown(held) or is_unknown(active):
+        """Compare the ideal and actual numbers of a value that decides something."""
+        if is_unknown(number) or is_unknown(active):
             self.blind = True
-        if not isinstance(held, Wrapped) or not held.origins or self._is_undecided(op, value):
+        if not isinstance(number, Wrapped) or not number.origins or self._is_irrelevant(op, value):
             return
-        if is_unknown(held.actual) or is_unknown(active) or not scope.certain:
-            self.hidden |= held.origins
+        if is_unknown(number.actual) or is_unknown(active) or not scope.certain:
+            self.hidden |= number.origins
             return
         type_ = value_type(value.type)
-        differs = self._differing(held, type_, purpose)
+        differs = self._differing(number, type_, purpose)
         if active is not True:
             flags = replace(type_, element=element_of("i1"), pointer=False)
             mask = to_array(actual(active), flags)
             differs = np.broadcast_to(differs, (len(differs), *type_.shape)) & mask
         places = np.argwhere(differs)
         if len(places):
-            self._show(op, held, scope, purpose, tuple(map(int, places[0])))
+            self._show(op, number, scope, purpose, tuple(map(int, places[0])))
 
     def counts(self, op: Op, bounds: Sequence[Any], scope: Any) -> None:
-        """Look whether the counter of a loop that begins wraps around: its bounds say so."""
+        """Note whether the counter of a starting loop wraps around, by the loop's bounds."""
         if any(map(is_unknown, bounds)) or not scope.certain:
             self.hidden.add(op.index)
             return
         type_ = value_type(op.operand("first").type)
         bits = type_.element.bits
         first, end, step = (
-            np.broadcast_to(to_array(each, type_).reshape(-1), (scope.programs,)) for each in bounds
+            np.broadcast_to(to_array(bound, type_).reshape(-1), (scope.programs,))
+            for bound in bounds
         )
         beyond = (step <= 0) | (end - 1 > signed_range(bits)[1] - step)
         for number in np.flatnonzero((first < end) & beyond):
@@ -127,29 +127,29 @@ class Seen:
                     len(lap) - 1, (), after, wrapped(after, bits),
                 )  # fmt: skip
 
-    def _is_undecided(self, op: Op, value: Value) -> bool:
-        """Whether a condition decides nothing that counts."""
+    def _is_irrelevant(self, op: Op, value: Value) -> bool:
+        """Return whether a condition decides nothing relevant."""
         if op.name in MEMORY:
             return False
         return isinstance(value.owner, Op) and value.owner.index not in self._deciding
 
-    def _differing(self, held: Wrapped, type_: ValueType, purpose: Purpose) -> Array:
-        plain = ideal_numbers(held.actual, type_)
-        differs = np.asarray(held.shadow != plain, np.bool_)
+    def _differing(self, number: Wrapped, type_: ValueType, purpose: Purpose) -> Array:
+        plain = ideal_numbers(number.actual, type_)
+        differs = np.asarray(number.shadow != plain, np.bool_)
         if purpose == "index":  # memory does not say whether it holds unsigned integers
             bits = type_.element.bits
             low = -(1 << (bits - 1))
-            differs &= np.asarray((held.shadow < low) | (held.shadow >= 1 << bits), np.bool_)
+            differs &= np.asarray((number.shadow < low) | (number.shadow >= 1 << bits), np.bool_)
         return differs
 
     def _show(
-        self, op: Op, held: Wrapped, scope: Any, purpose: Purpose, place: tuple[int, ...]
+        self, op: Op, number_: Wrapped, scope: Any, purpose: Purpose, position: tuple[int, ...]
     ) -> None:
         earliest = {op: number for number, op in enumerate(self._wraps)}
-        origin = min(held.origins, key=lambda op: earliest.get(op, len(earliest)))
+        origin = min(number_.origins, key=lambda op: earliest.get(op, len(earliest)))
         if origin in self.shown:
             return
-        number, *lane = place
+        number, *lane = position
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
         program = int(scope.linear[number])
         ideal, plain = self._numbers(origin, program)
@@ -159,10 +159,10 @@ class Seen:
         )  # fmt: skip
 
     def _numbers(self, origin: int, program: int) -> tuple[int, int]:
-        """Return what an op would have given in a program, and what it gave."""
+        """Return the ideal and the actual number of an op that wrapped in a program."""
         linear, ideal, plain = self._wraps[origin]
         ideal, plain = np.broadcast_arrays(ideal, plain)
         places = np.argwhere(ideal != plain)
-        here = [p for p in places if ideal.shape[0] == 1 or linear[p[0]] == program]
-        at = tuple(here[0] if here else places[0])
-        return int(ideal[at]), int(plain[at])
+        in_program = [p for p in places if ideal.shape[0] == 1 or linear[p[0]] == program]
+        position = tuple(in_program[0] if in_program else places[0])
+        return int(ideal[position]), int(plain[position])

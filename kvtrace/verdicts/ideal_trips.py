@@ -1,4 +1,4 @@
-"""Values and trips of loops that are as in ideal integers: nothing in them wraps around."""
+"""Values and loop trips without wrap-around: equal to those of ideal integers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def are_ideal(bound: BoundCall, values: Iterable[Value]) -> bool:
-    """Tell whether no integer that values are made of wraps around, loop counters included."""
+    """Return whether no integer that determines the values wraps around, loop counters included."""
     fed = feeding_values_and_trips(values, bound.call.module)
     arithmetic = bound.summary.arithmetic
-    return not any(each.op.index in fed and bound.wraps(each) for each in arithmetic)
+    return not any(made_by.op.index in fed and bound.wraps(made_by) for made_by in arithmetic)
 
 
 def has_ideal_trips(bound: BoundCall, loop: Op) -> bool:
-    """Tell whether a loop surely takes the trips of its formula: nothing in its bounds wraps."""
+    """Return whether a loop surely takes the trips of its formula: its bounds do not wrap."""
     ideal: dict[int, bool] = bound.memo.setdefault(has_ideal_trips, {})
     if loop.index not in ideal:
-        counters = [each for each in bound.summary.arithmetic if each.op is loop]
+        counters = [made_by for made_by in bound.summary.arithmetic if made_by.op is loop]
         wraps = any(map(bound.wraps, counters))
         ideal[loop.index] = not wraps and are_ideal(bound, deciding(loop))
     return ideal[loop.index]

@@ -1,7 +1,7 @@
-"""Judging a unique call: the rules on its formulas first, then one evaluation for what is open.
+"""Judgment of a unique call: rules on its formulas, then one evaluation for undecided verdicts.
 
-Proofs and witnesses come from the symbolic summary, so they cost the same for any grid. Only what
-is left undecided, and can be decided that way, is evaluated over the grid, if that is affordable.
+Proofs and witnesses come from the symbolic summary, so they cost the same for any grid. The grid is
+evaluated only for undecided verdicts that an evaluation can decide, and only within the budget.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
-#: The rule that says which loads get substituted zeros.
+#: The rule by which loads of substituted zeros are found.
 _BOUNDS: Final = "out-of-bounds"
 
 
 class Judgement:
     """The verdicts of one call, in two steps.
 
-    Made, it has asked all rules. `observers` then are what an evaluation of the whole grid has to
-    have for the rest, none where all is decided or it would cost too much. `verdicts` gives all.
+    The constructor judges by formulas. `observers` are then to observe an evaluation of the whole
+    grid for undecided verdicts; there are none if all are decided or the evaluation would cost too
+    much. `verdicts` returns all verdicts.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Judgement:
         """Judge a call by rules of these ids (None: the default ones).
 
         Raises:
-            BadSetting: there is no rule of an id.
+            BadSetting: no rule has one of the ids.
             NoKernel: the call's module has no function to run.
 
         """
@@ -48,21 +49,23 @@ class Judgement:
         ids = [rule.id for rule in self._rules]
         self.bound = BoundCall(call, ids, budget)
         judges = dict.fromkeys(rule.judge for rule in self._rules)
-        self._found = [verdict for judge in judges for verdict in judge(self.bound)]
+        self._verdicts = [verdict for judge in judges for verdict in judge(self.bound)]
         self.observers: tuple[Concrete, ...] = self._observers()
 
     def _observers(self) -> tuple[Concrete, ...]:
-        undecided = [v for v in self._found if v.verdict == "unknown" and v.evaluating]
+        undecided = [v for v in self._verdicts if v.verdict == "unknown" and v.evaluating]
         if not undecided:
             return ()
         lanes, most = self.bound.lanes, self.bound.budget.lanes
         if lanes > most:
             if most:
-                self._found = [self._too_large(v) if v in undecided else v for v in self._found]
+                self._verdicts = [
+                    self._too_large(v) if v in undecided else v for v in self._verdicts
+                ]
             return ()
         makers = dict.fromkeys(rule.concrete for rule in self._rules if rule.concrete is not None)
-        made = (make(self.bound, undecided) for make in makers)
-        return tuple(observer for observer in made if observer is not None)
+        candidates = (make(self.bound, undecided) for make in makers)
+        return tuple(observer for observer in candidates if observer is not None)
 
     def _too_large(self, verdict: Verdict) -> Verdict:
         reason = (
@@ -74,22 +77,22 @@ class Judgement:
 
     def verdicts(self, failure: str | None = None) -> list[Verdict]:
         """Return all verdicts, in the order of ops; `failure`: why the evaluation ended early."""
-        found = list(self._found)
+        verdicts = list(self._verdicts)
         for observer in self.observers:
-            found = _settled(found, observer.verdicts(failure), observer.rules)
-        open_ops = {v.op for v in found if v.verdict == "unknown" and v.unless is None}
-        found = [v for v in found if v.unless not in open_ops]
-        found = [self._after_overflow(v, found) for v in found]
-        wanted = {rule.id for rule in self._rules}
-        kept = (self._with_expression(v) for v in found if v.rule in wanted)
-        return sorted(kept, key=lambda verdict: verdict.op.index)
+            verdicts = _with_evaluated(verdicts, observer.verdicts(failure), observer.rules)
+        open_ops = {v.op for v in verdicts if v.verdict == "unknown" and v.unless is None}
+        verdicts = [v for v in verdicts if v.unless not in open_ops]
+        verdicts = [self._after_overflow(v, verdicts) for v in verdicts]
+        ids = {rule.id for rule in self._rules}
+        selected = (self._with_expression(v) for v in verdicts if v.rule in ids)
+        return sorted(selected, key=lambda verdict: verdict.op.index)
 
-    def _after_overflow(self, verdict: Verdict, found: Sequence[Verdict]) -> Verdict:
-        """Say of an access that leaves its tensor if it does so by an integer that wraps around."""
+    def _after_overflow(self, verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return an access's violation with the integer overflow that causes it, if any."""
         if verdict.verdict != "violation" or verdict.rule not in ("out-of-bounds", "out-of-view"):
             return verdict
         fed = feeding(verdict.op, self.call.module)
-        for other in found:
+        for other in verdicts:
             if other.rule == "overflow" and other.verdict == "violation" and other.op.index in fed:
                 reason = f"{other.expression} wraps around"
                 message = f"{verdict.message}, as {reason}"
@@ -97,28 +100,27 @@ class Judgement:
         return verdict
 
     def _with_expression(self, verdict: Verdict) -> Verdict:
-        """Add the address in the kernel's own names to what is not proven of an access."""
+        """Add the address in the kernel's own names to an unproven verdict on an access."""
         if verdict.verdict == "proven" or verdict.access is None or verdict.expression is not None:
             return verdict
         summary = self.bound.summary
-        access = next((each for each in summary.accesses if each.op is verdict.op), None)
+        access = next((access_ for access_ in summary.accesses if access_.op is verdict.op), None)
         if access is None:
             return verdict
         return replace(verdict, expression=address_expression(access, summary))
 
 
-def _settled(
-    found: Sequence[Verdict], evaluated: Sequence[Verdict], rules: frozenset[str]
+def _with_evaluated(
+    verdicts: Sequence[Verdict], evaluated: Sequence[Verdict], rules: frozenset[str]
 ) -> list[Verdict]:
-    """Put what an evaluation says of some rules in the place of what was open.
+    """Replace undecided verdicts of some rules by the verdicts of an evaluation.
 
-    What it leaves open too keeps the first reason, which says what would decide it, and has its
-    own added.
+    A verdict that the evaluation leaves open too keeps its first reason, and the new one is added.
     """
     reasons = {v.op.index: v.reason for v in evaluated if v.verdict == "unknown"}
     decided = {v.op.index for v in evaluated if v.verdict != "unknown"}
     merged = []
-    for verdict in found:
+    for verdict in verdicts:
         if not verdict.evaluating or verdict.rule not in rules:
             merged.append(verdict)
         elif verdict.op.index in reasons and verdict.op.index not in decided:
@@ -141,21 +143,21 @@ def judge(
 ) -> list[Verdict]:
     """Return the verdicts of rules (None: the default ones) on one unique call.
 
-    The tensors of the call are never written. What stays unknown says why; what depends on a load
-    that is itself out of bounds does.
+    The tensors of the call are never written. Each unknown verdict has a reason, and so has a
+    verdict that depends on a load that is itself out of bounds.
 
     Raises:
-        BadSetting: there is no rule of an id.
+        BadSetting: no rule has one of the ids.
         NoKernel: the call's module has no function to run.
 
     """
-    wanted = {rule.id for rule in chosen_rules(rules)}
-    ids = (*wanted, _BOUNDS) if call.recorded else tuple(wanted)
+    selected = {rule.id for rule in chosen_rules(rules)}
+    ids = (*selected, _BOUNDS) if call.recorded else tuple(selected)
 
     def judged(other: Call, rules: Iterable[str]) -> list[Verdict]:
         return _judge(other, rules, budget)
 
-    return without_zeros(call, judged(call, ids), wanted, judged)
+    return without_zeros(call, judged(call, ids), selected, judged)
 
 
 def _judge(call: Call, rules: Iterable[str], budget: Budget | None) -> list[Verdict]:

@@ -1,4 +1,4 @@
-"""The lanes of an access, carried backwards to what its address and mask are made of."""
+"""Lanes of an access, traced back to the operands of its address and mask."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from kvtrace.symbolic.terms import ZERO, Term, lane
 from kvtrace.symbolic.walk_types import number_of, shape_of
 
 Lanes = tuple[Term, ...] | None
-"""The index along each axis of a value, in the lanes of the access; None: its own lanes."""
+"""The index along each axis of a value, in terms of the access's lanes; None: not known."""
 
 
 def own_lanes(value: Value) -> tuple[Term, ...]:
-    """Return the lanes that a value has itself."""
+    """Return a value's own lane symbols, one per axis."""
     return tuple(lane(axis, extent) for axis, extent in enumerate(shape_of(value.type)))
 
 
 def lanes_before(op: Op, lanes: Lanes) -> Lanes:
-    """Return the lanes of what an op rearranges, from those of its result."""
+    """Return the lanes of the operand that an op rearranges, from the lanes of its result."""
     if lanes is None:
         return None
     operator = operator_of(op)
@@ -36,8 +36,8 @@ def lanes_before(op: Op, lanes: Lanes) -> Lanes:
         axes = [int(axis) for axis in order.values]
         return tuple(lanes[axes.index(axis)] for axis in range(len(source)))
     linear = ZERO
-    for extent, place in zip(target, lanes, strict=True):
-        linear = linear * extent + place
+    for extent, index in zip(target, lanes, strict=True):
+        linear = linear * extent + index
     return tuple(
         remainder(quotient(linear, prod(source[axis + 1 :])), extent)
         for axis, extent in enumerate(source)
@@ -45,7 +45,7 @@ def lanes_before(op: Op, lanes: Lanes) -> Lanes:
 
 
 def lanes_of_operand(operand: Value, op: Op, lanes: Lanes) -> Lanes:
-    """Return the lanes of an operand of an elementwise op; others put elements elsewhere."""
+    """Return the lanes of an operand of an elementwise op; None: the op moves elements."""
     if operator_of(op) in ("join", "split", "cat"):
         return None
     return lanes if shape_of(operand.type) else ()

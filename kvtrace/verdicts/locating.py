@@ -1,4 +1,4 @@
-"""Which programs and lanes of a kernel wrote the elements that are wrong, and what they share."""
+"""Programs and lanes of a kernel that wrote wrong elements, and the pattern they have in common."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 _NAMED: Final = 4
-"""Indices that are listed one by one; if there are more, only their number is given."""
+"""Most indices that are listed one by one."""
 
 
 @dataclass
 class Places:
-    """Where wrong elements were written: by which op, programs (linear ids) and lanes."""
+    """The op, programs (linear ids) and lanes that wrote wrong elements."""
 
     op: Op
     block: tuple[int, ...]
@@ -39,15 +39,15 @@ class Places:
         for programs, lanes, offsets in zip(
             reversed(self.programs), reversed(self.lanes), reversed(self.offsets), strict=True
         ):
-            found = np.flatnonzero(offsets == offset)
-            if found.size:
-                lane = np.unravel_index(int(lanes[found[-1]]), self.block or (1,))
-                return int(programs[found[-1]]), tuple(map(int, lane))
+            matches = np.flatnonzero(offsets == offset)
+            if matches.size:
+                lane = np.unravel_index(int(lanes[matches[-1]]), self.block or (1,))
+                return int(programs[matches[-1]]), tuple(map(int, lane))
         return None
 
 
 class _Writers(Observer):
-    """Collects who writes some bytes of some tensors that share a storage."""
+    """An observer that collects the writers of some bytes of tensors that share a storage."""
 
     def __init__(self, arguments: Sequence[int], offsets: NDArray[np.int64]) -> None:
         self._arguments = frozenset(arguments)
@@ -55,21 +55,23 @@ class _Writers(Observer):
         self.places: dict[int, Places] = {}
 
     def access(self, access: Access) -> None:
-        """Look at a batch of stores."""
+        """Note which lanes of a batch of stores write the bytes."""
         if access.kind == "load" or access.argument not in self._arguments:
             return
         parts = access.parts
         if parts is None:
             return
         offsets = np.broadcast_to(parts.offsets() + parts.origin_bytes, parts.shape)
-        where = np.nonzero(parts.active_of(np.isin(offsets, self._offsets)))
-        if not where[0].size:
+        positions = np.nonzero(parts.active_of(np.isin(offsets, self._offsets)))
+        if not positions[0].size:
             return
-        found = self.places.setdefault(access.op.index, Places(access.op, parts.block))
-        found.programs.append(parts.programs[where[0]])
-        lanes = np.ravel_multi_index(where[1:], parts.block) if parts.block else 0 * where[0]
-        found.lanes.append(np.asarray(lanes, np.int64))
-        found.offsets.append(offsets[where])
+        places = self.places.setdefault(access.op.index, Places(access.op, parts.block))
+        places.programs.append(parts.programs[positions[0]])
+        lanes = (
+            np.ravel_multi_index(positions[1:], parts.block) if parts.block else 0 * positions[0]
+        )
+        places.lanes.append(np.asarray(lanes, np.int64))
+        places.offsets.append(offsets[positions])
 
 
 def writers(
@@ -78,62 +80,62 @@ def writers(
     offsets: NDArray[np.int64],
     programs: NDArray[np.int64] | None,
 ) -> Places | None:
-    """Return where elements of a storage are written that lie at byte offsets.
+    """Return where elements at byte offsets of a storage are written, by the op with most of them.
 
-    By the op that writes most of them; None: none does, or it is not known.
+    None: no op writes them, or the writers are not known.
     """
-    watching = _Writers(arguments, offsets)
+    observer = _Writers(arguments, offsets)
     try:
         evaluate(
             call.module,
             call.arguments,
             call.grid,
-            observers=(watching,),
+            observers=(observer,),
             kernel=call.kernel,
             programs=programs,
             planned=False,
             most_steps=MOST_STEPS,
         )
-    except (KvtraceError, *UNFIT):  # what was seen until then is seen
+    except (KvtraceError, *UNFIT):  # stores observed up to the error count
         pass
-    found = watching.places.values()
-    return max(found, key=lambda each: sum(map(len, each.offsets)), default=None)
+    all_places = observer.places.values()
+    return max(all_places, key=lambda places: sum(map(len, places.offsets)), default=None)
 
 
 def pattern(call: Call, places: Places, all_programs: int) -> str:
-    """Describe what the places have in common."""
+    """Return a description of the programs, warps and lanes that the places have in common."""
     programs = np.unique(np.concatenate(places.programs))
     lanes = np.unique(np.concatenate(places.lanes))
-    said = [_of_programs(call, programs, all_programs)]
-    said += filter(None, [_of_warps(call, places, lanes), _of_lanes(places.block, lanes)])
-    return ", ".join(said)
+    phrases = [_programs_text(call, programs, all_programs)]
+    phrases += filter(None, [_warps_text(call, places, lanes), _lanes_text(places.block, lanes)])
+    return ", ".join(phrases)
 
 
-def _of_programs(call: Call, programs: NDArray[np.int64], count: int) -> str:
+def _programs_text(call: Call, programs: NDArray[np.int64], count: int) -> str:
     if len(programs) == count:
         return "all programs" if count > 1 else "the one program"
-    index = np.array([program_at(int(each), call.grid) for each in programs])
+    index = np.array([program_at(int(program), call.grid) for program in programs])
     for axis, extent in enumerate(call.grid):
         along = np.unique(index[:, axis])
         if extent > 1 and len(along) == 1 and along[0] == extent - 1:
             return f"{_count(len(programs), 'program')}, the last along axis {axis}"
-    named = ", ".join(str(tuple(map(int, each))) for each in index[:_NAMED])
+    named = ", ".join(str(tuple(map(int, program))) for program in index[:_NAMED])
     more = "" if len(programs) <= _NAMED else " …"
     return f"{_count(len(programs), 'program')} of {count:,}: {named}{more}"
 
 
-def _of_warps(call: Call, places: Places, lanes: NDArray[np.int64]) -> str:
-    """Say so where all lanes are those of one warp, as the compiled code tells it."""
+def _warps_text(call: Call, places: Places, lanes: NDArray[np.int64]) -> str:
+    """Return a phrase if all lanes are of one warp in the compiled code, else ""."""
     layout = call.layouts.get(places.op.index)
     if layout is None or not places.block:
         return ""
     if int(np.prod(layout.warps)) < 2:
         return ""
-    held = _warp_of_lanes(layout, places.block)
-    if held is None:
+    warps = _warp_of_lanes(layout, places.block)
+    if warps is None:
         return ""
-    found = np.unique(held.reshape(-1)[lanes])
-    return f"warp {int(found[0])} alone" if len(found) == 1 else ""
+    distinct = np.unique(warps.reshape(-1)[lanes])
+    return f"warp {int(distinct[0])} alone" if len(distinct) == 1 else ""
 
 
 def _warp_of_lanes(layout: BlockedLayout, block: Sequence[int]) -> NDArray[np.int64] | None:
@@ -144,13 +146,13 @@ def _warp_of_lanes(layout: BlockedLayout, block: Sequence[int]) -> NDArray[np.in
     for axis in reversed(layout.order):
         shape = [1] * len(block)
         shape[axis] = block[axis]
-        held = layout.per_thread[axis] * layout.threads[axis]
-        here = np.arange(block[axis]) // held % layout.warps[axis]
-        warp = warp * layout.warps[axis] + here.reshape(shape)
+        elements_per_warp = layout.per_thread[axis] * layout.threads[axis]
+        along = np.arange(block[axis]) // elements_per_warp % layout.warps[axis]
+        warp = warp * layout.warps[axis] + along.reshape(shape)
     return warp
 
 
-def _of_lanes(block: tuple[int, ...], lanes: NDArray[np.int64]) -> str:
+def _lanes_text(block: tuple[int, ...], lanes: NDArray[np.int64]) -> str:
     total = int(np.prod(block)) if block else 1
     if total == 1:
         return ""
@@ -163,13 +165,15 @@ def _of_lanes(block: tuple[int, ...], lanes: NDArray[np.int64]) -> str:
         if whole and len(along) < extent:
             word = ("row" if axis == 0 else "column") if len(block) == 2 else "lane"
             return (
-                f"whole {word}s {_ranges(along)}" if len(block) > 1 else f"lanes {_ranges(along)}"
+                f"whole {word}s {_ranges_text(along)}"
+                if len(block) > 1
+                else f"lanes {_ranges_text(along)}"
             )
     return f"{_count(len(lanes), 'lane')} of {total:,}"
 
 
-def _ranges(numbers: NDArray[np.int64]) -> str:
-    """Name numbers: as a range, in steps, or the first ones."""
+def _ranges_text(numbers: NDArray[np.int64]) -> str:
+    """Return numbers as text: a range, a range in steps, or the first ones."""
     if len(numbers) == 1:
         return str(int(numbers[0]))
     steps = np.unique(np.diff(numbers))
@@ -177,7 +181,7 @@ def _ranges(numbers: NDArray[np.int64]) -> str:
         by = "" if steps[0] == 1 else f" in steps of {int(steps[0])}"
         return f"{int(numbers[0])} to {int(numbers[-1])}{by}"
     more = "" if len(numbers) <= _NAMED else " …"
-    return ", ".join(str(int(each)) for each in numbers[:_NAMED]) + more
+    return ", ".join(str(int(number)) for number in numbers[:_NAMED]) + more
 
 
 def _count(number: int, word: str) -> str:

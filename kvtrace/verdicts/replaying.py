@@ -1,6 +1,6 @@
-"""Running a call, or one witness of it, in the evaluator: addresses first, contents if they count.
+"""Runs of a call, or of one witness, in the evaluator, with or without recorded contents.
 
-Storages are never written: what a program would write goes to copies, or nowhere.
+Storages are never written: programs' stores go to copies, or nowhere.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _INTEGERS: Final = ("i", "u")
 
 
 class TooManyLanes(KvtraceError):
-    """An evaluation took more lanes than it was given."""
+    """An evaluation accessed more lanes than its limit."""
 
     slug = "too-many-lanes"
 
 
 _LEAST_LANES: Final = 256
-"""A batch of fewer takes as long as one of so many."""
+"""Lanes that a smaller batch counts as, since it takes as long."""
 
 
 class Limit(Observer):
-    """Ends an evaluation that accesses more lanes of memory than `most`."""
+    """An observer that ends an evaluation after `most` lanes of memory accesses."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._lanes = 0
 
     def access(self, access: Access) -> None:
-        """Count a batch."""
+        """Count the lanes of a batch."""
         self._lanes += max(access.lanes, _LEAST_LANES)
         if self._lanes > self._most:
             raise TooManyLanes(f"its evaluation takes more than {self._most:,} lanes")
@@ -62,12 +62,12 @@ def run(
 
     Args:
         call: the call, with its module and arguments, whose storages are not written.
-        observers: what receives the evaluation's events.
+        observers: receivers of the evaluation's events.
         programs: linear ids, x fastest; None: the whole grid.
         contents: contents of tensors: "none" (only addresses that depend on no data are computed),
             the recorded "integers", or "all" that was recorded.
-        lanes: after how many lanes of memory accesses to end; None: no limit.
-        instrument: what wraps ops.
+        lanes: the number of lanes of memory accesses after which to stop; None: no limit.
+        instrument: a wrapper of ops.
         one_by_one: whether one program runs after the other, not as many as fit at once.
 
     """
@@ -93,7 +93,7 @@ def run(
 
 
 def holds_floats(call: Call) -> bool:
-    """Whether contents other than integers were recorded of a call's tensors."""
+    """Return whether contents other than integers were recorded of a call's tensors."""
     return any(
         isinstance(argument, TensorArgument)
         and argument.storage.data is not None
@@ -105,13 +105,13 @@ def holds_floats(call: Call) -> bool:
 def untouched(arguments: Sequence[Argument], contents: str = "all") -> tuple[Argument, ...]:
     """Return arguments whose contents are read-only, and hidden unless `contents` names them."""
     tensors = [argument for argument in arguments if isinstance(argument, TensorArgument)]
-    shown = {
+    visible = {
         id(tensor.storage)
         for tensor in tensors
         if contents == "all" or (contents == "integers" and tensor.dtype[0] in _INTEGERS)
     }
     storages = {
-        id(tensor.storage): _read_only(tensor.storage, id(tensor.storage) in shown)
+        id(tensor.storage): _read_only(tensor.storage, id(tensor.storage) in visible)
         for tensor in tensors
     }
     return tuple(
@@ -122,8 +122,8 @@ def untouched(arguments: Sequence[Argument], contents: str = "all") -> tuple[Arg
     )
 
 
-def _read_only(storage: Storage, shown: bool) -> Storage:
-    if storage.data is None or not shown:
+def _read_only(storage: Storage, is_visible: bool) -> Storage:
+    if storage.data is None or not is_visible:
         return Storage(storage.nbytes, address=storage.address)
     data = storage.data.view()
     data.flags.writeable = False

@@ -1,4 +1,4 @@
-"""What a rule says of one op of a call, and its row of `findings`."""
+"""Verdicts of rules on one op of a call, and their rows of `findings`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kvtrace.metrics.stacks import StackRows
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
-#: The rule by which a call is unknown that no rule can judge.
+#: The rule that reports a call that no rule can judge.
 _ACCESSES: Final = "out-of-bounds"
 
 Answer = Literal["violation", "proven", "unknown"]
@@ -28,16 +28,15 @@ Program = tuple[int, int, int]
 class Verdict:
     """One rule's answer for one op of one call.
 
-    `method`: how it was found (interval, affine, solver or evaluated). `reason` says why it is
-    unknown; `assumption` what would make it safe, as a condition on a tensor's contents. A
+    `method`: how the answer was found (interval, affine, solver or evaluated). `reason` says why it
+    is unknown; `assumption` is a condition on a tensor's contents under which the op is safe. A
     violation has a witness: `program`, `iteration` of the innermost loop, `lane` in the block,
-    `address_offset` in bytes from the argument's data pointer, `past_end_bytes` from the end of
-    what it may touch (negative: bytes before its start). `lanes` counts those that break the rule
-    over the grid, None where that was not counted. `expression` is the address in the kernel's own
-    names, `nearest` the tensor that lies nearest to it. `other_program` and `other_op` are the
-    second side of a race. `solver_ns` is what a solver took. `evaluating`: of an unknown, whether
-    evaluating the call may decide it. `unless`: it is left out where that op's own verdict is
-    unknown, as it says no more.
+    `address_offset` in bytes from the argument's data pointer, `past_end_bytes` from the end of the
+    permitted range (negative: bytes before its start). `lanes` counts the lanes that break the rule
+    over the grid, None if they were not counted. `expression` is the address in the kernel's own
+    names, `nearest` the tensor nearest to it. `other_program` and `other_op` are the second side of
+    a race. `solver_ns` is the solver's time. `evaluating`: evaluating the call may decide this
+    unknown. `unless`: this verdict is left out if that op's own verdict is unknown.
     """
 
     rule: str
@@ -114,20 +113,20 @@ def row_of(
 
 
 def _in_loop(op: Op) -> bool:
-    """Whether an op is in a loop; elsewhere a witness's iteration says nothing."""
-    return any(each.name in LOOPS for each in enclosing_ops(op))
+    """Return whether an op is in a loop; elsewhere a witness's iteration means nothing."""
+    return any(parent.name in LOOPS for parent in around(op))
 
 
 def _identity(call: Call, row: dict[str, Any], frames: Sequence[Frame]) -> str:
-    """Hash what is found where: the same for the same defect of the same call in another run."""
+    """Return a hash of a finding, the same for the same defect of the same call in another run."""
     shapes = [
         (a.name, getattr(a, "shape", None), getattr(a, "strides", None), getattr(a, "value", None))
         for a in call.arguments
     ]
     places = [(f.file, f.line, f.column) for f in frames]
-    found = tuple(row[key] for key in ("rule", "verdict", "op_index", "arg", "other_op_index"))
-    what = (call.kernel, call.grid, found, places, shapes)
-    return hashlib.sha256(json.dumps(what, default=str).encode()).hexdigest()[:32]
+    fields = tuple(row[key] for key in ("rule", "verdict", "op_index", "arg", "other_op_index"))
+    identity = (call.kernel, call.grid, fields, places, shapes)
+    return hashlib.sha256(json.dumps(identity, default=str).encode()).hexdigest()[:32]
 
 
 def unjudged_row(call_id: int, kernel: str, reason: str, rules: Sequence[str]) -> dict[str, Any]:

@@ -1,11 +1,14 @@
-"""Where integers of a kernel are used so that their width shows: what the overflow rule asks about.
+"""Uses of a kernel's integers in which their width shows: the questions of the rule overflow.
 
-Sums, products, left shifts and bitwise ops are the same modulo 2^n whether or not what they are
-made of has wrapped around. What wrapped shows only where a value is extended, divided, compared or
-ordered, or is a pointer's offset; and matters only where that decides an address, a mask, a branch
-or a loop's end. So those uses are found, once per module, from each memory access backwards, each
-value in the lanes of the access. Where a value is not followed by a formula, nothing is known of
-where it is used: then all that it is made of must fit.
+Sums, products, left shifts and bitwise ops are the same modulo 2^n whether or not their operands
+have wrapped around. A wrap shows only where a value is extended, divided, compared or ordered, or
+is a pointer's offset; it matters only if that decides an address, a mask, a branch or a loop's end.
+So these uses are found once per module, backwards from each memory access, with each value in the
+lanes of the access. If no formula says what a value is, its uses are unknown: then all of its
+sources must fit their widths.
+
+Example: in `load(x + (a * b - c))` with 32-bit integers only the offset `a * b - c` is a use, where
+it is extended to 64 bits: `a * b` may wrap if the difference wraps back.
 """
 
 from __future__ import annotations
@@ -55,13 +58,13 @@ from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_la
 
 _UNSIGNED: Final = named(lambda row: row.reading in ("unsigned", "mixing"))
 _SHOWING: Final = _UNSIGNED | named(lambda row: row.reading == "signed")
-"""Ops whose result is another where what they take has wrapped around."""
-#: What a reduction is made of that takes one of its elements as it is.
+"""Ops whose result differs if an operand has wrapped around."""
+#: Ops of a reduction that returns one of its elements unchanged.
 _SELECTING: Final = computing("compare", "where", "&", "|", "^", "constant")
-#: What one op combines so that it does not matter whether elements have wrapped around.
+#: Ops of a reduction whose result is right modulo 2^n even if elements have wrapped around.
 _MODULAR_COMBINING: Final = MODULAR & computing("+", "*", "&", "|", "^")
 _REDUCING: Final = named(lambda row: row.kind is Kind.REDUCTION)
-#: What makes descriptors and block pointers, whose numbers are scalars.
+#: Ops that make descriptors and block pointers, whose numbers are scalars.
 _BLOCKS: Final = named(
     lambda row: row.kind is Kind.ADDRESS and row.has("pointer") and row.operator != "+"
 )
@@ -71,10 +74,10 @@ _BLOCKS: Final = named(
 class Use:
     """A use of an integer that may have wrapped around.
 
-    `right` says that nothing shows: the ideal `term` fits its width, or a comparison comes out as
-    with ideal numbers; `fits` is enough for that, and plainer: that all numbers fit. It is claimed
-    of lanes that are active in `access` (`exact_lanes`), or wherever the use is reached: `place`.
-    `arithmetic` is what made the value; `purpose` is what the use decides.
+    `right` says that no wrap shows: the ideal `term` fits its width, or a comparison gives the same
+    as with ideal numbers. `fits` implies `right` and is simpler: all numbers fit. The claim is
+    about lanes that are active in `access` (`exact_lanes`), or about every execution of the use:
+    `place`. `arithmetic` made the value; `purpose` is what the use decides.
     """
 
     access: Access
@@ -91,29 +94,33 @@ class Use:
 @once_per_module
 def uses(module: Module) -> tuple[Use, ...]:
     """Return the uses that decide memory accesses of the kernel itself."""
-    return tuple(_Finder(summarise(module)).all())
+    return tuple(_UseSearch(summarise(module)).all())
 
 
-class _Finder:
+class _UseSearch:
     def __init__(self, summary: Summary) -> None:
         self._summary = summary
         self._values = summary.values
         self._places = summary.places
         self._accesses = summary.accesses
-        own = [each for each in summary.arithmetic if not each.calls]
-        self._arithmetic = {each.op.index: each for each in own if counter_of(each.op) is None}
+        of_kernel = [arithmetic for arithmetic in summary.arithmetic if not arithmetic.calls]
+        self._arithmetic = {
+            arithmetic.op.index: arithmetic
+            for arithmetic in of_kernel
+            if counter_of(arithmetic.op) is None
+        }
         self._counters: dict[int, list[Arithmetic]] = defaultdict(list)
-        for each in own:
-            if counter_of(each.op) is not None:
-                self._counters[each.op.index].append(each)
+        for arithmetic in of_kernel:
+            if counter_of(arithmetic.op) is not None:
+                self._counters[arithmetic.op.index].append(arithmetic)
         self._main = summary.module.main.op
         self._flow = flow_of(summary.module)
-        self._found: dict[object, Use] = {}
-        self._seen: set[tuple[int, Lanes, Purpose, bool]] = set()
+        self._uses: dict[object, Use] = {}
+        self._traced: set[tuple[int, Lanes, Purpose, bool]] = set()
         self._sources: dict[int, Arithmetic | None] = {}
 
     def all(self) -> Iterator[Use]:
-        """Look backwards from all accesses."""
+        """Yield the uses found backwards from all accesses."""
         ops = self._summary.module.ops
         if not self._summary.arithmetic and not any(op.name in UNSIGNED for op in ops):
             return
@@ -121,44 +128,44 @@ class _Finder:
             if access.calls:
                 continue
             self._access = access
-            self._seen = set()
+            self._traced = set()
             address = address_of(access.op)
-            self._look(address, own_lanes(address), "address")
+            self._trace(address, own_lanes(address), "address")
             mask = mask_of(access.op)
             if mask is not None:
-                self._look(mask, own_lanes(mask), "mask")
+                self._trace(mask, own_lanes(mask), "mask")
             stored = stored_index(access.op, self._summary.module)
             if stored is not None:
-                self._look(stored, own_lanes(stored), "index", by=access.op, signed=False)
+                self._trace(stored, own_lanes(stored), "index", by=access.op, signed=False)
             for value in positions_of(access.op):
-                self._look(value, (), "address", by=access.op)
-            self._execution(access.op)
-        yield from self._found.values()
+                self._trace(value, (), "address", by=access.op)
+            self._trace_execution(access.op)
+        yield from self._uses.values()
 
-    def _execution(self, op: Op) -> None:
-        """Look at what decides that an op runs."""
+    def _trace_execution(self, op: Op) -> None:
+        """Trace the values that decide whether an op runs."""
         block = op.block
         for parent in enclosing_ops(op):
             if parent is self._main:
                 for before in () if block is None else leading_to(block):
-                    self._ways(before.ops[-1], "branch")
+                    self._trace_decisions(before.ops[-1], "branch")
             else:
-                self._ways(parent, "loop" if parent.name in LOOPS else "branch")
+                self._trace_decisions(parent, "loop" if parent.name in LOOPS else "branch")
             block = parent.block
 
-    def _ways(self, op: Op, purpose: Purpose) -> None:
-        """Look at what decides which way an op goes."""
+    def _trace_decisions(self, op: Op, purpose: Purpose) -> None:
+        """Trace the values that decide which way an op takes."""
         for value in deciding(op):
             truth = integer_bits(value.type) == 1  # a loop's trips are counted by comparing
-            self._look(value, (), purpose, by=None if truth else op)
+            self._trace(value, (), purpose, by=None if truth else op)
         counter = counter_of(op)
         if counter is not None:
             for arithmetic in self._counters[op.index]:
-                self._fits(op, arithmetic, counter, purpose, place=arithmetic)
+                self._require_fit(op, arithmetic, counter, purpose, place=arithmetic)
 
     # -- backwards -------------------------------------------------------------------------------
 
-    def _look(
+    def _trace(
         self,
         value: Value,
         lanes: Lanes,
@@ -168,30 +175,30 @@ class _Finder:
         signed: bool = True,
         strictly: bool = False,
     ) -> None:
-        """Look at a value and all that it is made of; `by`: its width shows there, `signed`.
+        """Trace a value and its sources; `by` is an op where its width shows, as `signed` or not.
 
-        `strictly`: what it goes into is not followed, so that every width shows.
+        `strictly`: the op that uses the value is not tracked, so every width shows.
         """
         if by is not None:
             self._use(by, value, lanes, purpose, signed=signed)
         if is_mixed(value):  # of what goes into a hash, only what shows there counts
             strictly, lanes = False, None
-        elif not strictly and self._is_lost(value):
+        elif not strictly and self._is_untracked(value):
             strictly, lanes = True, None
-        if (value.id, lanes, purpose, strictly) in self._seen:
+        if (value.id, lanes, purpose, strictly) in self._traced:
             return
-        self._seen.add((value.id, lanes, purpose, strictly))
+        self._traced.add((value.id, lanes, purpose, strictly))
         if isinstance(value.owner, Block):
-            self._argument(value, value.owner, lanes, purpose, strictly=strictly)
+            self._trace_argument(value, value.owner, lanes, purpose, strictly=strictly)
         elif isinstance(value.owner, Op):
             if strictly:
-                self._strictly(value, value.owner, purpose)
+                self._trace_strictly(value, value.owner, purpose)
             else:
-                self._result(value, value.owner, lanes, purpose)
+                self._trace_result(value, value.owner, lanes, purpose)
 
-    def _is_lost(self, value: Value) -> bool:
-        """Whether no formula says what a value is."""
-        known = self._values.get(value.id)
+    def _is_untracked(self, value: Value) -> bool:
+        """Return whether no formula says what a value is."""
+        formula = self._values.get(value.id)
         owner = value.owner
         if isinstance(owner, Op):
             if owner.name in READING or owner.name in GIVEN:
@@ -199,51 +206,51 @@ class _Finder:
             arithmetic = self._arithmetic.get(owner.index)
             if arithmetic is not None and not arithmetic.followed:
                 return True
-        if isinstance(known, Pointer):
-            return any(choice.argument is None for choice in known.choices)
-        if isinstance(known, Term):
-            unknown = known.symbols("unknown")
+        if isinstance(formula, Pointer):
+            return any(choice.argument is None for choice in formula.choices)
+        if isinstance(formula, Term):
+            unknown = formula.symbols("unknown")
             maker = owner.region.owner if isinstance(owner, Block) else owner
-            bare = len(unknown) == 1 and known == next(iter(unknown)).term
-            return bare or any(
+            is_bare = len(unknown) == 1 and formula == next(iter(unknown)).term
+            return is_bare or any(
                 maker is not None and _maker(symbol) == maker.index for symbol in unknown
             )
-        return not isinstance(known, Condition | BlockPointer) or isinstance(known, Opaque)
+        return not isinstance(formula, Condition | BlockPointer) or isinstance(formula, Opaque)
 
-    def _strictly(self, value: Value, op: Op, purpose: Purpose) -> None:
-        """Look at all that an op takes, and at all ops in it, and ask of each that it fits."""
+    def _trace_strictly(self, value: Value, op: Op, purpose: Purpose) -> None:
+        """Trace all operands and inner ops of an op, and require of each that it fits."""
         if op.name in READING or op.name in GIVEN:
             return
         arithmetic = self._arithmetic.get(op.index)
         if arithmetic is not None:
-            self._fits(op, arithmetic, value, purpose)
+            self._require_fit(op, arithmetic, value, purpose)
         if op.name in CALLS:
-            self._called(op, value, purpose)
+            self._require_called(op, value, purpose)
         if op.name in LOOPS or op.name in BRANCHES:
-            self._control(value, op, None, purpose, strictly=True)
+            self._trace_passed(value, op, None, purpose, strictly=True)
             return
-        if op.name in _SHOWING:  # right here, its operands are right for whatever follows
+        if op.name in _SHOWING:  # operands that are right here are right for all that follows
             for operand in op.operands:
-                self._look(operand, None, purpose, by=op, signed=op.name not in _UNSIGNED)
+                self._trace(operand, None, purpose, by=op, signed=op.name not in _UNSIGNED)
             return
         selected = _selected(op, value.position)
         if selected is not None:
             for operand in selected:
-                self._look(operand, None, purpose, by=op)
+                self._trace(operand, None, purpose, by=op)
             return
         for operand in op.operands:
-            self._look(operand, None, purpose, by=op, strictly=True)
+            self._trace(operand, None, purpose, by=op, strictly=True)
         for inner in op.walk() if op.regions else ():
             for operand in inner.operands if inner is not op else ():
-                self._look(operand, None, purpose, by=inner, strictly=True)
+                self._trace(operand, None, purpose, by=inner, strictly=True)
 
-    def _called(self, op: Op, value: Value, purpose: Purpose) -> None:
-        """Ask of all arithmetic of a function that is called that it fits."""
+    def _require_called(self, op: Op, value: Value, purpose: Purpose) -> None:
+        """Require of all arithmetic in a called function that it fits."""
         for arithmetic in self._summary.arithmetic:
             if op in arithmetic.calls:
-                self._fits(op, arithmetic, value, purpose, place=arithmetic)
+                self._require_fit(op, arithmetic, value, purpose, place=arithmetic)
 
-    def _fits(
+    def _require_fit(
         self,
         by: Op,
         arithmetic: Arithmetic,
@@ -257,71 +264,71 @@ class _Finder:
             by, arithmetic, value, arithmetic.result, (right, right), purpose, None, place=place
         )
 
-    def _result(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
+    def _trace_result(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
         name, operator = op.name, operator_of(op)
         if name in SPREADING:
             for operand in op.operands:
-                self._look(operand, lanes if shape_of(operand.type) else (), purpose)
+                self._trace(operand, lanes if shape_of(operand.type) else (), purpose)
         elif operator in ("expand_dims", "trans", "reshape"):
-            self._look(op.operand("source"), lanes_before(op, lanes), purpose)
+            self._trace(op.operand("source"), lanes_before(op, lanes), purpose)
         elif name in SIGNED or name in _UNSIGNED:
             for operand in op.operands:
-                self._look(operand, lanes, purpose, by=op, signed=name in SIGNED)
+                self._trace(operand, lanes, purpose, by=op, signed=name in SIGNED)
         elif name in MODULAR:
             for operand in op.operands:
-                self._look(operand, lanes_of_operand(operand, op, lanes), purpose)
+                self._trace(operand, lanes_of_operand(operand, op, lanes), purpose)
         elif operator == "<<":
-            self._look(op.operand("left"), lanes, purpose)
-            self._look(op.operand("right"), lanes, purpose, by=op)
+            self._trace(op.operand("left"), lanes, purpose)
+            self._trace(op.operand("right"), lanes, purpose, by=op)
         elif operator == "compare" and not _is_float(op.operand("left")):
-            self._compare(op, lanes, purpose)
+            self._require_comparison(op, lanes, purpose)
         elif operator == "+" and is_pointer(value.type):
-            self._look(op.operand("pointer"), lanes, purpose)
-            self._look(op.operand("offset"), lanes, purpose, by=op)
+            self._trace(op.operand("pointer"), lanes, purpose)
+            self._trace(op.operand("offset"), lanes, purpose, by=op)
         elif name in LOOPS or name in BRANCHES:
-            self._control(value, op, lanes, purpose)
+            self._trace_passed(value, op, lanes, purpose)
         elif name in _BLOCKS:
             for operand in op.operands:
-                self._look(operand, (), purpose, by=op)
+                self._trace(operand, (), purpose, by=op)
         elif name in COMBINING and _combining(op) in _MODULAR_COMBINING:
             for operand in op.operands:
-                self._look(operand, None, purpose)
+                self._trace(operand, None, purpose)
         elif name not in READING and name not in GIVEN:
-            self._strictly(value, op, purpose)
+            self._trace_strictly(value, op, purpose)
 
-    def _control(
+    def _trace_passed(
         self, value: Value, op: Op, lanes: Lanes, purpose: Purpose, *, strictly: bool = False
     ) -> None:
-        """Look at what branches and loops give, and at what decides which."""
+        """Trace the values that branches and loops pass on, and those that decide between them."""
         by = op if strictly else None
 
         def look(operand: Value) -> None:
-            self._look(operand, lanes, purpose, by=by, strictly=strictly)
+            self._trace(operand, lanes, purpose, by=by, strictly=strictly)
 
         for operand in self._flow.origins(value):
             look(operand)
-        self._ways(op, "loop" if op.name in LOOPS else purpose)
+        self._trace_decisions(op, "loop" if op.name in LOOPS else purpose)
 
-    def _argument(
+    def _trace_argument(
         self, value: Value, block: Block, lanes: Lanes, purpose: Purpose, *, strictly: bool
     ) -> None:
         owner = block.region.owner
         by = owner if strictly else None
 
         def look(operand: Value) -> None:
-            self._look(operand, lanes, purpose, by=by, strictly=strictly)
+            self._trace(operand, lanes, purpose, by=by, strictly=strictly)
 
         if owner.name in LOOPS:
             origins = self._flow.origins(value)
             for operand in origins:
                 look(operand)
             if not origins:  # the loop's counter
-                self._ways(owner, "loop")
+                self._trace_decisions(owner, "loop")
         elif owner.name in FUNCTIONS and block is not owner.regions[0].blocks[0]:
             for op in owner.walk():
                 if op.successors:
                     for operand in op.operands:
-                        self._look(operand, None, purpose, by=by and op, strictly=strictly)
+                        self._trace(operand, None, purpose, by=by and op, strictly=strictly)
 
     # -- uses ------------------------------------------------------------------------------------
 
@@ -344,7 +351,7 @@ class _Finder:
         self._note(op, source, value, term, (right, right), purpose, lanes)
 
     def _difference(self, value: Value) -> Arithmetic | None:
-        """Return the difference that an unsigned integer is made of: it may go below zero."""
+        """Return the difference from which an unsigned integer comes: it may be negative."""
         for op in modular_ops(value, self._summary.module):
             result = self._values.get(op.results[0].id)
             place = None if op.block is None else self._places.get(op.block)
@@ -354,11 +361,11 @@ class _Finder:
                 return Arithmetic(op, place.guard, place.loops, place.calls, result, bits, shape)
         return None
 
-    def _compare(self, op: Op, lanes: Lanes, purpose: Purpose) -> None:
-        """A comparison is right if it comes out as with ideal numbers."""
+    def _require_comparison(self, op: Op, lanes: Lanes, purpose: Purpose) -> None:
+        """Require of a comparison that it gives the same as with ideal numbers."""
         left, right = op.operand("left"), op.operand("right")
         for operand in (left, right):
-            self._look(operand, lanes if shape_of(operand.type) else (), purpose)
+            self._trace(operand, lanes if shape_of(operand.type) else (), purpose)
         first, second = self._term(left, lanes), self._term(right, lanes)
         bits = integer_bits(left.type)
         predicate = number_of(op, "predicate")
@@ -385,8 +392,8 @@ class _Finder:
             low, high = signed_range(bits)
             fits = conjunction(
                 part
-                for each in (first, second)
-                for part in (at_least(each, low), at_least(high - each))
+                for term_ in (first, second)
+                for part in (at_least(term_, low), at_least(high - term_))
             )
             self._note(op, source, value, term, (fits, agrees), purpose, lanes)
 
@@ -409,49 +416,49 @@ class _Finder:
         if place is None and op.block is not None:
             place = self._places.get(op.block)
         key = (source.op.index, right, id(self._access), exact, id(place))
-        if key not in self._found:
+        if key not in self._uses:
             access = self._access
-            self._found[key] = Use(
+            self._uses[key] = Use(
                 access, place or access, source, value, term, fits, right, purpose, exact
             )
 
     def _term(self, value: Value, lanes: Lanes) -> Term | None:
-        """Return an integer in the lanes of the access."""
-        known = self._values.get(value.id)
-        if not isinstance(known, Term) or lanes is None:
-            return known if isinstance(known, Term) else None
+        """Return an integer in terms of the lanes of the access."""
+        formula = self._values.get(value.id)
+        if not isinstance(formula, Term) or lanes is None:
+            return formula if isinstance(formula, Term) else None
         replacements: dict[Atom, Term | int] = {}
-        for axis, (extent, place) in enumerate(zip(shape_of(value.type), lanes, strict=False)):
-            if extent > 1 and place != lane(axis, extent):
-                replacements[Symbol("lane", axis, 0, extent - 1)] = place
-        return Substitution(replacements)(known) if replacements else known
+        for axis, (extent, index) in enumerate(zip(shape_of(value.type), lanes, strict=False)):
+            if extent > 1 and index != lane(axis, extent):
+                replacements[Symbol("lane", axis, 0, extent - 1)] = index
+        return Substitution(replacements)(formula) if replacements else formula
 
     def _source(self, value: Value) -> Arithmetic | None:
-        """Return the arithmetic that makes a value, seen through what only moves it."""
+        """Return the arithmetic that makes a value, traced through ops that only move values."""
         if value.id not in self._sources:
             self._sources[value.id] = self._nearest(value)
         return self._sources[value.id]
 
     def _nearest(self, value: Value) -> Arithmetic | None:
-        waiting, seen = [value], {value.id}
-        while waiting:
-            current = waiting.pop(0)
+        pending, ids = [value], {value.id}
+        while pending:
+            current = pending.pop(0)
             op = current.owner
             if isinstance(op, Op) and op.index in self._arithmetic:
                 return self._arithmetic[op.index]
-            for operand in self._flow.sources(current):
-                if operand.id not in seen:
-                    seen.add(operand.id)
-                    waiting.append(operand)
+            for operand in self._flow.made_of(current):
+                if operand.id not in ids:
+                    ids.add(operand.id)
+                    pending.append(operand)
         fed = feeding_values((value,), self._summary.module)
         return next((self._arithmetic[op] for op in sorted(fed) if op in self._arithmetic), None)
 
 
 def _maker(symbol: Symbol) -> int | None:
-    """Return the index of the op that made a symbol for what it does not follow."""
-    place = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
-    found = place[0] if isinstance(place, tuple) else place
-    return found if isinstance(found, int) else None
+    """Return the index of the op that made a symbol for an untracked value, else None."""
+    key = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
+    index = key[0] if isinstance(key, tuple) else key
+    return index if isinstance(index, int) else None
 
 
 def _is_float(value: Value) -> bool:
@@ -459,36 +466,36 @@ def _is_float(value: Value) -> bool:
 
 
 def _selected(op: Op, position: int) -> list[Value] | None:
-    """Return what a reduction's result is made of, if it is one of the elements of an operand.
+    """Return the operands of which a reduction's result is an element; None: it is computed.
 
-    An argmax gives one of the indices that it is given. Floats by which it finds which one select
-    the index and do not compute it: whatever they are, it is one of these.
+    An argmax returns one of the indices in its operand. The floats that it compares select the
+    index and do not compute it: whatever they are, the index is one of these.
     """
     if op.name not in _REDUCING:
         return None
     block = op.regions[0].blocks[0]
     *inner, end = block.ops
-    if any(each.name not in _SELECTING for each in inner):
+    if any(op_.name not in _SELECTING for op_ in inner):
         return None
-    places = (position, position + len(op.operands))
-    waiting = [end.group("passed")[position]]
-    while waiting:
-        value = waiting.pop()
+    positions = (position, position + len(op.operands))
+    pending = [end.group("passed")[position]]
+    while pending:
+        value = pending.pop()
         if isinstance(value.owner, Block):
-            if value.position not in places:
+            if value.position not in positions:
                 return None
         elif isinstance(value.owner, Op) and operator_of(value.owner) == "where":
-            waiting += (value.owner.operand(name) for name in ("first", "second"))
+            pending += (value.owner.operand(name) for name in ("first", "second"))
         else:
             return None
     return [
         value
-        for place, value in enumerate(op.operands)
-        if place == position or integer_bits(value.type) is not None
+        for number, value in enumerate(op.operands)
+        if number == position or integer_bits(value.type) is not None
     ]
 
 
 def _combining(op: Op) -> str:
-    """Name the one op that combines two elements, "" if there are more."""
+    """Return the name of the one op that combines two elements, "" if there are more."""
     block = op.regions[0].blocks[0]
     return block.ops[0].name if len(block.ops) == 2 and len(op.operands) == 1 else ""

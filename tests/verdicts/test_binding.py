@@ -32,7 +32,7 @@ def test_a_summary_is_made_once_for_all_calls_of_a_kernel():
     assert BoundCall(copy_call()).summary is BoundCall(copy_call(2000, 8)).summary
 
 
-def test_a_loop_has_as_many_trips_as_its_numbers_say():
+def test_a_loop_has_the_trips_of_its_bounds():
     one = call(older.row_sums, (6,), source=tensor(6, 100), result=tensor(6), rows=6, columns=100,
                BLOCK=32)  # fmt: skip
     bound = BoundCall(one)
@@ -43,7 +43,7 @@ def test_a_loop_has_as_many_trips_as_its_numbers_say():
     assert bound.lanes == loads + 6
 
 
-def test_what_is_active_is_what_reaches_an_access_under_its_mask():
+def test_active_lanes_are_those_that_reach_an_access_and_pass_its_mask():
     bound = BoundCall(copy_call(programs=100))
     load = bound.summary.accesses[0]
     inside = less(load.offset, 4000)
@@ -55,7 +55,7 @@ def test_what_is_active_is_what_reaches_an_access_under_its_mask():
     assert not bound.doubts(found.model)
 
 
-def test_arithmetic_that_feeds_an_address_is_seen_to_fit_or_not():
+def test_arithmetic_of_an_address_is_proven_to_fit_or_not():
     small, large = BoundCall(copy_call()), BoundCall(copy_call(programs=2**24))
 
     assert all(small.may_wrap(access) is None for access in small.summary.accesses)
@@ -86,7 +86,7 @@ def test_contents_have_the_range_that_was_recorded():
     assert doubts
     assert doubts.symbols == (content,)
     assert [tensor.name for tensor in doubts.unrecorded] == ["ids"]
-    assert doubts.reason == "it depends on what ids holds"
+    assert doubts.reason == "it depends on the contents of ids"
     assert not unknown.doubts({Symbol("program", 0, 0, 7): 3})
     assert unknown.supposing({("content", content.key): (0, 1)}).of(content) == (0, 1)
 

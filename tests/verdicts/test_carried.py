@@ -1,4 +1,4 @@
-"""What loops carry and no formula says lies in the ranges that are proven and decide accesses."""
+"""Proven ranges of loop-carried integers contain the evaluated ones, and decide accesses."""
 
 import numpy as np
 import pytest
@@ -62,12 +62,12 @@ def undecided(found):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_is_proven_without_contents(name):
+def test_accesses_by_carried_integers_are_proven_without_contents(name):
     assert undecided(CASES[name]()) == []
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_element_less_is_not_proven(name):
+def test_a_tensor_with_one_element_less_is_out_of_bounds(name):
     rules = {rule for rule, _, _ in undecided(CASES[name](room=-1))}
     assert rules == {"out-of-bounds"}
 
@@ -115,7 +115,7 @@ def contents(name, seed):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_computed_lies_in_the_ranges(name):
+def test_carried_integers_stay_in_the_proven_ranges(name):
     """Whatever tensors hold: ranges of a call that knows no contents hold for all."""
     ranges = BoundCall(CASES[name]()).ranges
     narrow = 0

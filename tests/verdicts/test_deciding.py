@@ -1,4 +1,4 @@
-"""Which integers of a kernel decide something."""
+"""Integers of a kernel that decide something."""
 
 import pytest
 import torch

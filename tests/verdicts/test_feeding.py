@@ -1,4 +1,4 @@
-"""Which ops an address, a mask and an execution are made of."""
+"""Ops that determine an address, a mask and whether an op runs."""
 
 from collections import defaultdict
 
@@ -38,7 +38,7 @@ def test_what_is_stored_feeds_no_address():
     assert "tt.load" not in fed(one, "tt.store")
 
 
-def test_it_ends_at_loads():
+def test_a_slice_ends_at_loads():
     """An index that is loaded is no arithmetic: its own address is not followed."""
     chosen = tensor(32, dtype="i32")
     table, result = tensor(40, 24), tensor(32, 24)
@@ -72,7 +72,7 @@ def test_a_return_decides_what_comes_after_it_and_nothing_before():
     assert "arith.cmpi" in fed(one, "tt.store", 1)
 
 
-def test_of_what_a_loop_carries_only_what_is_asked_for_feeds():
+def test_only_the_carried_values_that_are_used_feed_an_address():
     """The sum that is carried beside it decides no address."""
     one = call(
         kernels.counted_rows, (2,), rows=tensor(8, dtype="i32"), table=tensor(64),
@@ -149,7 +149,7 @@ def undecided_by(one):
     return compared
 
 
-def test_what_does_not_feed_an_access_changes_nothing_of_it(say):
+def test_ops_that_do_not_feed_an_access_do_not_change_it(say):
     small = [s for s in CORPUS[::EVERY] if not s.look_at and s.programs <= 100]
     compared = sum(undecided_by(sample.call()) for sample in small)
     say("soundness", f"{compared} pairs of a load and an access that it does not feed")

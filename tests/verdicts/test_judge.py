@@ -41,7 +41,7 @@ def compare(one) -> Counter:
 
 @pytest.mark.sweep
 @pytest.mark.usefixtures("free_driver")
-def test_verdicts_on_the_catalogue_and_its_mutants_are_what_evaluation_finds(say):
+def test_verdicts_on_the_catalogue_and_its_mutants_agree_with_an_evaluation(say):
     total: Counter = Counter()
     for case in CASES[::EVERY]:
         arguments = {
@@ -60,7 +60,7 @@ def test_verdicts_on_the_catalogue_and_its_mutants_are_what_evaluation_finds(say
 
 
 @pytest.mark.sweep
-def test_verdicts_on_mutants_of_the_corpus_are_what_evaluation_finds(say):
+def test_verdicts_on_mutants_of_the_corpus_agree_with_an_evaluation(say):
     total: Counter = Counter()
     each = usually(42, thorough=7)
     for sample in CORPUS[::each]:
@@ -73,7 +73,7 @@ def test_verdicts_on_mutants_of_the_corpus_are_what_evaluation_finds(say):
     assert total["violation"] > 700 / each
 
 
-def test_a_rule_that_is_not_asked_for_says_nothing():
+def test_only_chosen_rules_have_verdicts():
     one = call(
         kernels.copy_without_mask, (1,), source=tensor(100, room=200), result=tensor(100, room=200),
         size=100, BLOCK=128,
@@ -84,12 +84,12 @@ def test_a_rule_that_is_not_asked_for_says_nothing():
     assert [v.rule for v in judge(one, ["out-of-view"])] == ["out-of-view"]
 
 
-def test_an_unknown_rule_is_an_error_that_names_those_there_are():
+def test_an_unknown_rule_is_an_error_that_lists_all_rules():
     with pytest.raises(BadSetting, match=r"no rule 'out-of-luck' .*; there are out-of-bounds"):
         chosen_rules(["out-of-luck"])
 
 
-def test_rules_are_told_apart_and_say_what_to_do():
+def test_rules_have_an_id_a_severity_a_summary_and_a_hint():
     assert set(default_rules()) <= set(RULES)
     for name, rule in RULES.items():
         assert name == rule.id
@@ -112,7 +112,7 @@ def test_judging_writes_to_no_tensor():
     assert "violation" in {v.verdict for v in verdicts}
 
 
-def test_nothing_is_kept_of_a_call_that_was_judged():
+def test_a_judged_call_is_freed():
     one = call(kernels.copy, (4, 3), source=tensor(1000), result=tensor(1000), size=1000, BLOCK=256)
     kept = [weakref.ref(argument) for argument in one.arguments]
     judge(one)

@@ -1,4 +1,4 @@
-"""What TTGIR has under way: proven for any number of trips, or shown where it comes too early."""
+"""Operations in flight in TTGIR: proven for any number of trips, or reported if they are early."""
 
 import re
 
@@ -38,7 +38,7 @@ SHOWN = "an evaluation of the TTGIR shows it"
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_triton_makes_is_proven(name, target):
+def test_pipelines_that_triton_makes_are_proven(name, target):
     found = verdict(KERNELS[name](target=TARGETS[target], num_stages=3).ttgir())
 
     assert (found.verdict, found.reason) == ("proven", None)
@@ -100,7 +100,7 @@ MUTATED = {
 
 
 @pytest.mark.parametrize("mutation", MUTATED)
-def test_a_mutation_is_found(mutation):
+def test_a_mutation_of_a_pipeline_is_a_violation(mutation):
     make, options, pattern, other, verb = MUTATED[mutation]
     text = make(**options).ttgir()
     assert verdict(text).verdict == "proven"
@@ -113,7 +113,7 @@ def test_a_mutation_is_found(mutation):
     assert found.message.endswith(f"; {seen}")
 
 
-def test_another_part_than_was_copied_is_found():
+def test_reading_another_part_than_was_copied_is_a_violation():
     module = parse(of_f16(**AMPERE).ttgir())
     reads = [op for op in module.ops if op.name == "ttg.local_load"]
     index = reads[-1].operand("shared").owner
@@ -129,7 +129,7 @@ def test_another_part_than_was_copied_is_found():
     assert found.message.startswith("a load (ttg.local_load) reads part 0 of ")
 
 
-def test_a_copy_before_the_wait_for_the_product_is_found():
+def test_a_copy_before_the_wait_for_the_product_is_a_violation():
     """The wait goes to the end of the loop's body, behind the copies."""
     text = described(**HOPPER).ttgir()
     (wait,) = re.findall(r"\n *%[^\n]*warp_group_dot_wait[^\n]*pendings = 1[^\n]*", text)
@@ -140,7 +140,7 @@ def test_a_copy_before_the_wait_for_the_product_is_found():
     assert re.match(r"a copy by descriptor .* may still be reading; an evaluation", found.message)
 
 
-def test_a_store_that_is_not_waited_for_is_found():
+def test_overwriting_a_buffer_that_a_store_reads_is_a_violation():
     """The tile that is stored by descriptor is made again in the next program's turn of a loop."""
     found = explore(
         small("""
@@ -191,14 +191,14 @@ LOOP = """
         ("one", 1, "at", "overwrites"),  # one part alone
     ],
 )
-def test_any_number_of_trips_is_one_proof(parts, left, read, came):
+def test_one_proof_covers_any_number_of_trips(parts, left, read, came):
     found = explore(small(LOOP.format(first="zero", parts=parts, left=left, read=read)))
 
     assert (found.fault.kind if found.fault else "proven") == came
     assert not found.possible
 
 
-def test_a_wait_in_one_way_of_two_is_in_doubt():
+def test_a_wait_in_one_branch_only_leaves_a_doubt():
     body = """
         part a zero
         copy a
@@ -215,13 +215,13 @@ def test_a_wait_in_one_way_of_two_is_in_doubt():
     found = judge_order(module, "small", [])
     assert found.verdict == "unknown"
     assert found.reason.endswith(
-        "which the copy, begun before the loop, may not have brought yet, unless it depends on the "
+        "which the copy, begun before the loop, may not have filled yet, unless it depends on the "
         "condition of scf.if"
     )
     assert not explore(small(body.format("wait 0"))).possible
 
 
-def test_blocks_that_jump_are_followed():
+def test_jumps_between_blocks_are_explored():
     body = """
         part a zero
         copy a
@@ -255,7 +255,7 @@ def test_a_loop_of_a_known_number_of_trips_counts():
     assert (found.kind, found.trips) == ("reads early", (1,))
 
 
-def test_a_part_that_is_not_known_is_in_doubt():
+def test_a_read_of_an_unknown_part_leaves_a_doubt():
     found = explore(small("part a zero\ncopy a\npart b n\nread b"))
 
     assert found.fault is None
@@ -288,16 +288,16 @@ def test_a_masked_copy_may_not_be_under_way_behind_its_loop(copy, sure):
 # -- what is not decided --------------------------------------------------------------------------
 
 
-def test_an_op_that_is_not_known_is_named():
+def test_an_unknown_op_on_shared_memory_is_named():
     text = of_f16(**HOPPER).ttgir().replace('"ttg.local_dealloc"', '"ttg.local_mystery"')
     found = verdict(text)
 
     assert (found.verdict, found.reason) == (
-        "unknown", "it is not known what ttg.local_mystery begins",
+        "unknown", "it is not known which operations ttg.local_mystery starts",
     )  # fmt: skip
 
 
-def test_an_op_of_registers_need_not_be_known():
+def test_an_unknown_op_on_registers_does_not_prevent_a_proof():
     text = described(**HOPPER).ttgir()
     assert verdict(text.replace('"arith.xori"', '"arith.of_a_newer_triton"')).verdict == "unknown"
     text = KERNELS["causal attention"](**HOPPER).ttgir()
@@ -307,9 +307,9 @@ def test_an_op_of_registers_need_not_be_known():
 @pytest.mark.parametrize(
     ("pattern", "other", "reason"),
     [
-        ("count = 1 :", "count = 2 :", "ttng.init_barrier makes a barrier at which several have"),
-        (r'(\n *"ttng.barrier_expect"[^\n]*)', r"\1\1", "ttng.barrier_expect may be of a phase in"),
-        ("value = -1 :", "value = 4 :", "ttg.memdesc_index may be of part 5, and there are 3"),
+        ("count = 1 :", "count = 2 :", "ttng.init_barrier makes a barrier that expects several"),
+        (r'(\n *"ttng.barrier_expect"[^\n]*)', r"\1\1", "ttng.barrier_expect may be in a phase"),
+        ("value = -1 :", "value = 4 :", "ttg.memdesc_index may use part 5 of 3"),
         (
             r"(\"ttng.barrier_expect\"[^\n]*size = )\d+",
             r"\g<1>64",
@@ -317,7 +317,7 @@ def test_an_op_of_registers_need_not_be_known():
         ),
     ],
 )
-def test_what_does_not_fit_is_not_decided(pattern, other, reason):
+def test_inconsistent_barriers_and_parts_are_not_decided(pattern, other, reason):
     text = described(**HOPPER).ttgir().replace("predicate = 5 :", "predicate = 0 :")
     found = verdict(edited(text, pattern, other))
 
@@ -328,11 +328,11 @@ def test_what_does_not_fit_is_not_decided(pattern, other, reason):
 @pytest.mark.parametrize(
     ("said", "other", "reason"),
     [
-        ('"cuda:90"', '"hip:gfx950"', "it is made for a GPU of AMD's, whose waits count otherwise"),
-        ('"ttg.num-ctas" = 1', '"ttg.num-ctas" = 2', "a program is of several blocks of threads"),
+        ('"cuda:90"', '"hip:gfx950"', "it was compiled for an AMD GPU, whose waits count"),
+        ('"ttg.num-ctas" = 1', '"ttg.num-ctas" = 2', "a program has several CTAs"),
     ],
 )
-def test_what_counts_otherwise_is_not_judged(said, other, reason):
+def test_amd_targets_and_several_ctas_are_not_judged(said, other, reason):
     with pytest.raises(Unexplored, match=reason):
         explore(small("part a zero\ncopy a\nwait 0\nread a", **{said: other}))
 
@@ -347,7 +347,7 @@ _OTHER = '%other = "ttg.local_alloc"() : () -> !ttg.memdesc<32xf16, #shared, #sm
         f"part a zero\nwrite a\nstore a\n{_OTHER}",
     ],
 )
-def test_a_buffer_that_is_still_in_use_is_not_given_away(body):
+def test_memory_of_a_buffer_in_use_is_not_proven_reusable(body):
     module = small(body)
     found = judge_order(module, "small", [])
     assert found.verdict == "unknown"
@@ -365,7 +365,7 @@ def test_buffers_that_are_in_use_at_once_lie_apart(body):
     assert judge_order(small(body), "small", []).verdict == "proven"
 
 
-def test_a_wait_that_may_not_be_one_is_not_decided():
+def test_a_wait_with_an_unknown_predicate_is_not_decided():
     text = described(**HOPPER).ttgir()
     (active,) = re.findall(rf'({NAME}) = "arith.cmpi"\(%arg\d+, {NAME}\)', text)
     (wait,) = re.findall(r'"ttng.wait_barrier"[^\n]*', text)
@@ -374,7 +374,7 @@ def test_a_wait_that_may_not_be_one_is_not_decided():
     assert verdict(text).reason == "it is not known whether ttng.wait_barrier waits"
 
 
-def test_a_counter_without_end_is_given_up():
+def test_an_endless_counter_is_given_up():
     body = """
         %last = "scf.for"(%zero, %n, %one, %zero) ({
         ^bb1(%i: i32, %at: i32):
@@ -398,11 +398,11 @@ def test_copies_that_nothing_waits_for_are_given_up():
           "scf.yield"(%at) : (i32) -> ()
         }) : (i32, i32, i32, i32) -> i32
     """
-    with pytest.raises(Unexplored, match=r"nothing waits for what ttg.async_commit_group begins"):
+    with pytest.raises(Unexplored, match=r"nothing waits for the operations that ttg"):
         explore(small(body))
 
 
-def test_what_an_evaluation_does_not_show_is_not_reported():
+def test_a_fault_that_no_evaluation_shows_is_not_reported():
     """Who does not wait does not read, which conditions say that are not compared."""
     module = small("""
         part a zero

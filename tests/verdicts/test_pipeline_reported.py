@@ -41,7 +41,7 @@ def test_a_use_in_a_branch_comes_after_the_next_copy():
     reason="this Triton makes that mistake",
 )
 @pytest.mark.parametrize("target", TARGETS)
-def test_that_is_mended(target):
+def test_the_fixed_release_is_proven(target):
     inputs = {
         "index": np.arange(64), "flag": np.ones(1, np.int32), "out": np.zeros(64, np.int32),
         "n": 20,

@@ -63,7 +63,7 @@ def test_the_catalogue_has_no_fault(target, say):
             found["nothing goes on"] += 1
             continue
         came = explore(parse(text))
-        assert (came.fault, came.possible, came.blocked) == (None, [], None), case.name
+        assert (came.fault, came.possible, came.endless_wait) == (None, [], None), case.name
         found["proven"] += 1
     say("ttgir", f"catalogue, {target}: {dict(found)}")
 
@@ -97,7 +97,7 @@ def hoist(op):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_an_evaluation_sees_is_found(target, say):
+def test_faults_that_an_evaluation_shows_are_found(target, say):
     found = Counter()
     for name, make in MADE.items():
         for stages in STAGES:
@@ -107,7 +107,7 @@ def test_what_an_evaluation_sees_is_found(target, say):
                 if not may_be_asynchronous(text):
                     continue
                 came = explore(parse(text))
-                assert (came.fault, came.possible, came.blocked) == (None, [], None), name
+                assert (came.fault, came.possible, came.endless_wait) == (None, [], None), name
                 for what, module in mutants(text):
                     fault, shown = explore(module).fault, seen(module)
                     told = "proven" if fault is None else "found"

@@ -142,7 +142,7 @@ def test_labels_of_lane_conflicts_are_what_lanes_of_one_store_leave(sample):
 
 
 @each(lambda sample: labelled(sample, "lane-conflict") and not sample.doubtful)
-def test_lanes_of_which_a_label_says_so_conflict(sample):
+def test_lanes_labeled_as_conflicting_conflict(sample):
     by_pointer = {op.index for op in sample.module().ops if op.name == "tt.store"}
     by_pointer -= {op.index for op in sample.module().ops if "ptr<tensor" in str(op.operands[:1])}
     seen = brute_force.stores_of(sample).conflict
@@ -208,7 +208,7 @@ def test_no_defect_is_missed(sample):
 
 
 @every_sample
-def test_nothing_is_found_that_is_not_there_or_twice(sample):
+def test_no_defect_is_invented_or_reported_twice(sample):
     expected = labelled(sample) | following(sample)
     if labelled(sample, "race"):  # one race may show in several pairs of ops: all must be true
         expected |= {
@@ -225,7 +225,7 @@ def test_nothing_is_found_that_is_not_there_or_twice(sample):
 
 
 @every_sample
-def test_what_is_unknown_is_so_for_the_reason_that_the_label_gives(sample):
+def test_unknown_verdicts_have_the_reason_of_the_label(sample):
     unknown = [verdict for verdict in judged(sample) if verdict.verdict == "unknown"]
     places = found(sample, "unknown")
     wanted = {(e.rule, e.mark) for e in sample.unknowns}
@@ -238,7 +238,7 @@ def test_what_is_unknown_is_so_for_the_reason_that_the_label_gives(sample):
 
 
 @each(lambda sample: sample.doubtful)
-def test_what_rests_on_what_nobody_knows_is_not_proven(sample):
+def test_verdicts_that_depend_on_unknown_values_are_not_proven(sample):
     doubtful = {(e.rule, e.mark) for e in sample.doubtful}
 
     assert not found(sample, "proven") & doubtful

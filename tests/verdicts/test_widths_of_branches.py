@@ -1,4 +1,4 @@
-"""Which accesses a branch decides, by whose integers' widths they are then judged."""
+"""Accesses that a branch decides, judged by the widths of the branch's integers."""
 
 import triton
 import triton.language as tl

@@ -64,7 +64,7 @@ def test_an_access_behind_a_condition_that_wraps_is_not_called_unreached(how):
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_where_nothing_wraps_it_is_unreached(how):
+def test_an_access_behind_a_false_condition_without_wraps_is_unreached(how):
     found = [each for each in judge(led(how, 100)) if each.rule == "out-of-bounds"]
 
     assert {each.verdict for each in found} <= {"proven"}

@@ -1,23 +1,26 @@
-"""Two actors, programs of a launch or lanes of one program, that touch a byte in no order.
+"""Conflicts in memory: two programs, or two lanes of one program, that access a byte in no order.
 
-Three rules: `race.py` is about programs, `race_within.py` about lanes of one (whose pairs are in
-`lane_pairs.py`), `lane_conflict.py` about lanes of one store. The first two are one loop,
-`pairs.py`: all pairs that clash, the outcome of each by formulas, and of what stays open by an
-evaluation. They share with the third:
+Programs and lanes are called *actors* here; two actors *meet* where they touch the same byte.
 
-- one way from outcomes to verdicts, also in `pairs.py`
-- who may meet: `sharers.py`, the accesses to what a launch writes; `parts.py`, what conflicts
-- one search of a pair, `search.py`: `digits.py` of addresses, then two `copies.py` of everything,
-  by `read_indices.py` where contents decide, and what `data.py` says of contents
-- why it does no harm: `same_values.py`, and for programs `exclusion.py` (counters, locks)
-- what orders threads: `order.py` and `barriers.py` between ops, `threads.py` that do them,
+Three rules: `race.py` compares programs, `race_within.py` lanes of one program (their pairs are in
+`lane_pairs.py`), `lane_conflict.py` lanes of one store. The first two share a loop, `pairs.py`: it
+lists all pairs of accesses that clash and decides each by formulas; an evaluation of the grid
+decides the pairs that formulas leave open. All three share:
+
+- the verdicts made of outcomes, also in `pairs.py`
+- the accesses to storages that a launch writes: `sharers.py`; which kinds conflict: `parts.py`
+- one search of a pair, `search.py`: by the digits of both addresses, then by two `copies.py` of all
+  formulas, then by `read_indices.py` where recorded contents decide; `data.py` names these contents
+- reasons why a meeting does no harm: `same_values.py`, and for programs `exclusion.py` (counters,
+  locks)
+- the order of threads: `order.py` and `barriers.py` between ops, `threads.py` that execute the ops,
   `releases.py` of atomics
-- one set of `outcomes.py`, and the `messages.py` made of them
+- one set of `outcomes.py`, and the `messages.py` made of outcomes
 
-What an evaluation is asked differs, and so do the algorithms. Between programs, of each byte the
-smallest and the largest program (`sweep.py`), and whether atomics order them, in several orders
-(`clocks.py`): `race_evaluated.py`. Within a program, the bytes of each program and each trip:
-`race_within.py`. A violation is run before it is shown. Two programs race if both are seen to touch
-a byte (`race_replay.py`); two lanes if two orders of them leave two results (`lane_replay.py` in
-`lane_orders.py`, `two_orders.py` for one store).
+The rules evaluate the grid differently. Between programs, `sweep.py` keeps the smallest and the
+largest program of each byte, and `clocks.py` finds out in several orders of the programs whether
+atomics order two accesses: `race_evaluated.py`. Within a program, `race_within.py` compares the
+bytes of each program and each trip. A violation is replayed before it is reported: two programs
+race if both are seen to touch a byte (`race_replay.py`); two lanes race if two orders of the lanes
+leave two results (`lane_replay.py` with `lane_orders.py`, `two_orders.py` for one store).
 """

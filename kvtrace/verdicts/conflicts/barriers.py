@@ -1,7 +1,7 @@
-"""The barriers between two memory ops of a program, by its TTIR and by the PTX made of it.
+"""Barriers between two memory ops of a program, read from its TTIR and from the PTX made of it.
 
-A barrier of the kernel's own (`tl.debug_barrier`) holds the threads of one block of threads. In
-a program that was compiled to several (num_ctas) the others continue.
+A barrier in the kernel's source (`tl.debug_barrier`) holds the threads of one CTA. In a program
+that was compiled to several CTAs (num_ctas) the threads of the other CTAs continue.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Barriers:
 
     @property
     def are_around_releases(self) -> bool | None:
-        """Whether atomics that release or acquire are compiled with barriers; None: not known."""
+        """Atomics that release or acquire are compiled with barriers; None: not known."""
         triton = version_numbers(self._bound.call.triton)
         if triton is None or self.several_blocks:
             return None
@@ -44,7 +44,7 @@ class Barriers:
 
     @cached_property
     def order(self) -> Order:
-        """The paths between memory ops that no barrier of the kernel's own is on."""
+        """The paths between memory ops on which the kernel's source has no barrier."""
         return Order(
             self._bound.call.module,
             self._entered(),
@@ -54,15 +54,15 @@ class Barriers:
         )
 
     def separate(self, first: Op, second: Op) -> bool | None:
-        """Tell whether a barrier of the PTX lies on each path; None: no PTX tells."""
+        """Return whether the PTX has a barrier on each path between two ops; None: no PTX."""
         if self._in_ptx is None:
             return None
         return self._in_ptx.separate(first, second, self.order.between(first, second))
 
     def hold_back(self, first: Op, second: Op) -> bool | None:
-        """Tell whether all threads have done one op before any thread does another.
+        """Return whether all threads have done the first op before any thread does the second.
 
-        None: a barrier may be in the code between, or it may not.
+        None: the code between the ops may or may not have a barrier.
         """
         separate = self.separate(first, second)
         if separate:
@@ -77,19 +77,21 @@ class Barriers:
         return None if separate is None or unclear else False
 
     def _entered(self) -> frozenset[int]:
-        """Return the loops that have a trip whenever they are reached, by op index."""
+        """Return the indices of the loops that take at least one trip whenever they are reached."""
         trips = [(loop.op, loop.trips) for loop in self._bound.summary.loops]
-        unsure = {op.index for op, count in trips if self._bound.ranges.interval(count)[0] < 1}
-        sure = {op for op, _ in trips if op.index not in unsure}
-        return frozenset(op.index for op in sure if has_ideal_trips(self._bound, op))
+        maybe_empty = {op.index for op, count in trips if self._bound.ranges.interval(count)[0] < 1}
+        entered = {op for op, _ in trips if op.index not in maybe_empty}
+        return frozenset(op.index for op in entered if has_ideal_trips(self._bound, op))
 
     def _decided_branches(self) -> Mapping[int, bool]:
-        """Return the truth of branches' conditions that the call's numbers decide, by op index."""
+        """Return the truth of the branch conditions that the call's numbers decide, by op index."""
         decided = {}
         for op in self._bound.call.module.ops:
             values = deciding(op) if op.name in BRANCHES else ()
-            known = self._bound.summary.values.get(values[0].id) if len(values) == 1 else None
-            truth = self._bound.ranges.truth(known) if isinstance(known, Condition) else None
+            condition = self._bound.summary.values.get(values[0].id) if len(values) == 1 else None
+            truth = (
+                self._bound.ranges.truth(condition) if isinstance(condition, Condition) else None
+            )
             if truth is not None and are_ideal(self._bound, values):
                 decided[op.index] = truth
         return decided

@@ -1,8 +1,12 @@
-"""Two copies of a kernel's formulas, one for each of two lanes: do they meet?
+"""Two renamed copies of a kernel's formulas, one for each actor, to decide whether the two meet.
 
-All that is a lane's own (its program's ids, lanes, trips, what it loads) is renamed in the second
-copy; scalars and the grid are shared, and so is what `Shared` says: of two lanes of one program its
-ids, and the trips that both are in.
+All symbols that an actor has for itself (its program's ids, lanes, trips, loaded values) are
+renamed in the second copy. Scalars and the grid are shared, and so are the symbols that `Shared`
+names: for two lanes of one program its ids, and the trips of loops that both lanes are in together.
+
+Example: lanes of program `p` store to bytes `256 * p + 4 * l`. The second copy stores to `256 * p'
++ 4 * l'`. The claim to prove is that the two addresses differ by 4 or more wherever `p != p'` and
+`0 <= l, l' < 64`.
 """
 
 from __future__ import annotations
@@ -32,19 +36,19 @@ _OWN: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
 """Kinds of symbols that have a separate value in each lane of each program."""
 
 Copy = tuple[Term, int, Sequence[Condition]]
-"""An access: its address, the width of its elements in bytes, and what holds where it is active."""
+"""An access: its address, the width of its elements in bytes, and conditions of active lanes."""
 
 When = Callable[[Substitution], Condition]
-"""A function of the second side's renaming of symbols; returns a further condition on both."""
+"""A function of the second side's renaming of symbols that returns a condition on both sides."""
 
 
 @dataclass(frozen=True)
 class Actors:
     """Two programs, or two lanes of one program.
 
-    `differing` are symbols of which one differs between the two (None: all may be equal), `shared`
-    tells which are equal: none of two programs. `when` has further conditions on both, such as an
-    order of their trips.
+    At least one of the `differing` symbols has different values for the two actors (None: all may
+    be equal). `shared` tells which symbols are always equal: none for two programs. `when` adds
+    conditions on both actors, such as an order of their trips.
     """
 
     differing: Sequence[Symbol] | None
@@ -53,22 +57,22 @@ class Actors:
 
     @property
     def are_programs(self) -> bool:
-        """Whether they are two programs, which share nothing."""
+        """The actors are two programs, which share no symbols of their own."""
         return self.shared is nothing
 
 
 def two_programs(grid: Sequence[int]) -> Actors:
-    """Return two programs of a grid, which differ along one of its axes."""
+    """Return the actors that are two programs of a grid, which differ along one of its axes."""
     axes = (axis for axis, extent in enumerate(grid) if extent > 1)
     return Actors(tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in axes))
 
 
 class Question:
-    """Whether two actors touch one byte of a storage.
+    """The question whether two actors touch the same byte of a storage.
 
-    `claim`, that they do not, is to be decided wherever `given` holds: both are active, and one of
-    the `differing` symbols differs. `is_lost`: a branch that is not
-    followed is part of an address, so two copies of it cannot be distinguished.
+    `claim` says that they do not. It is to be decided wherever `given` holds: both are active, and
+    one of the `differing` symbols differs. `is_lost`: an address depends on a branch that is not
+    tracked, so its two copies cannot be distinguished.
     """
 
     def __init__(
@@ -80,25 +84,26 @@ class Question:
         nbytes: int,
         about: Iterable[Term | Condition] = (),
     ) -> None:
-        """Addresses are in bytes of one storage, of `nbytes`: what lies outside is not shared.
+        """Rename the symbols of the second side, and of the formulas `about`.
 
-        The symbols of the second side are renamed, those of `about` among them.
+        Addresses are in bytes from the start of one storage of `nbytes`. Bytes outside are not
+        shared.
         """
         differing, shared, when = actors.differing, actors.shared, actors.when
         atoms = {atom for side in (one, other) for part in side[2] for atom in part.atoms()}
         atoms |= one[0].atoms() | other[0].atoms() | set(differing or ())
-        atoms = atoms.union(*(each.atoms() for each in about))
+        atoms = atoms.union(*(condition.atoms() for condition in about))
         symbols = sorted((a for a in atoms if isinstance(a, Symbol)), key=lambda s: s.order)
-        known: dict[tuple[str, object], Interval] = {}
+        intervals: dict[tuple[str, object], Interval] = {}
         self._renamed: dict[Symbol, Symbol] = {}
         for number, symbol in enumerate(symbols):
             low, high = ranges.of(symbol)
-            before = known.get((symbol.kind, symbol.key), (low, high))
-            known[symbol.kind, symbol.key] = min(low, before[0]), max(high, before[1])
+            before = intervals.get((symbol.kind, symbol.key), (low, high))
+            intervals[symbol.kind, symbol.key] = min(low, before[0]), max(high, before[1])
             if symbol.kind in _OWN and not shared(symbol):
                 key = ("other", number)
                 self._renamed[symbol] = Symbol(symbol.kind, key, symbol.low, symbol.high)
-                known[symbol.kind, key] = low, high
+                intervals[symbol.kind, key] = low, high
         self._shared = shared
         self._rename = rename = Substitution({s: by.term for s, by in self._renamed.items()})
         opaques = (o for a in atoms if isinstance(a, Choice) for o in a.condition.opaques())
@@ -107,41 +112,41 @@ class Question:
         self.distance = self._address - self._other_address
         apart = at_least(self.distance, other[1]), at_least(-self.distance, one[1])
         self.claim = disjunction(apart)
-        conditions = [*one[2], *(_renamed(each, rename, shared) for each in other[2])]
+        conditions = [*one[2], *(_renamed(condition, rename, shared) for condition in other[2])]
         if differing is not None:
             conditions.append(self._differ(differing))
         if when is not None:
             conditions.append(when(rename))
         for address, width in ((self._address, one[1]), (self._other_address, other[1])):
             conditions += (at_least(address), at_least(nbytes - width - address))
-        self.given = Given(conjunction(conditions).conjuncts(), Ranges(known))
+        self.given = Given(conjunction(conditions).conjuncts(), Ranges(intervals))
 
     def renamed(self, symbol: Symbol) -> Symbol:
-        """Return what a symbol of the first program is in the second."""
+        """Return the second side's name of a symbol of the first side."""
         return self._renamed.get(symbol, symbol)
 
     def _differ(self, symbols: Sequence[Symbol]) -> Condition:
         ways = []
         for symbol in symbols:
-            own, other = symbol.term, self._renamed[symbol].term
-            ways += [less(own, other), less(other, own)]
+            first, second = symbol.term, self._renamed[symbol].term
+            ways += [less(first, second), less(second, first)]
         return disjunction(ways)
 
     def both(self, condition: Condition) -> tuple[Condition, Condition]:
-        """Return a condition of either side; its symbols are those that it was made about."""
+        """Return a condition on the first side, and the same on the second side's symbols."""
         return condition, _renamed(condition, self._rename, self._shared)
 
     def gap(self, term: Term) -> Term:
-        """Return how much more a term is on the first side; likewise."""
+        """Return the difference between a term on the first side and on the second."""
         return term - self._rename(term)
 
     @property
     def is_one_place(self) -> Condition:
-        """That both addresses are equal."""
+        """The condition that both addresses are equal."""
         return equal(self._address, self._other_address)
 
     def sides(self, point: Point) -> tuple[Point, Point]:
-        """Return the numbers of the first side's symbols at a point, and of the second's."""
+        """Return the values of each side's symbols at a point, by the names of the first side."""
         renamed = set(self._renamed.values())
         one: dict[Symbol | Opaque, int] = {
             symbol: number
@@ -149,7 +154,7 @@ class Question:
             if isinstance(symbol, Symbol) and symbol not in renamed
         }
         other = {symbol: number for symbol, number in one.items() if symbol not in self._renamed}
-        other.update({own: point[by] for own, by in self._renamed.items() if by in point})
+        other.update({symbol_: point[by] for symbol_, by in self._renamed.items() if by in point})
         return one, other
 
     def byte(self, point: Point) -> int:
@@ -158,19 +163,19 @@ class Question:
         return max(self._value(term, point) for term in (self._address, self._other_address))
 
     def _value(self, term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
-        """Return the number at a point, which may leave out what no condition depends on."""
-        known: dict[Symbol | Opaque, int] = {}
+        """Return the value of a term at a point; symbols that the point lacks have any value."""
+        defaults: dict[Symbol | Opaque, int] = {}
         for atom in term.atoms():
             if isinstance(atom, Symbol):
                 low, high = self.given.ranges.of(atom)
-                known[atom] = min(max(0, low), high)
+                defaults[atom] = min(max(0, low), high)
             elif isinstance(atom, Choice):
-                known.update(dict.fromkeys(atom.condition.opaques(), 1))
-        return term.value({**known, **point})
+                defaults.update(dict.fromkeys(atom.condition.opaques(), 1))
+        return term.value({**defaults, **point})
 
 
 def _renamed(condition: Condition, rename: Substitution, shared: Shared) -> Condition:
-    """Return a condition of the second side: what is not followed may be otherwise there."""
+    """Return a condition renamed for the second side, where untracked conditions may differ."""
     if isinstance(condition, And | Or):
         join = conjunction if isinstance(condition, And) else disjunction
         return join(_renamed(part, rename, shared) for part in condition.parts)
@@ -185,6 +190,6 @@ def _renamed(condition: Condition, rename: Substitution, shared: Shared) -> Cond
 
 
 def _is_own(opaque: Opaque, rename: Substitution, shared: Shared) -> bool:
-    """Tell whether what is not followed may be otherwise on the second side."""
+    """Return whether an untracked condition may have another truth on the second side."""
     atoms = frozenset[Atom]().union(*(term.atoms() for term in opaque.at))
     return shared is nothing or not rename.leaves(atoms)

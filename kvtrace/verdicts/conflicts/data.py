@@ -1,8 +1,8 @@
-"""What data decides where accesses go, or whether they happen, and what of it was not recorded.
+"""Data that decides addresses or masks of accesses, and the tensors of which it was not recorded.
 
-Also what loaded integers would have to be for two accesses not to race, as a condition on them.
-Either each stays within a program's own part, such as a row (`0 <= index < 301`), which is proven
-to suffice before it is reported; or all that programs load there must differ.
+Also conditions on loaded integers under which two accesses do not race. Either each integer stays
+within a program's own part, such as a row (`0 <= index < 301`), which is proven to suffice before
+it is reported; or all integers that programs load there must differ.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.prover import Given, Interval, follows
 from kvtrace.symbolic.prover.digits import Common, Side
 from kvtrace.symbolic.terms import Atom, Symbol
-from kvtrace.verdicts.conflicts.outcomes import Open
+from kvtrace.verdicts.conflicts.outcomes import Undecided
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 
-def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Open | None:
-    """Return as `Open` that data decides where accesses go; None: no data does."""
-    found: dict[str, None] = {}
+def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Undecided | None:
+    """Return the outcome `Undecided` if data decides addresses or masks of accesses, else None."""
+    sources: dict[str, None] = {}
     missing: dict[str, None] = {}
     in_address = False
     for access in (sharer.access for sharer in sharers):
@@ -31,26 +31,26 @@ def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Open | None:
         for symbol in sorted(_loaded(atoms), key=lambda symbol: symbol.order):
             tensors = _sources(bound, symbol)
             if not tensors:
-                found[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = None
-            found.update(dict.fromkeys(f"what {t.name} holds" for t in tensors))
+                sources[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = None
+            sources.update(dict.fromkeys(f"the contents of {t.name}" for t in tensors))
             hidden = [t.name for t in tensors if t.storage.data is None]
             missing.update(dict.fromkeys(hidden))
             in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
-        found.update((opaque.reason, None) for opaque in access.active.opaques())
+        sources.update((opaque.reason, None) for opaque in access.active.opaques())
     if missing:
-        reason = f"where it goes depends on {unrecorded(missing)}"
-        return Open(reason, evaluating=not in_address)
-    return Open(f"where it goes depends on {' and '.join(found)}") if found else None
+        reason = f"it depends on {unrecorded(missing)}"
+        return Undecided(reason, evaluating=not in_address)
+    return Undecided(f"it depends on {' and '.join(sources)}") if sources else None
 
 
 def unrecorded(names: Iterable[str]) -> str:
-    """Say that what tensors hold is not known, and what would record it."""
-    setting = "KVTRACE_TENSORS=int records it"
-    return f"what {', '.join(names)} holds, which was not recorded ({setting})"
+    """Return a phrase for tensors without recorded contents, and the setting to record them."""
+    setting = "set KVTRACE_TENSORS=int"
+    return f"the contents of {', '.join(names)}, which were not recorded ({setting})"
 
 
 def is_loaded(atoms: Iterable[Atom]) -> bool:
-    """Whether any of the atoms was loaded from memory, or is not followed."""
+    """Return whether any atom was loaded from memory, or is not tracked."""
     return next(_loaded(atoms), None) is not None
 
 
@@ -61,20 +61,20 @@ def _loaded(atoms: Iterable[Atom]) -> Iterator[Symbol]:
 
 
 def _sources(bound: BoundCall, symbol: Symbol) -> tuple[TensorArgument, ...]:
-    """Return the tensors that an integer was loaded from, or that an atomic found it in."""
+    """Return the tensors that an integer was loaded from, or in which an atomic read it."""
     index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
     loaded = bound.contents.sources(symbol)
-    found = (s.access.argument for s in sharers_of(bound) if s.access.op.index == index)
-    atomics = [bound.call.arguments[argument] for argument in found if argument is not None]
+    arguments = (s.access.argument for s in sharers_of(bound) if s.access.op.index == index)
+    atomics = [bound.call.arguments[argument] for argument in arguments if argument is not None]
     return loaded or tuple(a for a in atomics if isinstance(a, TensorArgument))
 
 
 def assumption_of(
     bound: BoundCall, pair: tuple[Sharer, Sharer], common: Common | None, axes: Sequence[Symbol]
 ) -> str | None:
-    """Return a condition on what one tensor holds under which a pair does not race.
+    """Return a condition on the contents of one tensor under which a pair does not race, else None.
 
-    `common` is what two programs have in common without it, if that is known.
+    `common` has the variables that are equal on both sides without the condition, if known.
     """
     contents = {
         symbol
@@ -95,14 +95,17 @@ def assumption_of(
 
 
 def _rooms(bound: BoundCall, pair: tuple[Sharer, Sharer], contents: set[Symbol]) -> Iterator[int]:
-    """Return up to where an integer may go before it reaches the next digit: the widest first."""
+    """Yield the largest values of an integer that stay below an address's next digit.
+
+    They descend.
+    """
     rooms = set()
     for sharer in pair:
         coefficients = bound.ranges.form(sharer.access.offset).coefficients
         for symbol in contents & coefficients.keys():
-            own = abs(coefficients[symbol])
+            factor = abs(coefficients[symbol])
             larger = (abs(number) for number in coefficients.values())
-            rooms |= {number // own - 1 for number in larger if number > own}
+            rooms |= {number // factor - 1 for number in larger if number > factor}
     yield from sorted(rooms, reverse=True)
 
 
@@ -113,7 +116,7 @@ def _suffices(
     span: Interval,
     axes: Sequence[Symbol],
 ) -> bool:
-    """Whether the pair does not race, and nothing wraps, with what is loaded within a range."""
+    """Return whether the pair does not race, and nothing wraps, for loaded values in a span."""
     ranges = bound.supposing({(symbol.kind, symbol.key): span for symbol in contents})
     sides = []
     for access in (sharer.access for sharer in pair):

@@ -1,4 +1,4 @@
-"""What keeps programs that may meet from racing: numbers that each draws for itself, and locks."""
+"""Counters and locks that keep programs from racing: drawn numbers and exclusive sections."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ class Exclusion:
     # -- counters --------------------------------------------------------------------------------
 
     def draws_numbers(self, one: Sharer, other: Sharer, common: Common) -> bool:
-        """Whether what is equal on both sides was drawn from a counter that never repeats."""
+        """Return whether a variable that is equal on both sides was drawn from a counter.
+
+        The counter never gives the same number twice, so the two sides are then one program.
+        """
         return any(self._is_drawn(variable, (one, other)) for variable in common.variables)
 
     def _is_drawn(self, variable: Variable, users: Sequence[Sharer]) -> bool:
-        """Whether a value is the result of an addition to a counter, always the same counter."""
+        """Return whether a variable is always the result of adding to one and the same counter."""
         symbols = _chosen_symbols(variable)
-        draws = [self._draw(symbol) for symbol in symbols]
+        draws = [self._drawing_atomic(symbol) for symbol in symbols]
         if not all(
             draw is not None and _is_active_for(draw, symbol, user)
             for draw, symbol in zip(draws, symbols, strict=True)
@@ -47,18 +50,17 @@ class Exclusion:
         if any(d is None or d.exact is None or d.exact.form != counter for d in draws):
             return False
         return all(d is not None and d.storage is first.storage for d in draws) and all(
-            self._counts(sharer, counter) or self._spares(sharer, first.exact)
+            self._counts(sharer, counter) or self._keeps_unchanged(sharer, first.exact)
             for sharer in self._sharers
             if sharer.storage in (None, first.storage)
         )
 
-    def _draw(self, symbol: Symbol) -> Sharer | None:
-        """Return the atomic whose result a symbol is."""
+    def _drawing_atomic(self, symbol: Symbol) -> Sharer | None:
         index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
-        found = [s for s in self._sharers if s.access.op.index == index]
-        if symbol.kind not in ("content", "unknown") or len(found) != 1:
+        sharers = [s for s in self._sharers if s.access.op.index == index]
+        if symbol.kind not in ("content", "unknown") or len(sharers) != 1:
             return None
-        return found[0] if found[0].part.kind == "atomic" else None
+        return sharers[0] if sharers[0].part.kind == "atomic" else None
 
     @staticmethod
     def _counts(sharer: Sharer, counter: Linear) -> bool:
@@ -72,8 +74,7 @@ class Exclusion:
         )
 
     @staticmethod
-    def _spares(sharer: Sharer, counter: Side) -> bool:
-        """Whether an access does not change a counter."""
+    def _keeps_unchanged(sharer: Sharer, counter: Side) -> bool:
         if not sharer.part.writes:
             return True
         return sharer.exact is not None and are_apart(counter, sharer.exact)
@@ -81,7 +82,10 @@ class Exclusion:
     # -- locks -----------------------------------------------------------------------------------
 
     def takes_turns(self, one: Sharer, other: Sharer, common: Common) -> bool:
-        """Whether both are in sections of one lock, whose words are equal where the two meet."""
+        """Return whether both accesses are in sections of one lock.
+
+        The words of the lock must be equal wherever the two accesses meet.
+        """
         sections = sections_of(self._module)
         for first in sections:
             if not self._is_within(one, first):
@@ -92,10 +96,10 @@ class Exclusion:
         return False
 
     def _is_within(self, sharer: Sharer, section: Section) -> bool:
-        """Whether all threads of a program do an op while their program has the lock."""
+        """Return whether all threads of a program do an op while their program has the lock."""
         return (
             sharer.part.op.index in section.inside
-            and self._releases.is_heard(section.shuts)
+            and self._releases.orders_all_threads(section.shuts)
             and self._releases.order(sharer.part.op, section.opens) is True
         )
 
@@ -109,24 +113,26 @@ class Exclusion:
         return common.determines_form(one.form)
 
     def _word(self, section: Section) -> Sharer | None:
-        """Return the access that shuts a lock, if nothing but sections' ends writes its words."""
+        """Return the access that locks a section, if only sections' ends write the lock's words."""
         sections = sections_of(self._module)
-        ends = {op.index for each in sections for op in (each.shuts, each.opens)}
-        mine = [s for s in self._sharers if s.access.op is section.shuts]
-        if len(mine) != 1 or mine[0].exact is None:
+        ends = {
+            op.index for lock_section in sections for op in (lock_section.shuts, lock_section.opens)
+        }
+        shutting = [s for s in self._sharers if s.access.op is section.shuts]
+        if len(shutting) != 1 or shutting[0].exact is None:
             return None
         for sharer in self._sharers:
-            if sharer.storage not in (None, mine[0].storage) or not sharer.part.writes:
+            if sharer.storage not in (None, shutting[0].storage) or not sharer.part.writes:
                 continue
             if sharer.access.op.index in ends:
                 continue
-            if sharer.exact is None or not are_apart(mine[0].exact, sharer.exact):
+            if sharer.exact is None or not are_apart(shutting[0].exact, sharer.exact):
                 return None
-        return mine[0]
+        return shutting[0]
 
 
 def _is_active_for(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
-    """Whether a lane has drawn wherever it uses the number: masked lanes get any number."""
+    """Return whether each lane that uses a number has drawn it: masked lanes get any number."""
     mask = draw.access.mask
     if mask.decided:
         return True
@@ -137,24 +143,24 @@ def _is_active_for(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
 
 
 def _chosen_symbols(variable: Variable) -> list[Symbol]:
-    """Return the symbol that a variable is, or those that it is chosen from; none for others."""
+    """Return the symbols that a variable is, or is chosen from; empty for other variables."""
     if isinstance(variable, Symbol):
         return [variable]
     if not isinstance(variable, Choice):
         return []
-    found = []
+    symbols = []
     for term in (variable.then, variable.otherwise):
         form = term.affine()
         if form is None or form[0] or list(form[1].values()) != [1]:
             return []
-        inside = _chosen_symbols(next(iter(form[1])))
-        if not inside:
+        chosen = _chosen_symbols(next(iter(form[1])))
+        if not chosen:
             return []
-        found += inside
-    return found
+        symbols += chosen
+    return symbols
 
 
 def _counts_up(addition: Op) -> bool:
-    """Whether an atomic adds a positive constant, so that its results rise."""
+    """Return whether an atomic adds a positive constant, so that its results rise."""
     step = constant_of(addition.operand("value"))
     return step is not None and step > 0

@@ -1,8 +1,8 @@
-"""The rule `lane-conflict`: two lanes of one store write one byte, and not the same to it.
+"""The rule `lane-conflict`: two lanes of one store write different values to the same byte.
 
-Asked of each store of a block, of two lanes that are active in one execution of it. By formulas
-first; two lanes that seem to conflict are run before they are shown. What formulas leave open is
-decided by what the stores touch over the whole grid.
+The rule judges each store of a block, for two lanes that are active in the same execution of it.
+Formulas come first; two lanes that seem to conflict are replayed before they are reported. Stores
+that formulas leave open are decided by the bytes that they touch over the whole grid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kvtrace.symbolic.terms import Term
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, proven, unknown
-from kvtrace.verdicts.conflicts.outcomes import Free, Meeting, Open
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, SuspectedConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import Finding
 from kvtrace.verdicts.conflicts.same_values import Doubt, doubts_of_lanes
 from kvtrace.verdicts.conflicts.search import by_digits, lanes_of, searched, shared_by_lanes
@@ -34,10 +34,10 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-_ALIKE: Final = "lanes that meet store the same value"
+_SAME_VALUE: Final = "lanes that store to the same byte store the same value"
 _MOST_ELEMENTS: Final = 1 << 26
 _MOST_SHOWN: Final = 16
-"""Programs of which lanes meet that are run to see whether they conflict."""
+"""Most programs with meeting lanes that are replayed for a conflict."""
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
@@ -51,93 +51,100 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Return an observer that decides stores by what they touch over the whole grid."""
+    """Return an observer that decides stores by the bytes that they touch over the whole grid."""
     ops = [v.op for v in undecided if v.rule == LANE_CONFLICT and v.evaluating]
     return _EvaluatedStores(bound, ops) if ops else None
 
 
 def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
-    """Judge all accesses of one op: a pointer may go into several arguments."""
+    """Return the verdict of an op from all its accesses, which may go to several arguments."""
     op = sharers[0].access.op
     if not bound.programs:
         return proven(LANE_CONFLICT, bound, op, "interval", ("the grid has no program",))
     finding = Finding(op)
     for one, other in pairs_of_one_storage(sharers):
-        outcome = _of_two(bound, one, other)
-        if isinstance(outcome, Meeting):
-            return _shown(bound, op, outcome, finding.solver_ns + outcome.solver_ns)
+        outcome = _outcome(bound, one, other)
+        if isinstance(outcome, SuspectedConflict):
+            return _replayed_verdict(bound, op, outcome, finding.solver_ns + outcome.solver_ns)
         finding.note(outcome)
     return finding.verdict(bound, LANE_CONFLICT, unless=op)
 
 
-def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Free | Meeting | Open:
-    """Decide whether two lanes of one execution conflict."""
+def _outcome(
+    bound: BoundCall, one: Sharer, other: Sharer
+) -> NoConflict | SuspectedConflict | Undecided:
+    """Return whether two lanes of one execution conflict by these accesses."""
     actors = Actors(lanes_of(one), shared_by_lanes(bound.call.module))
-    found = by_digits(bound, one, other, actors)
-    if not isinstance(found, Common):
-        return found
-    doubts = doubts_of_lanes(bound, one, found) if one is other else None
+    common = by_digits(bound, one, other, actors)
+    if not isinstance(common, Common):
+        return common
+    doubts = doubts_of_lanes(bound, one, common) if one is other else None
     if doubts == []:
-        return Free("affine", _ALIKE)
-    outcome = searched(bound, one, other, actors, found)
-    if isinstance(outcome, Free) or doubts is None:
+        return NoConflict("affine", _SAME_VALUE)
+    outcome = searched(bound, one, other, actors, common)
+    if isinstance(outcome, NoConflict) or doubts is None:
         return outcome
-    settled = _are_settled(bound, one, doubts, actors)
-    if settled is None:
+    proof = _proof_of_equal_values(bound, one, doubts, actors)
+    if proof is None:
         return outcome
-    return Free(settled.method, _ALIKE, outcome.solver_ns + settled.solver_ns)
+    return NoConflict(proof.method, _SAME_VALUE, outcome.solver_ns + proof.solver_ns)
 
 
-def _are_settled(
+def _proof_of_equal_values(
     bound: BoundCall, store: Sharer, doubts: Sequence[Doubt], actors: Actors
 ) -> Proven | None:
     """Prove that two lanes of a store that meet store the same value; None: not proven."""
     assert store.storage is not None
     copies, nbytes = (copy_of(bound, store), copy_of(bound, store)), store.storage.nbytes
-    about = [each for doubt in doubts for each in (doubt.what, *doubt.path) if each is not None]
+    about = [part for doubt in doubts for part in (doubt.what, *doubt.path) if part is not None]
     question = Question(*copies, actors, bound.ranges, nbytes, about)
-    surest = Proven("affine")
+    proof = Proven("affine")
     for doubt in doubts:
         conditions = [*question.given.exact, question.is_one_place]
-        conditions += (side for each in doubt.path for side in question.both(each))
+        conditions += (side for part in doubt.path for side in question.both(part))
         claim: Condition = FALSE
         if isinstance(doubt.what, Term):
             claim = equal(question.gap(doubt.what))
         elif doubt.what is not None:
             one, other = question.both(doubt.what)
             claim = (one & other) | (~one & ~other)
-        found = bound.prove(claim, Given(conditions, question.given.ranges))
-        if not isinstance(found, Proven):
+        decision = bound.prove(claim, Given(conditions, question.given.ranges))
+        if not isinstance(decision, Proven):
             return None
-        taken = surest.solver_ns + found.solver_ns
-        by_solver = "solver" in (found.method, surest.method)
-        surest = Proven("solver" if by_solver else "affine", taken)
-    return surest
+        solver_ns = proof.solver_ns + decision.solver_ns
+        by_solver = "solver" in (decision.method, proof.method)
+        proof = Proven("solver" if by_solver else "affine", solver_ns)
+    return proof
 
 
-def _shown(bound: BoundCall, op: Op, meeting: Meeting, taken: int) -> Verdict:
-    found = _violation(bound, op, (meeting.programs[0],), meeting.method, taken)
-    if isinstance(found, Verdict):
-        return found
-    return unknown(LANE_CONFLICT, bound, op, found, evaluating=True, solver_ns=taken)
+def _replayed_verdict(
+    bound: BoundCall, op: Op, meeting: SuspectedConflict, solver_ns: int
+) -> Verdict:
+    violation = _violation(bound, op, (meeting.programs[0],), meeting.method, solver_ns)
+    if isinstance(violation, Verdict):
+        return violation
+    return unknown(LANE_CONFLICT, bound, op, violation, evaluating=True, solver_ns=solver_ns)
 
 
 def _violation(
     bound: BoundCall, op: Op, programs: Sequence[int], method: str, solver_ns: int = 0
 ) -> Verdict | str:
-    """Run programs until two lanes of a store conflict; otherwise return why none do."""
-    load = _updated(bound, op)
-    found = conflict_of(bound, op, load, programs)
-    if isinstance(found, str):
-        return found
+    """Run programs until two lanes of a store conflict; return the violation, else the reason."""
+    load = _updated_load(bound, op)
+    conflict = conflict_of(bound, op, load, programs)
+    if isinstance(conflict, str):
+        return conflict
     return lane_conflict(
-        bound.call, found.witness, found.values, method, is_update=found.is_update,
+        bound.call, conflict.witness, conflict.values, method, is_update=conflict.is_update,
         updates=load is not None, solver_ns=solver_ns,
     )  # fmt: skip
 
 
-def _updated(bound: BoundCall, store: Op) -> Op | None:
-    """Return the load that gives each lane what is where it stores, of which it makes its value."""
+def _updated_load(bound: BoundCall, store: Op) -> Op | None:
+    """Return the load whose values a store updates in place, else None.
+
+    Each lane then loads from where it stores, and its stored value is computed from the loaded one.
+    """
 
     def through(value: Value) -> Sequence[Value]:
         op = value.owner
@@ -145,22 +152,22 @@ def _updated(bound: BoundCall, store: Op) -> Op | None:
             return ()
         return op.operands
 
-    made = {value.id for value in backward((store.operand("value"),), through)}
+    used = {value.id for value in backward((store.operand("value"),), through)}
     stored = [s for s in sharers_of(bound) if s.access.op is store and s.side is not None]
     for sharer in sharers_of(bound):
         op = sharer.access.op
         if sharer.part.kind != "load" or sharer.side is None or op.block is not store.block:
             continue
-        if not any(result.id in made for result in op.results):
+        if not any(result.id in used for result in op.results):
             continue
-        at = copy_of(bound, sharer)[0]
-        if any(s.storage is sharer.storage and copy_of(bound, s)[0] == at for s in stored):
+        address = copy_of(bound, sharer)[0]
+        if any(s.storage is sharer.storage and copy_of(bound, s)[0] == address for s in stored):
             return op
     return None
 
 
 class _EvaluatedStores(Concrete):
-    """Decides stores by what their lanes touch in an evaluation of the grid."""
+    """An observer that decides stores by what their lanes touch in an evaluation of the grid."""
 
     rules: ClassVar[frozenset[str]] = frozenset({LANE_CONFLICT})
 
@@ -172,7 +179,7 @@ class _EvaluatedStores(Concrete):
         self._meeting: dict[int, dict[int, None]] = {index: {} for index in self._ops}
 
     def access(self, access: Evaluated) -> None:
-        """Look for lanes of one program that meet."""
+        """Note programs of which two lanes touch the same byte in one execution."""
         index = access.op.index
         if index not in self._ops or access.active == 0:
             return
@@ -180,25 +187,25 @@ class _EvaluatedStores(Concrete):
             self._reasons.setdefault(index, access.reason or "its address could not be derived")
             return
         for part in (access,) if access.each_trip is None else access.each_trip():
-            self._look(part)
+            self._note_meetings(part)
 
-    def _look(self, access: Evaluated) -> None:
+    def _note_meetings(self, access: Evaluated) -> None:
         index = access.op.index
         self._elements += access.lanes if access.active is None else access.active
         if self._elements > _MOST_ELEMENTS:
             self._reasons[index] = f"it touches more than {_MOST_ELEMENTS:,} elements"
             return
-        found = access.elements()
-        if found is None:
+        elements = access.elements()
+        if elements is None:
             return
-        offsets, programs = found
+        offsets, programs = elements
         order = np.lexsort((offsets, programs))
         offsets, programs = offsets[order], programs[order]
         close = (np.diff(offsets) < access.element_bytes) & (programs[1:] == programs[:-1])
         for program in np.unique(programs[1:][close])[:_MOST_SHOWN].tolist():
             self._meeting[index][program] = None
         if close.any() and not access.certain:
-            reason = access.reason or "whether it happens depends on data"
+            reason = access.reason or "whether the access happens depends on data"
             self._reasons.setdefault(index, reason)
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
@@ -210,10 +217,10 @@ class _EvaluatedStores(Concrete):
         reason = self._reasons.get(op.index) or failure
         programs = tuple(self._meeting[op.index])[:_MOST_SHOWN]
         if programs:
-            found = _violation(bound, op, programs, "evaluated")
-            if isinstance(found, Verdict):
-                return found
-            reason = reason or found
+            violation = _violation(bound, op, programs, "evaluated")
+            if isinstance(violation, Verdict):
+                return violation
+            reason = reason or violation
         if reason is not None:
             return unknown(LANE_CONFLICT, bound, op, reason, evaluating=True, method="evaluated")
         return proven(LANE_CONFLICT, bound, op, "evaluated")

@@ -1,6 +1,6 @@
-"""One program as it runs, and as it runs with one lane ahead of another: instruments for both.
+"""Instruments that run one program in its order, and with one lane ahead of another lane.
 
-They look at one byte of a storage: which executions of which ops touch it, by which lanes.
+They watch one byte of a storage, and record which executions of which ops touch it, by which lanes.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.scope import Scope
     from kvtrace.recorded_calls.recorded import Call
 
-#: Bytes that a program may store to be compared.
+#: Most bytes stored by a program that are compared.
 _MOST_COMPARED: Final = 1 << 26
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One execution of an op that touches the byte: its `lanes` that do, and its element there.
+    """One execution of an op that touches the watched byte, with the `lanes` that touch it.
 
-    `number` counts the op's executions, `phase` the barriers before it. `before` and `after` are
-    the element's bytes around the execution.
+    `number` counts the op's executions, `phase` the barriers before this one. `start` and `width`
+    are of the element that has the byte; `before` and `after` are its bytes around the execution.
     """
 
     op: Op
@@ -55,12 +55,12 @@ class Visit:
 
 @dataclass(frozen=True)
 class LaneVisit:
-    """One execution of an op, with one of its lanes that touch the byte."""
+    """One execution of an op, with one of its lanes that touch the watched byte."""
 
     visit: Visit
     lane: Lane
 
-    def of(self, call: Call, program: int) -> Touch:
+    def touch(self, call: Call, program: int) -> Touch:
         """Return the execution as one side of a witness."""
         visit, argument = self.visit, call.arguments[self.visit.argument]
         assert isinstance(argument, TensorArgument)
@@ -72,26 +72,26 @@ class LaneVisit:
 
 @dataclass
 class Memory:
-    """A program's storages, with contents that it may change."""
+    """The storages of a program, with contents that the program may change."""
 
     arguments: tuple[Argument, ...]
     watched: NDArray[np.uint8]
     stored: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The bytes of each storage, by id, between the first and the last that was stored to."""
 
-    def held(self, argument: int, start: int, end: int) -> bytes:
-        """Return bytes of the storage of an argument."""
+    def bytes_of(self, argument: int, start: int, end: int) -> bytes:
+        """Return bytes of the storage of an argument, from `start` up to `end`."""
         return self._data(argument)[start:end].tobytes()
 
-    def put(self, argument: int, start: int, held: bytes) -> None:
-        """Write bytes to the storage of an argument, as a store does."""
+    def put(self, argument: int, start: int, data: bytes) -> None:
+        """Store bytes to the storage of an argument, and note them as stored."""
         tensor = self.arguments[argument]
         assert isinstance(tensor, TensorArgument)
-        self.wrote(tensor.storage, start, start + len(held))
-        self._data(argument)[start : start + len(held)] = np.frombuffer(held, np.uint8)
+        self.note_stored(tensor.storage, start, start + len(data))
+        self._data(argument)[start : start + len(data)] = np.frombuffer(data, np.uint8)
 
-    def wrote(self, storage: Storage, begin: int, end: int) -> None:
-        """Note that bytes of a storage were stored to."""
+    def note_stored(self, storage: Storage, begin: int, end: int) -> None:
+        """Extend the span of a storage that was stored to."""
         low, high = self.stored.get(id(storage), (begin, end))
         self.stored[id(storage)] = min(low, begin), max(high, end)
 
@@ -101,8 +101,8 @@ class Memory:
         assert tensor.storage.data is not None
         return tensor.storage.data
 
-    def is_left_as(self, other: Memory) -> bool | None:
-        """Tell whether two runs left the same wherever one of them stored; None: it is too much."""
+    def has_same_result_as(self, other: Memory) -> bool | None:
+        """Return whether two runs left the same bytes; None: too many bytes to compare."""
         spans: dict[int, tuple[int, int]] = {}
         for memory in (self, other):
             for number, (start, end) in memory._spans():
@@ -111,30 +111,30 @@ class Memory:
         if sum(end - start for start, end in spans.values()) > _MOST_COMPARED:
             return None
         return all(
-            self.held(number, max(start, 0), end) == other.held(number, max(start, 0), end)
+            self.bytes_of(number, max(start, 0), end) == other.bytes_of(number, max(start, 0), end)
             for number, (start, end) in spans.items()
         )
 
     def _spans(self) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Yield the numbers of arguments whose storage was stored to, with those bytes."""
+        """Yield the numbers of arguments with stored bytes, and the span of these bytes."""
         for number, argument in enumerate(self.arguments):
             if isinstance(argument, TensorArgument) and id(argument.storage) in self.stored:
                 yield number, self.stored[id(argument.storage)]
 
 
 class Watch(Observer):
-    """Tells an instrument of the accesses of the op that runs."""
+    """An observer that passes accesses on to an instrument."""
 
     def __init__(self, lanes: Touches) -> None:
         self._lanes = lanes
 
     def access(self, access: Access) -> None:
-        """Pass it on."""
-        self._lanes.saw(access)
+        """Pass an access on."""
+        self._lanes.note(access)
 
 
 class Touches(Instrument):
-    """Lists who touches a byte; overridden, does it in another order."""
+    """An instrument that records visits to a byte; subclasses run them in another order."""
 
     def __init__(
         self,
@@ -145,9 +145,9 @@ class Touches(Instrument):
         *,
         barriers_hold: bool = True,
     ) -> None:
-        """`ops` are those of which it is noted where else they meet.
+        """Watch `byte` of a storage, and record other bytes at which both `ops` meet.
 
-        Barriers that do not hold the lanes in question do not count.
+        `barriers_hold` False: barriers do not hold the lanes in question, and are not counted.
         """
         super().__init__()
         self._barriers_hold = barriers_hold
@@ -158,19 +158,19 @@ class Touches(Instrument):
         self._starts: dict[Op, list[NDArray[np.int64]]] = {op: [] for op in ops or ()}
         self._phase = 0
         self._counts: dict[Op, int] = {}
-        self._seen: list[tuple[tuple[Lane, ...], int, int, int, int]] | None = None
+        self._touching: list[tuple[tuple[Lane, ...], int, int, int, int]] | None = None
         self._stored: tuple[int, int, int] | None = None
         self.visits: list[Visit] = []
         self.by_one: dict[tuple[Op, int], tuple[int, int, bytes]] = {}
-        """What one thread stored, by op and number: argument, first byte of its storage, bytes."""
+        """Stores by one thread, by op and number: argument, first byte in its storage, bytes."""
 
     @property
     def data(self) -> NDArray[np.uint8]:
-        """The bytes of the storage that is watched."""
+        """The bytes of the watched storage."""
         return self._memory.watched
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Count barriers, and look at what goes to memory."""
+        """Count barriers, and wrap memory ops so that their visits are recorded."""
         if op.name in BARRIERS:
             return self._barrier
         if op.name not in MEMORY:
@@ -187,23 +187,23 @@ class Touches(Instrument):
 
     def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
         self._watched(op, number, lambda: step(values, scope))
-        if _is_by_one(op) and self._stored is not None:
+        if _is_by_one_thread(op) and self._stored is not None:
             argument, start, end = self._stored
-            self.by_one[op, number] = argument, start, self._memory.held(argument, start, end)
+            self.by_one[op, number] = argument, start, self._memory.bytes_of(argument, start, end)
         self._stored = None
 
     def _watched(self, op: Op, number: int, step: Callable[[], None]) -> None:
-        """Run a step, and note how it touches the byte."""
-        self._seen = []
-        copy = self._around()
+        """Run a step, and record how it touches the byte."""
+        self._touching = []
+        around = self._around()
         step()
-        seen, self._seen = self._seen, None
-        if seen:
-            lanes, argument, start, width, iteration = seen[0]
+        touching, self._touching = self._touching, None
+        if touching:
+            lanes, argument, start, width, iteration = touching[0]
             low = start - self._low
-            before = copy[low : low + width].tobytes()
+            before = around[low : low + width].tobytes()
             after = self.data[start : start + width].tobytes()
-            lanes = tuple(each for found in seen for each in found[0])
+            lanes = tuple(lane for touch in touching for lane in touch[0])
             self.visits.append(
                 Visit(op, number, self._phase, lanes, argument, start, width, iteration, before,
                       after)
@@ -216,7 +216,7 @@ class Touches(Instrument):
     def _around(self) -> NDArray[np.uint8]:
         return self.data[self._low : self.byte + 16].copy()
 
-    def saw(self, access: Access) -> None:
+    def note(self, access: Access) -> None:
         """Note the lanes of an access that cover the byte."""
         argument = None if access.argument is None else self._memory.arguments[access.argument]
         if not isinstance(argument, TensorArgument) or access.lowest is None:
@@ -225,16 +225,16 @@ class Touches(Instrument):
         begin = access.lowest + argument.offset_bytes
         end = access.highest + argument.offset_bytes + access.element_bytes
         if access.kind != "load":
-            self._memory.wrote(argument.storage, begin, end)
+            self._memory.note_stored(argument.storage, begin, end)
             assert access.argument is not None
             if begin >= 0 and end <= argument.storage.nbytes:
                 self._stored = access.argument, begin, end
-        if self._seen is None or argument.storage is not self._storage or access.parts is None:
+        if self._touching is None or argument.storage is not self._storage or access.parts is None:
             return
         if not begin <= self.byte < end and access.op not in self._starts:
             return
-        parts, assert_argument = access.parts, access.argument
-        assert assert_argument is not None
+        parts, number = access.parts, access.argument
+        assert number is not None
         offsets = parts.offsets() + argument.offset_bytes
         active = parts.active_of(np.ones_like(offsets, np.bool_))
         if access.op in self._starts:
@@ -242,31 +242,32 @@ class Touches(Instrument):
             self._starts[access.op].append(flat[on])
         covers = (offsets <= self.byte) & (self.byte < offsets + access.element_bytes) & active
         covers = np.broadcast_to(covers, (1, *parts.block))
-        places = np.argwhere(covers[0])
-        if not len(places):
+        indices = np.argwhere(covers[0])
+        if not len(indices):
             return
-        lanes = tuple(tuple(map(int, place)) for place in places)
+        lanes = tuple(tuple(map(int, index)) for index in indices)
         start = int(np.broadcast_to(offsets, covers.shape)[(0, *lanes[0])])
         iteration = int(np.max(np.asarray(parts.iteration), initial=0))
-        self._seen.append((lanes, assert_argument, start, access.element_bytes, iteration))
+        self._touching.append((lanes, number, start, access.element_bytes, iteration))
 
     def meeting_bytes(self) -> list[int]:
-        """Return some more bytes that the ops have both touched, from all over the block."""
+        """Return up to four more bytes that both ops have touched, spread over the block."""
         sets = [np.unique(np.concatenate(starts)) for starts in self._starts.values() if starts]
         if not sets or len(sets) < len(self._starts):
             return []
         common = sets[0] if len(sets) == 1 else np.intersect1d(sets[0], sets[1])
-        places = {len(common) // 2, len(common) - 1, len(common) // 3, len(common) * 3 // 4}
-        found = {int(common[place]) for place in places if 0 <= place < len(common)}
-        return sorted(found - {self.byte}, reverse=True)
+        positions = {len(common) // 2, len(common) - 1, len(common) // 3, len(common) * 3 // 4}
+        chosen = {int(common[position]) for position in positions if 0 <= position < len(common)}
+        return sorted(chosen - {self.byte}, reverse=True)
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """The second lane's access is done before the first's.
+    """An order of two lanes in which the second does its access before the first.
 
-    `repeated`: all threads load what one side loads, so that who stores has loaded it itself, and
-    stores what it stored in the first order: the second, and all `by_one`, if one thread does.
+    `repeated`: all threads load what one side loads, so each thread that stores has loaded it
+    itself, and stores what it stored in the first order. `by_one` has all stores of one thread (by
+    op and number), if one thread does both.
     """
 
     first: LaneVisit
@@ -276,30 +277,30 @@ class Ahead:
 
 
 class Reordered(Touches):
-    """Runs a program with one lane ahead of another."""
+    """An instrument that runs a program with one lane ahead of another lane."""
 
     def __init__(self, memory: Memory, storage: Storage, byte: int, ahead: Ahead) -> None:
         super().__init__(memory, storage, byte)
         self._ahead = ahead
         self._reached = False
-        self._kept = True
-        self._left = dict(ahead.by_one or {})
+        self._is_same = True
+        self._pending = dict(ahead.by_one or {})
 
     @property
-    def kept(self) -> bool:
-        """Whether the lane that was ahead did there what it had done in the first order."""
-        return self._kept and self._reached
+    def is_same(self) -> bool:
+        """The lane that was ahead has stored what it had stored in the first order."""
+        return self._is_same and self._reached
 
     def finish(self) -> None:
-        """Store what the thread that was ahead has left to store."""
-        for stored in self._left.values():
+        """Do the remaining stores of the thread that was ahead."""
+        for stored in self._pending.values():
             self._memory.put(*stored)
-        self._left.clear()
+        self._pending.clear()
 
     def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
         first, second = self._ahead.first, self._ahead.second
-        if self._ahead.by_one is not None and _is_by_one(op):
-            stored = self._left.pop((op, number), None)
+        if self._ahead.by_one is not None and _is_by_one_thread(op):
+            stored = self._pending.pop((op, number), None)
             if stored is not None:
                 self._memory.put(*stored)
             self._reached = self._reached or (op, number) == (
@@ -326,31 +327,31 @@ class Reordered(Touches):
             _put(self.data, second, second.after)
         else:
             after = self.data[second.start : second.start + second.width].tobytes()
-            self._kept = self._kept and after == second.after
+            self._is_same = self._is_same and after == second.after
 
     def _other_load(
         self, op: Op, step: Step, values: list[Any], scope: Scope, side: LaneVisit, at: Visit,
         holding: bytes,
     ) -> None:  # fmt: skip
-        """Load, one lane finding other bytes than there are (or all lanes, of a scalar)."""
+        """Load with other bytes in memory for one lane (for all lanes, of a scalar)."""
         result, type_ = op.results[0].id, value_type(op.results[0].type)
         step(values, scope)
-        found = values[result]
-        now = self.data[at.start : at.start + at.width].tobytes()
+        loaded = values[result]
+        current = self.data[at.start : at.start + at.width].tobytes()
         _put(self.data, at, holding)
         step(values, scope)
-        _put(self.data, at, now)
+        _put(self.data, at, current)
         other = values[result]
-        if isinstance(found, Unknown) or isinstance(other, Unknown) or type_.pointer:
-            self._kept = False
+        if isinstance(loaded, Unknown) or isinstance(other, Unknown) or type_.pointer:
+            self._is_same = False
             return
-        whole = np.array(full_array(found, type_))
+        whole = np.array(full_array(loaded, type_))
         whole[(0, *side.lane)] = full_array(other, type_)[(0, *side.lane)]
         values[result] = whole
 
 
-class GivenNumber(Touches):
-    """Runs a program in which one lane of a load is given another number."""
+class ChangedLoad(Touches):
+    """An instrument that runs a program in which one lane of a load receives another number."""
 
     def __init__(
         self, memory: Memory, storage: Storage, byte: int, side: LaneVisit, number: float
@@ -366,18 +367,18 @@ class GivenNumber(Touches):
             if isinstance(values[result], Unknown) or type_.pointer:
                 return
             whole = np.array(full_array(values[result], type_))
-            place = (0, *self._side.lane)
+            position = (0, *self._side.lane)
             if np.issubdtype(whole.dtype, np.inexact):
-                whole[place] = self._number
+                whole[position] = self._number
             else:
-                whole[place] += 0 if self._number != self._number else int(self._number) // 40
+                whole[position] += 0 if self._number != self._number else int(self._number) // 40
             values[result] = whole
 
 
-def _is_by_one(op: Op) -> bool:
-    """Whether one thread stores what an op does: a scalar, or a block of one element."""
+def _is_by_one_thread(op: Op) -> bool:
+    """Return whether one thread does a store: of a scalar, or of a block of one element."""
     return effect_of(op) == "store" and prod(shape_of(op.operand("value").type)) == 1
 
 
-def _put(data: NDArray[np.uint8], at: Visit, held: bytes) -> None:
-    data[at.start : at.start + at.width] = np.frombuffer(held, np.uint8)
+def _put(data: NDArray[np.uint8], at: Visit, new: bytes) -> None:
+    data[at.start : at.start + at.width] = np.frombuffer(new, np.uint8)

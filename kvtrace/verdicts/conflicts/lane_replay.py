@@ -1,8 +1,8 @@
-"""Running one program in two orders of its lanes, which leave two results: a race within it.
+"""Replay of one program in two orders of its lanes; two different results show a race.
 
 In the first order each op is done by all lanes at once. In the second, one lane runs ahead of
-another: it does its access before the other's, which comes first in the program. Where contents
-were not recorded there are made-up ones.
+another: it does its access before the other lane's access, which comes first in the program.
+Contents that were not recorded are made up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kvtrace.ir.ops import READING, effect_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.lane_orders import (
     Ahead,
-    GivenNumber,
+    ChangedLoad,
     LaneVisit,
     Memory,
     Reordered,
@@ -38,15 +38,16 @@ from kvtrace.verdicts.rules.fills import Numbers, few, with_contents
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-#: Bytes around the one that lanes meet at that are given numbers that differ.
+#: Bytes on each side of the watched byte that are filled with distinct numbers.
 _WINDOW: Final = 1 << 16
-#: Made-up floats come round after so many: no multiple of a tile's width.
+#: Period of made-up floats: a prime, so no tile's width is a multiple.
 _PRIME: Final = 127
-#: Pairs of executions that are run in another order.
+_DEPENDENT: Final = "one lane stores a value that depends on what the other lane loads"
+#: Most pairs of executions that are run in another order.
 _MOST_CANDIDATES: Final = 4
 
-_OTHERS: Final = (400.0, -400.0, float("nan"))
-"""Numbers that a lane is given to see whether what another stores follows from it."""
+_TRIAL_NUMBERS: Final = (400.0, -400.0, float("nan"))
+"""Numbers put into a lane to see whether another lane's stored value depends on it."""
 
 
 def raced(
@@ -60,35 +61,35 @@ def raced(
     *,
     barriers_hold: bool = True,
 ) -> Witness | str:
-    """Run a program in two orders of lanes at a byte of a storage; say why if no two results show.
+    """Run a program in two orders of lanes; return a witness if results differ, else the reason.
 
     Args:
         bound: the call.
-        ops: those that are to touch the byte, one of them with a store.
+        ops: the two ops that touch the byte, at least one of them a store.
         program: its linear id.
-        storage: one of the call's arguments'.
+        storage: the storage of one of the call's arguments.
         byte: from the storage's start.
-        differ: whether two lanes may be done in any order, as far as threads go.
-        threads: whether all threads do one of them, and whether one thread does the other then.
-        barriers_hold: whether lanes that may be done in any order wait for each other at barriers.
+        differ: whether the threads of two lanes may run in any order.
+        threads: whether all threads do one of two lanes, and whether one thread does the other.
+        barriers_hold: whether lanes in any order wait for each other at barriers.
 
     """
 
-    def listing(memory: Memory, held: Storage, at: int) -> Touches:
-        return Touches(memory, held, at, ops, barriers_hold=barriers_hold)
+    def listing(memory: Memory, storage_: Storage, at: int) -> Touches:
+        return Touches(memory, storage_, at, ops, barriers_hold=barriers_hold)
 
     first = _Run(bound, program, storage, byte)
     watched = first.run(listing)
     if first.failure:
         return first.failure
-    found = _at_byte(bound, watched, first.memory, program, storage, differ, threads)
+    result = _at_byte(bound, watched, first.memory, program, storage, differ, threads)
     for other in watched.meeting_bytes():
-        if isinstance(found, Witness):
+        if isinstance(result, Witness):
             break
         again = _Run(bound, program, storage, other)
         watched = again.run(listing)
-        found = _at_byte(bound, watched, again.memory, program, storage, differ, threads)
-    return found
+        result = _at_byte(bound, watched, again.memory, program, storage, differ, threads)
+    return result
 
 
 def _at_byte(
@@ -100,28 +101,28 @@ def _at_byte(
     differ: Callable[[LaneVisit, LaneVisit], bool],
     threads: Callable[[LaneVisit, LaneVisit], tuple[bool, bool]],
 ) -> Witness | str:
-    """Run a program again with one of the lanes ahead that touch the byte that was watched."""
-    byte, reason = watched.byte, "no two of its lanes were seen to do so when it was run"
+    """Run a program again with one of two lanes ahead that touch the watched byte."""
+    byte, reason = watched.byte, "no two lanes accessed the same byte in the replay"
     assert watched.ops is not None
     call = bound.call
     for one, other in _candidates(call.module, watched.visits, watched.ops, differ):
         repeated, alone = threads(one, other)
         ahead = Ahead(one, other, repeated, watched.by_one if alone else None)
-        if _follows(bound, program, storage, byte, ahead):
-            reason = "what one stores follows from what the other has loaded"
+        if _depends_on_load(bound, program, storage, byte, ahead):
+            reason = _DEPENDENT
             continue
         again = _Run(bound, program, storage, byte)
         reordered = again.run(partial(Reordered, ahead=ahead))
         reordered.finish()
-        if again.failure or not reordered.kept:
-            reason = again.failure or "what one stores follows from what the other has loaded"
+        if again.failure or not reordered.is_same:
+            reason = again.failure or _DEPENDENT
             continue
-        is_same = again.memory.is_left_as(memory)
+        is_same = again.memory.has_same_result_as(memory)
         if is_same is None:
-            return "it stores too much to be compared"
+            return "it stores too many bytes to compare"
         if not is_same:
-            return Witness(one.of(call, program), other.of(call, program), byte)
-        reason = "both orders left the same when it was run"
+            return Witness(one.touch(call, program), other.touch(call, program), byte)
+        reason = "both orders of the lanes gave the same result in the replay"
     return reason
 
 
@@ -132,13 +133,13 @@ def _candidates(
     differ: Callable[[LaneVisit, LaneVisit], bool],
 ) -> Iterator[tuple[LaneVisit, LaneVisit]]:
     """Yield pairs of lanes that touch the byte with no barrier and no store between them."""
-    found = list(visits)
+    all_visits = list(visits)
     yielded = 0
-    for position, one in enumerate(found):
-        for other in found[position + 1 :]:
+    for position, one in enumerate(all_visits):
+        for other in all_visits[position + 1 :]:
             if other.phase != one.phase:
                 break
-            if {one.op, other.op} == set(ops) and _can_be_turned(module, one.op, other.op):
+            if {one.op, other.op} == set(ops) and _can_be_reordered(module, one.op, other.op):
                 sides = _sides(one, other, differ)
                 if sides is not None:
                     yield sides
@@ -149,10 +150,10 @@ def _candidates(
                 break
 
 
-def _can_be_turned(module: Module, first: Op, second: Op) -> bool:
-    """Whether an evaluation with the second op's lane ahead does what a device may do.
+def _can_be_reordered(module: Module, first: Op, second: Op) -> bool:
+    """Return whether a run with the second op's lane ahead shows what a device may do.
 
-    An atomic behind a store has no result then that is known, and none is made up for one that a
+    An atomic behind a store then has no known result, and no result is made up for an atomic that a
     store overtakes.
     """
     kinds = effect_of(first), effect_of(second)
@@ -172,22 +173,24 @@ def _sides(
     return None
 
 
-def _follows(bound: BoundCall, program: int, storage: Storage, byte: int, ahead: Ahead) -> bool:
-    """Whether what the second stores changes with what the first loads."""
+def _depends_on_load(
+    bound: BoundCall, program: int, storage: Storage, byte: int, ahead: Ahead
+) -> bool:
+    """Return whether the value that the second stores changes with the value the first loads."""
     loads = ahead.first.visit.op.name in READING
     if not loads or ahead.repeated or effect_of(ahead.second.visit.op) == "load":
         return False
-    for number in _OTHERS:
+    for number in _TRIAL_NUMBERS:
         again = _Run(bound, program, storage, byte)
-        given = again.run(partial(GivenNumber, side=ahead.first, number=number))
+        changed = again.run(partial(ChangedLoad, side=ahead.first, number=number))
         second = ahead.second.visit
-        same = [t for t in given.visits if (t.op, t.number) == (second.op, second.number)]
-        if not same or same[0].after != second.after:
+        matches = [t for t in changed.visits if (t.op, t.number) == (second.op, second.number)]
+        if not matches or matches[0].after != second.after:
             return True
     return False
 
 
-_Made = TypeVar("_Made", bound=Touches)
+_Lanes = TypeVar("_Lanes", bound=Touches)
 
 
 class _Run:
@@ -205,8 +208,8 @@ class _Run:
         self.failure: str | None = None
         self.memory: Memory
 
-    def run(self, make: Callable[[Memory, Storage, int], _Made]) -> _Made:
-        """Evaluate under what `make` returns; `failure` says why the end was not reached."""
+    def run(self, make: Callable[[Memory, Storage, int], _Lanes]) -> _Lanes:
+        """Evaluate with the instrument that `make` returns; a `failure` says why it broke off."""
         call = self._bound.call
         arguments = _writable(call.arguments, self._position, self._byte)
         watched = arguments[self._position]
@@ -234,43 +237,48 @@ class _Run:
 
 
 def _writable(arguments: Iterable[Argument], position: int, byte: int) -> tuple[Argument, ...]:
-    """Return arguments with new contents, which differ around a byte of one of them."""
+    """Return arguments with new contents, distinct in a window around a byte of one argument."""
     arguments = tuple(arguments)
-    known = {id(a.storage) for a in arguments
+    recorded = {id(a.storage) for a in arguments
              if isinstance(a, TensorArgument) and a.storage.data is not None}  # fmt: skip
-    made: dict[int, Storage] = {}
-    found: list[Argument] = []
-    for number, argument in enumerate(with_contents(arguments, partial(_unlike, arguments))):
+    copies: dict[int, Storage] = {}
+    new_arguments: list[Argument] = []
+    for number, argument in enumerate(
+        with_contents(arguments, partial(_distinct_numbers, arguments))
+    ):
         original = arguments[number]
         if not isinstance(argument, TensorArgument) or not isinstance(original, TensorArgument):
-            found.append(argument)
+            new_arguments.append(argument)
             continue
-        storage = made.get(id(original.storage))
+        storage = copies.get(id(original.storage))
         if storage is None:
             data = argument.storage.data
             assert data is not None
             data = data if data.flags.writeable else data.copy()
             storage = Storage(argument.storage.nbytes, data, argument.storage.address)
-            made[id(original.storage)] = storage
-        if number == position and id(original.storage) not in known:
+            copies[id(original.storage)] = storage
+        if number == position and id(original.storage) not in recorded:
             _fill(replace(argument, storage=storage), byte)
-        found.append(replace(argument, storage=storage))
-    return tuple(found)
+        new_arguments.append(replace(argument, storage=storage))
+    return tuple(new_arguments)
 
 
-def _unlike(arguments: tuple[Argument, ...], argument: TensorArgument) -> Numbers:
-    """Return floats that differ within a tile and from one tensor to the next; zeros of integers.
+def _distinct_numbers(arguments: tuple[Argument, ...], argument: TensorArgument) -> Numbers:
+    """Return floats that differ within a tile and from tensor to tensor; zeros for integers.
 
-    A lane that copies another tile than before, or a tile to another place, has to leave a trace.
+    A lane that copies another tile than before, or to another place, then leaves a different
+    result.
     """
     if argument.element.kind != "f":
         return few(argument)
-    first = _PRIME // 4 * next(n for n, each in enumerate(arguments) if each.name == argument.name)
+    first = (
+        _PRIME // 4 * next(n for n, other in enumerate(arguments) if other.name == argument.name)
+    )
     return [(1 + (first + number) % _PRIME) / 64 for number in range(_PRIME)]
 
 
 def _fill(tensor: TensorArgument, byte: int) -> None:
-    """Put small numbers that differ from their neighbors around a byte of a tensor's storage."""
+    """Fill a window around a byte of a tensor's storage with numbers that differ from neighbors."""
     from kvtrace.evaluate.rounding import to_memory
 
     size, data = tensor.element.bytes, tensor.storage.data
@@ -281,5 +289,5 @@ def _fill(tensor: TensorArgument, byte: int) -> None:
     count = (min(byte + _WINDOW, len(data)) - first) // size
     places = np.arange(first // size, first // size + count)
     numbers = (1 + (7 * places + places // 13) % 13).astype(tensor.element.value)
-    held = np.ascontiguousarray(to_memory(numbers, tensor.element)).view(np.uint8)
-    data[first : first + count * size] = held[: count * size]
+    raw = np.ascontiguousarray(to_memory(numbers, tensor.element)).view(np.uint8)
+    data[first : first + count * size] = raw[: count * size]

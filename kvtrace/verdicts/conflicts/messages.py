@@ -1,4 +1,4 @@
-"""The verdicts of the rules on races and conflicts, as text."""
+"""Texts of the verdicts on races and conflicts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.verdicts.conflicts.outcomes import Shown, Touch, Witness
+from kvtrace.verdicts.conflicts.outcomes import ShownConflict, Touch, Witness
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
@@ -32,7 +32,7 @@ _UNKNOWN: Final = {
     RACE_WITHIN: "whether this {kind} races within its program could not be decided",
     LANE_CONFLICT: "whether lanes of this {kind} conflict could not be decided",
 }
-_DOES: Final = {"load": "loads", "store": "stores to", "atomic": "updates"}
+_VERBS: Final = {"load": "loads", "store": "stores to", "atomic": "updates"}
 
 
 def proven(
@@ -45,7 +45,7 @@ def proven(
     solver_ns: int = 0,
     assumption: str | None = None,
 ) -> Verdict:
-    """Return the verdict that an op conflicts with no other, nor its lanes with each other.
+    """Return the verdict that an op conflicts with no other op, nor its lanes with each other.
 
     Args:
         rule: id of the rule.
@@ -66,17 +66,17 @@ def proven(
 
 
 def _scope(call: Call, op: Op, why: Iterable[str]) -> str:
-    """Return the notes of a proof: why actors may meet, and for which contents it holds."""
-    notes = list(dict.fromkeys(each for each in why if each))
+    """Return the notes of a proof: reasons why actors may meet, and the contents it holds for."""
+    notes = list(dict.fromkeys(reason for reason in why if reason))
     if call.recorded and op.index in depending_on_data(call.module):
         notes.append(f"for the recorded contents of {', '.join(call.recorded)}")
     return f" ({'; '.join(notes)})" if notes else ""
 
 
 def _names(bound: BoundCall, op: Op) -> str | None:
-    """Return the names of the tensors that an op accesses, None where none is known."""
-    places = (access.argument for access in bound.summary.accesses if access.op is op)
-    names = {bound.call.arguments[place].name for place in places if place is not None}
+    """Return the names of the tensors that an op accesses; None: no argument is known."""
+    numbers = (access.argument for access in bound.summary.accesses if access.op is op)
+    names = {bound.call.arguments[number].name for number in numbers if number is not None}
     return ",".join(sorted(names)) or None
 
 
@@ -98,9 +98,9 @@ def unknown(
         rule: id of the rule.
         bound: the call that was judged.
         op: the memory op.
-        reason: why it is not known.
-        evaluating: whether an evaluation of the grid could decide it.
-        method: what was tried, for the column `method`.
+        reason: why no verdict was reached.
+        evaluating: whether an evaluation of the grid could decide the op.
+        method: the method that was tried, for the column `method`.
         solver_ns: time of the solver, ns.
         assumption: condition under which the op does not race; None: none is known.
         unless: leave the verdict out if this op's own verdict is unknown.
@@ -128,7 +128,7 @@ def race(
     Args:
         call: the call that was judged.
         witness: the accesses of both programs, and the byte that they share.
-        method: how it was found, for the column `method`.
+        method: how the race was found, for the column `method`.
         others: how many further ops race with the first.
         solver_ns: time of the solver, ns.
         missed_by: an atomic that would order the two if a barrier held all threads of its program.
@@ -136,14 +136,14 @@ def race(
     """
     first, second = witness.first, witness.second
     one, other = (program_at(touch.program, call.grid) for touch in (first, second))
-    place = _place(call, witness)
+    byte = _byte_of_tensor(call, witness)
     if first.op is second.op:
         verb = "update" if kind_of(first.op) == "atomic" else "store to"
-        what = f"programs {one} and {other} both {verb} {place}"
+        what = f"programs {one} and {other} both {verb} {byte}"
     else:
         what = (
-            f"program {one} {_does(first)} {place}, which program {other} "
-            f"{_does(second)}{_elsewhere(call, first, second)}"
+            f"program {one} {_verb(first)} {byte}, which program {other} "
+            f"{_verb(second)}{_elsewhere(call, first, second)}"
         )
     more = f"; it races with {others} more op{'' if others == 1 else 's'}" if others else ""
     atomics = _about_atomics(call, first.op, second.op, missed_by)
@@ -151,11 +151,11 @@ def race(
     return _violation(RACE, call, witness, message, method, solver_ns)
 
 
-def race_within(call: Call, op: Op, shown: Shown, solver_ns: int = 0) -> Verdict:
+def race_within(call: Call, op: Op, shown: ShownConflict, solver_ns: int = 0) -> Verdict:
     """Return the violation of two lanes of a program that race, those of `op` first."""
     witness = shown.witness.seen_from(op)
     mine, other = witness.first, witness.second
-    first = "this" if witness is shown.witness else "that"
+    first = "former" if witness is shown.witness else "latter"
     compiled = " in the code that it was compiled to"
     if call.compiled is None:
         compiled = " (recorded without TTGIR: in any layout that gives them to different threads)"
@@ -165,10 +165,11 @@ def race_within(call: Call, op: Op, shown: Shown, solver_ns: int = 0) -> Verdict
     elif shown.is_across:
         no_order = "and no barrier holds both: they are of different CTAs of the program"
     message = (
-        f"{_lane(mine)} of program {program_at(mine.program, call.grid)} {_does(mine)} "
-        f"{_place(call, witness)}, which {_lane(other)} {_does(other)} {_where(mine, other)}; "
-        f"the kernel does {first} first, {no_order}: run in both orders, the program leaves "
-        "different results"
+        f"{_lane(mine)} of program {program_at(mine.program, call.grid)} {_verb(mine)} "
+        f"{_byte_of_tensor(call, witness)}, which {_lane(other)} {_verb(other)} "
+        f"{_where(mine, other)}; "
+        f"the {first} comes first in the kernel, {no_order}: run in both orders, the program "
+        "leaves different results"
     )
     return _violation(RACE_WITHIN, call, witness, message, shown.method, solver_ns)
 
@@ -188,26 +189,26 @@ def lane_conflict(
     Args:
         call: the call that was judged.
         witness: the lanes, and the first byte that both store to.
-        values: what they store.
-        method: how it was found, for the column `method`.
-        is_update: whether the second lane stores another value if it comes after the first.
-        updates: whether the lanes store to what they load.
+        values: the values that the lanes store.
+        method: how the conflict was found, for the column `method`.
+        is_update: whether the second lane stores another value if it runs after the first.
+        updates: whether the lanes store to where they load from.
         solver_ns: time of the solver, ns.
 
     """
-    one, place = witness.first, _place(call, witness)
+    one, byte = witness.first, _byte_of_tensor(call, witness)
     lanes = f"lanes {one.lane} and {witness.second.lane}"
     what = f"{lanes} of program {program_at(one.program, call.grid)}"
-    first, second = (f"{each:g}" if isinstance(each, float) else str(each) for each in values)
+    first, second = (f"{value:g}" if isinstance(value, float) else str(value) for value in values)
     if is_update:
         message = (
-            f"{what} both load and store {place} without an atomic: {first} is stored, and "
-            f"{second} if one comes after the other; tl.atomic_add and the like lose no update"
+            f"{what} both load and store {byte} without an atomic: {first} is stored, but "
+            f"{second} if one runs after the other; an atomic such as tl.atomic_add loses no update"
         )
     else:
-        message = f"{what} both store to {place}, {first} and {second}, and nothing orders them"
+        message = f"{what} both store to {byte}, {first} and {second}, and nothing orders them"
         if updates:
-            message += "; they update what they load, which takes an atomic (tl.atomic_add)"
+            message += "; they update a value in place, which needs an atomic (tl.atomic_add)"
     return _violation(LANE_CONFLICT, call, witness, message, method, solver_ns)
 
 
@@ -233,25 +234,25 @@ def _violation(
     )
 
 
-def _place(call: Call, witness: Witness) -> str:
+def _byte_of_tensor(call: Call, witness: Witness) -> str:
     tensor = call.arguments[witness.first.argument]
     assert isinstance(tensor, TensorArgument)
     return f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
 
 
-def _does(touch: Touch) -> str:
-    return _DOES[str(kind_of(touch.op))]
+def _verb(touch: Touch) -> str:
+    return _VERBS[str(kind_of(touch.op))]
 
 
 def _lane(touch: Touch) -> str:
-    """Return the name of a touch's lane; a scalar is loaded by all threads, and stored by one."""
+    """Return the name of an access's lane; every thread loads a scalar, one thread stores it."""
     if touch.lane:
         return f"lane {touch.lane}"
     return "every thread" if kind_of(touch.op) == "load" else "one thread"
 
 
 def _where(mine: Touch, other: Touch) -> str:
-    """Return the line of the other lane's access, and its trip if that differs."""
+    """Return the line of the other lane's access, and the access's trip if the trips differ."""
     frames = source_stack(other.op)
     line = f"in line {frames[0].line}" if frames else "elsewhere"
     if mine.iteration == other.iteration:
@@ -260,7 +261,7 @@ def _where(mine: Touch, other: Touch) -> str:
 
 
 def _elsewhere(call: Call, first: Touch, second: Touch) -> str:
-    """Return the line of the second program's access, and its argument if that differs."""
+    """Return the line of the second program's access, and the argument if the arguments differ."""
     frames = source_stack(second.op)
     line = f" in line {frames[0].line}" if frames else ""
     if first.argument == second.argument:
@@ -273,10 +274,10 @@ def _about_atomics(call: Call, one: Op, other: Op, missed_by: Op | None) -> str:
         frames = source_stack(missed_by)
         where = f" of line {frames[0].line}" if frames else ""
         return (
-            f": the atomic{where} is of one thread and releases what that thread has done; other "
-            "threads of its program may come later, since no barrier lies between"
+            f": the atomic{where} is done by one thread and releases only that thread's accesses; "
+            "other threads of the program may come later, since no barrier holds them"
         )
     parts = [parts_of(call.module).by_op[op.index] for op in (one, other)]
     if all(part.kind == "atomic" for part in parts) and not all(part.strong for part in parts):
-        return ": their atomics hold within one program only (scope cta)"
+        return ": their atomics have scope cta, which orders accesses of one program only"
     return ""

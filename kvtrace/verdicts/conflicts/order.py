@@ -1,7 +1,9 @@
-"""Which memory ops of a program can follow each other with no barrier between them, by its TTIR.
+"""Paths between memory ops of a program on which its TTIR has no barrier.
 
-A barrier is what the kernel itself asks for. Ops that combine or move elements across lanes may be
-compiled to code with a barrier in it, or to code with none: a path through one is `doubtful`.
+Only a barrier of the kernel's source ends a path. Ops that combine or move elements across lanes
+may or may not be compiled to code with a barrier: a path through such an op is `doubtful`. Example:
+in `store; reduce; load` in a loop, the load follows the store on a doubtful path in the same trip,
+and the store follows the load in the next trip.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ _CROSSING = (Kind.REDUCTION, Kind.SCAN, Kind.COUNT, Kind.PRODUCT, Kind.PICKED)
 
 @dataclass(frozen=True, order=True)
 class Path:
-    """A way from one op to another without a barrier.
+    """A way from one op to another op without a barrier.
 
-    `turn`: the outermost loop, as its number among those around the first op from outside in, that
-    begins another trip on the way; how many there are, where none does. `once`: it does so once.
-    `doubtful`: it is through an op that may be a barrier; `nested`: in a loop or branch that the
-    first op is not in, and that PTX may have a way past.
+    `turn` is the outermost loop that begins another trip on the way, by its number among the loops
+    around the first op, outermost first; their count if no loop does. `once`: that loop begins one
+    trip only. `doubtful`: an op on the way may be compiled with a barrier. `nested`: such an op is
+    in a loop or branch that is not around the first op, and the PTX may have a way past it.
     """
 
     turn: int
@@ -49,24 +51,24 @@ class Path:
     nested: bool = False
 
     def turning(self, loop: int | None) -> Path:
-        """Return the path as it continues in another trip of a loop."""
+        """Return the path as continued in another trip of a loop."""
         if loop is None or loop > self.turn:
             return self
         return replace(self, turn=loop, once=loop < self.turn)
 
 
 def loops_around(op: Op) -> tuple[Op, ...]:
-    """Return the loops that an op is in, outermost first."""
-    return tuple(each for each in enclosing_ops(op) if each.name in LOOPS)[::-1]
+    """Return the loops around an op, outermost first."""
+    return tuple(parent for parent in around(op) if parent.name in LOOPS)[::-1]
 
 
 class Order:
-    """The paths between the ops of one kernel.
+    """The paths between the memory ops of one kernel.
 
-    `entered` are the loops that surely run, `decided` the branches whose condition is known.
-    `barriers_hold` False: a barrier of the kernel's own holds only a part of a program's threads,
-    and a path through it is doubtful; so is one past an atomic that acquires or releases, if
-    `releases_may_hold`: Triton may compile it with barriers.
+    `entered` are the loops that take at least one trip, `decided` the branches whose condition is
+    known. `barriers_hold` False: a barrier of the kernel's source holds only a part of a program's
+    threads, so a path through it is doubtful. With `releases_may_hold`, a path past an atomic that
+    acquires or releases is doubtful too: Triton may compile the atomic with barriers.
     """
 
     def __init__(
@@ -82,39 +84,39 @@ class Order:
         self._barriers_hold = barriers_hold
         self._entered = frozenset(entered)
         self._decided = decided
-        self._moving = _moving(module)
+        self._maybe_barriers = _maybe_barriers(module)
         self._memory = tuple(op for op in module.ops if op.name in MEMORY)
         self._positions: dict[Op, tuple[tuple[Op, ...], int]] = {}
-        self._kept: dict[Block, tuple[Op, ...]] = {}
+        self._relevant_ops: dict[Block, tuple[Op, ...]] = {}
         self._after: dict[Op, Mapping[int, frozenset[Path]]] = {}
 
     def paths(self, first: Op, second: Op) -> frozenset[Path]:
-        """Return how the second op can follow the first."""
+        """Return the paths on which the second op can follow the first."""
         if first not in self._after:
-            self._after[first] = self._followed(first)
+            self._after[first] = self._paths_from(first)
         return self._after[first].get(second.index, frozenset())
 
     def between(self, first: Op, second: Op) -> Iterator[Op]:
-        """Yield memory ops that are done wherever both of two are, those in the text between them.
+        """Yield the memory ops between two ops in the text that run wherever both of the two run.
 
-        Of ops that are in one loop, one of them need not be done between the other two.
+        Within a common loop, an op between the two need not run between them.
         """
         blocks = [_outermost(op).block for op in (first, second)]
         for op in self._memory:
             if not first.index < op.index < second.index or _outermost(op).block not in blocks:
                 continue
-            inside = [each for each in enclosing_ops(op) if each.name not in FUNCTIONS]
-            if all(each.name in LOOPS and each.index in self._entered for each in inside):
+            parents = [parent for parent in around(op) if parent.name not in FUNCTIONS]
+            if all(parent.name in LOOPS and parent.index in self._entered for parent in parents):
                 yield op
 
-    def _followed(self, start: Op) -> Mapping[int, frozenset[Path]]:
+    def _paths_from(self, start: Op) -> Mapping[int, frozenset[Path]]:
         chain = {loop: number for number, loop in enumerate(loops_around(start))}
-        found: dict[int, set[Path]] = defaultdict(set)
-        outer = set(enclosing_ops(start))
+        paths_to: dict[int, set[Path]] = defaultdict(set)
+        outer = set(around(start))
         may_hold = self._releases_may_hold and _acquires_or_releases(start)
-        first = Path(len(chain), True, may_hold or start.index in self._moving)
+        first = Path(len(chain), True, may_hold or start.index in self._maybe_barriers)
         waiting = [(op, first) for op in self._next(start)]
-        seen = set(waiting)
+        states = set(waiting)
         while waiting:
             op, path = waiting.pop()
             if op.name in BARRIERS and self._barriers_hold:
@@ -122,80 +124,81 @@ class Order:
             if self._releases_may_hold and _acquires_or_releases(op):
                 path = replace(path, doubtful=True)
             if op.name in MEMORY:
-                found[op.index].add(path)
-            if op.index in self._moving or op.name in BARRIERS:
-                nested = any(each not in outer for each in enclosing_ops(op))
+                paths_to[op.index].add(path)
+            if op.index in self._maybe_barriers or op.name in BARRIERS:
+                nested = any(next_op not in outer for next_op in around(op))
                 path = replace(path, doubtful=True, nested=path.nested or nested)
-            for each, turned in self._onwards(op):
-                state = each, path.turning(None if turned is None else chain.get(turned))
-                if state not in seen:
-                    seen.add(state)
+            for next_op, turned in self._successors(op):
+                state = next_op, path.turning(None if turned is None else chain.get(turned))
+                if state not in states:
+                    states.add(state)
                     waiting.append(state)
-        return {index: frozenset(paths) for index, paths in found.items()}
+        return {index: frozenset(paths_) for index, paths_ in paths_to.items()}
 
-    def _onwards(self, op: Op) -> Iterator[tuple[Op, Op | None]]:
-        """Yield the ops that can come next, each with the loop that begins another trip."""
+    def _successors(self, op: Op) -> Iterator[tuple[Op, Op | None]]:
+        """Yield the ops that can come next, each with the loop that begins another trip, if any."""
         if op.name in LOOPS:
             yield self._first(op.regions[0]), None
             if op.index not in self._entered:
-                yield from ((each, None) for each in self._next(op))
+                yield from ((next_op, None) for next_op in self._next(op))
         elif op.name in BRANCHES:
-            taken = self._taken(op)
-            regions = [each for n, each in enumerate(op.regions) if taken in (None, n)]
+            region_taken = self._region_taken(op)
+            regions = [next_op for n, next_op in enumerate(op.regions) if region_taken in (None, n)]
             for region in regions:
                 if region.blocks:
                     yield self._first(region), None
-            passed = len(op.regions) == 1 if taken is None else not regions
-            if passed or not all(region.blocks for region in regions):
-                yield from ((each, None) for each in self._next(op))
+            can_skip = len(op.regions) == 1 if region_taken is None else not regions
+            if can_skip or not all(region.blocks for region in regions):
+                yield from ((next_op, None) for next_op in self._next(op))
         elif op.successors:
-            yield from ((self._ops(block)[0], None) for block, _ in jumps(op))
+            yield from ((self._relevant(block)[0], None) for block, _ in jumps(op))
         elif KINDS.get(op.name) is not None and KINDS[op.name].kind is Kind.END:
             yield from self._ended(op)
         else:
-            yield from ((each, None) for each in self._next(op))
+            yield from ((next_op, None) for next_op in self._next(op))
 
-    def _taken(self, op: Op) -> int | None:
-        """Return the region of a branch that runs, if it is known."""
+    def _region_taken(self, op: Op) -> int | None:
+        """Return the region of a branch that runs, or None if the condition is not known."""
         truth = self._decided.get(op.index)
         return None if truth is None else int(not truth)
 
     def _ended(self, end: Op) -> Iterator[tuple[Op, Op | None]]:
-        around_ = end.parent
-        if around_ is None or around_.name not in LOOPS | BRANCHES:
+        parent = end.parent
+        if parent is None or parent.name not in LOOPS | BRANCHES:
             return
-        regions = around_.regions
-        region = next(n for n, each in enumerate(regions) if end.block in each.blocks)
-        if around_.name in LOOPS and region < len(regions) - 1:  # what decides on another trip
+        regions = parent.regions
+        region = next(n for n, next_op in enumerate(regions) if end.block in next_op.blocks)
+        if parent.name in LOOPS and region < len(regions) - 1:  # what decides on another trip
             yield self._first(regions[region + 1]), None
-        elif around_.name in LOOPS:
-            yield self._first(regions[0]), around_
-        if around_.name in BRANCHES or len(regions) == 1 or region < len(regions) - 1:
-            yield from ((each, None) for each in self._next(around_))
+        elif parent.name in LOOPS:
+            yield self._first(regions[0]), parent
+        if parent.name in BRANCHES or len(regions) == 1 or region < len(regions) - 1:
+            yield from ((next_op, None) for next_op in self._next(parent))
 
     def _first(self, region: Region) -> Op:
-        return self._ops(region.blocks[0])[0]
+        return self._relevant(region.blocks[0])[0]
 
     def _next(self, op: Op) -> Iterator[Op]:
-        """Yield the op that matters after one in its block; a block's end always does."""
+        """Yield the next relevant op of the same block; a block's last op is always relevant."""
         if op.block is not None and op is not op.block.ops[-1]:
-            yield next(each for each in self._ops(op.block) if each.index > op.index)
+            yield next(later for later in self._relevant(op.block) if later.index > op.index)
 
-    def _ops(self, block: Block) -> tuple[Op, ...]:
-        """Return the ops of a block that matter here."""
-        if block not in self._kept:
-            self._kept[block] = tuple(op for op in block.ops if self._matters(op, block))
-        return self._kept[block]
+    def _relevant(self, block: Block) -> tuple[Op, ...]:
+        if block not in self._relevant_ops:
+            self._relevant_ops[block] = tuple(
+                op for op in block.ops if self._is_relevant(op, block)
+            )
+        return self._relevant_ops[block]
 
-    def _matters(self, op: Op, block: Block) -> bool:
+    def _is_relevant(self, op: Op, block: Block) -> bool:
         return (
             op is block.ops[-1]
             or op.name in BARRIERS
             or op.name in MEMORY
-            or op.index in self._moving
+            or op.index in self._maybe_barriers
             or (
                 op.name in LOOPS | BRANCHES
-                and any(self._matters(inner, inner.block or block) for inner in _inside(op))
+                and any(self._is_relevant(inner, inner.block or block) for inner in _inside(op))
             )
         )
 
@@ -205,19 +208,19 @@ def _acquires_or_releases(op: Op) -> bool:
 
 
 def _outermost(op: Op) -> Op:
-    """Return the op of the kernel's own body that an op is in, or is."""
-    return [op, *(each for each in enclosing_ops(op) if each.name not in FUNCTIONS)][-1]
+    """Return the outermost op of the kernel's body that contains an op, or the op itself."""
+    return [op, *(parent for parent in around(op) if parent.name not in FUNCTIONS)][-1]
 
 
 def _inside(op: Op) -> Iterator[Op]:
-    """Yield the ops in the regions of one, except for what ends them."""
+    """Yield the ops in the regions of an op, without the ops that end the regions."""
     for region in op.regions:
         for block in region.blocks:
             yield from block.ops[:-1]
 
 
 @once_per_module
-def _moving(module: Module) -> frozenset[int]:
+def _maybe_barriers(module: Module) -> frozenset[int]:
     """Return the indices of the ops that may be compiled to code with a barrier."""
     flow = flow_of(module)
     loaded = [value for op in module.ops if op.name in READING for value in op.results]
@@ -227,13 +230,13 @@ def _moving(module: Module) -> frozenset[int]:
         return () if op.name in LOOPS or op.name in BRANCHES else op.results
 
     data = forward(flow, loaded, onwards)
-    found = set()
+    indices = set()
     for op in module.ops:
         row = KINDS.get(op.name)
-        crosses = row is None or op.name in CALLS or row.kind in _CROSSING
-        moves = row is not None and row.kind is Kind.REARRANGED
-        if crosses or (moves and any(value.id in data for value in op.operands)):
-            found.add(op.index)
+        is_crossing = row is None or op.name in CALLS or row.kind in _CROSSING
+        is_moving = row is not None and row.kind is Kind.REARRANGED
+        if is_crossing or (is_moving and any(value.id in data for value in op.operands)):
+            indices.add(op.index)
         if effect_of(op) == "atomic" and any(map(flow.uses, op.results)):
-            found.add(op.index)  # its result may be handed to all threads
-    return frozenset(found)
+            indices.add(op.index)  # its result may be handed to all threads
+    return frozenset(indices)

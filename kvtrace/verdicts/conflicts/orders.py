@@ -1,7 +1,7 @@
-"""Other orders of a call's programs than that of their ids, for a run program by program.
+"""Orders of a call's programs for a run program by program: by id, backwards, shuffled.
 
-Programs get other ids: the one whose turn it is gets the id that the order has there. Observers
-observe turns, where they expect programs.
+Programs are renamed: the program whose turn it is reads the id that the order has for the turn.
+Observers receive turns where they expect programs' ids.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.replaying import program_at, run
 
 MOST_PROGRAMS: Final = 2048
-"""Programs that are run one by one."""
+"""Most programs that are run one by one."""
 
 Order = NDArray[np.int64]
 """Linear ids of all programs by their turn."""
 
 
 def orders_of(programs: int) -> tuple[Order, ...]:
-    """Return the orders that are tried: by id, backwards, and one that is shuffled."""
+    """Return the orders that are run: by id, backwards, and one shuffled."""
     ascending = np.arange(programs, dtype=np.int64)
     shuffled = np.random.default_rng(programs).permutation(programs).astype(np.int64)
     return ascending, ascending[::-1], shuffled
 
 
 class Renamed(Instrument):
-    """Returns programs the ids that an order says."""
+    """An instrument that gives each program the id that an order has for its turn."""
 
     def __init__(self, order: Order) -> None:
         super().__init__()
         self._order = order
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Take the place of program ids."""
+        """Replace the step of an op that reads a program id."""
         return self._renamed(op) if operator_of(op) == "program_id" else step
 
     def _renamed(self, op: Op) -> Step:
@@ -59,5 +59,5 @@ class Renamed(Instrument):
 
 
 def run_in_order(call: Call, observers: Sequence[Observer], instrument: Renamed) -> str | None:
-    """Evaluate a call program by program; return the reason if the end was not reached."""
+    """Evaluate a call program by program; return the reason if the run broke off, else None."""
     return run(call, observers, contents="all", instrument=instrument, one_by_one=True)

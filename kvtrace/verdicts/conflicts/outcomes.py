@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Free:
-    """The two actors do not race; `why` is the reason if they may touch one byte all the same.
+class NoConflict:
+    """Two actors do not race; `why` is the reason if they may touch the same byte even so.
 
-    It holds under an `assumption`. `settled`: what one loads is the same in whatever order
-    programs run.
+    The outcome holds under an `assumption`, if any. `settled`: a load of the pair reads the same
+    value in every order of the programs.
     """
 
     method: Method | Literal["evaluated"]
@@ -27,10 +27,10 @@ class Free:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class SuspectedConflict:
     """Two actors that seem to race at `byte`, which counts from the start of the storage.
 
-    It has to be replayed before it is reported. `programs` are the linear ids of both sides.
+    The conflict is replayed before it is reported. `programs` are the linear ids of both sides.
     """
 
     programs: tuple[int, int]
@@ -40,10 +40,10 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Open:
-    """It is not known whether they race; `reason` says why; `evaluating`: a whole run may tell.
+class Undecided:
+    """A pair without a verdict, and the `reason`; `evaluating`: an evaluation may decide it.
 
-    `assumption` would make it safe.
+    Under the `assumption`, if any, the two actors do not race.
     """
 
     reason: str
@@ -54,9 +54,10 @@ class Open:
 
 @dataclass(frozen=True)
 class Touch:
-    """A lane of a program that touches a byte; `address_offset` is its element's first byte.
+    """A lane of a program that touches a byte.
 
-    It counts from the data pointer of the argument (an index) through which it is reached.
+    `address_offset` is the first byte of the lane's element, from the data pointer of `argument`
+    (an index), through which the lane accesses the element.
     """
 
     op: Op
@@ -69,7 +70,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Witness:
-    """Both sides of a race at one byte, counted from the start of a storage."""
+    """Both sides of a race at one byte, which counts from the start of a storage."""
 
     first: Touch
     second: Touch
@@ -83,11 +84,11 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """They race: `witness` was seen in a run; lanes of one program are in the kernel's order.
+class ShownConflict:
+    """A race whose `witness` occurred in a replay; its lanes are in the kernel's order.
 
-    `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: they are lanes
-    of different CTAs of a program. `missed_by`: an atomic that would order the two if a
+    `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: the two are
+    lanes of different CTAs of a program. `missed_by`: an atomic that would order the two if a
     barrier held all threads of its program.
     """
 

@@ -1,9 +1,9 @@
-"""Verdicts of the ops that write, from the outcomes of all pairs of accesses that they are in.
+"""Verdicts of the ops that write, made of the outcomes of all pairs of accesses with the op.
 
-A rule lists the pairs of two actors that clash, and has the outcome of each by formulas (`Pairs`).
-What formulas leave open, an evaluation of the grid decides (`EvaluatedPairs`), with outcomes of the
-same kinds. Verdicts are made of outcomes in one way: a race that was shown outweighs what is open,
-and what is open outweighs what is free.
+A rule lists the pairs of accesses that clash, and returns the outcome of each by formulas
+(`Pairs`). An evaluation of the grid decides the pairs that formulas leave open (`EvaluatedPairs`),
+with outcomes of the same kinds. A verdict takes the most severe outcome of its op: a shown race,
+then an open pair, then a free pair.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kvtrace.ir import Op
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.messages import proven, unknown
-from kvtrace.verdicts.conflicts.outcomes import Free, Open, Shown
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, ShownConflict, Undecided
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.verdict import Verdict
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 #: Methods of a proof, the cheapest first.
 _STRENGTH: Final = ("interval", "affine", "solver", "evaluated")
-#: Why a grid with so few programs has no two actors.
+#: Reasons why grids with 0 and 1 programs have no two actors.
 _ALONE: Final = ("the grid has no program", "the grid has one program")
 
 
 class Pairs(ABC):
-    """Base of the pairs of accesses of one call that clash by a rule, with the outcome of each.
+    """Base of the pairs of accesses of one call that clash by a rule, and their outcomes.
 
     `least_programs`: a smaller grid has no two actors. `always_judged`: kinds of ops that have a
-    verdict even where no pair has them. `one_is_enough`: a pair is left out if each of its ops that
-    writes is in another pair that races.
+    verdict even without a pair. `one_is_enough`: a pair is skipped if each of its ops that writes
+    is in another pair that races.
     """
 
     rule: ClassVar[str]
@@ -45,63 +45,65 @@ class Pairs(ABC):
     one_is_enough: ClassVar[bool]
 
     def __init__(self, bound: BoundCall) -> None:
-        """Take the call that is judged."""
+        """Prepare the pairs of a call."""
         self._bound = bound
 
     @abstractmethod
     def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
-        """Return each two sharers (or one) that race where they meet in no order."""
+        """Yield each pair of accesses (or one access twice) that race if they meet in no order."""
 
     @abstractmethod
-    def outcome(self, one: Sharer, other: Sharer) -> Free | Shown | Open:
-        """Return whether two actors race by these accesses; a race that formulas show is run."""
+    def outcome(self, one: Sharer, other: Sharer) -> NoConflict | ShownConflict | Undecided:
+        """Return whether two actors race by these accesses; a race by formulas is replayed."""
 
     @abstractmethod
-    def violation(self, op: Op, shown: Sequence[Shown], solver_ns: int) -> Verdict:
+    def violation(self, op: Op, shown: Sequence[ShownConflict], solver_ns: int) -> Verdict:
         """Return the violation of an op that was shown to race."""
 
 
 @dataclass
 class Finding:
-    """An op that writes, with the outcomes of all pairs that it is in."""
+    """An op that writes, with the outcomes of all pairs that contain the op."""
 
     op: Op
-    free: list[Free] = field(default_factory=list)
-    open: list[Open] = field(default_factory=list)
-    shown: list[Shown] = field(default_factory=list)
+    free: list[NoConflict] = field(default_factory=list)
+    open: list[Undecided] = field(default_factory=list)
+    shown: list[ShownConflict] = field(default_factory=list)
 
-    def note(self, outcome: Free | Shown | Open) -> None:
+    def note(self, outcome: NoConflict | ShownConflict | Undecided) -> None:
         """Add the outcome of a pair."""
-        if isinstance(outcome, Free):
+        if isinstance(outcome, NoConflict):
             self.free.append(outcome)
-        elif isinstance(outcome, Open):
+        elif isinstance(outcome, Undecided):
             self.open.append(outcome)
         else:
             self.shown.append(outcome)
 
     @property
     def solver_ns(self) -> int:
-        """The time that a solver took for the op's pairs, ns."""
-        taken = [each.solver_ns for each in self.free] + [each.solver_ns for each in self.open]
-        return sum(taken) + sum(each.solver_ns for each in self.shown)
+        """The time of the solver for the op's pairs, ns."""
+        times = [outcome.solver_ns for outcome in self.free] + [
+            outcome.solver_ns for outcome in self.open
+        ]
+        return sum(times) + sum(outcome.solver_ns for outcome in self.shown)
 
     def verdict(self, bound: BoundCall, rule: str, unless: Op | None = None) -> Verdict:
-        """Return the verdict of an op of which no pair was shown to race.
+        """Return the verdict of an op without a shown race.
 
-        Of what is open, the reason is given that no evaluation removes, if there is one. An unknown
-        is left out where the verdict of `unless` is unknown.
+        Of several open pairs, a reason that no evaluation removes comes first. An unknown verdict
+        is left out where the verdict of the op `unless` is unknown.
         """
         outcomes = self.open or self.free
-        assumption = next((each.assumption for each in outcomes if each.assumption), None)
+        assumption = next((outcome.assumption for outcome in outcomes if outcome.assumption), None)
         if self.open:
-            first = min(self.open, key=lambda each: each.evaluating)
+            first = min(self.open, key=lambda outcome: outcome.evaluating)
             return unknown(
                 rule, bound, self.op, first.reason, evaluating=first.evaluating,
                 solver_ns=self.solver_ns, assumption=assumption, unless=unless,
             )  # fmt: skip
-        methods = (each.method for each in self.free)
+        methods = (outcome.method for outcome in self.free)
         method = max(methods, key=_STRENGTH.index, default=_STRENGTH[0])
-        why = [each.why for each in self.free]
+        why = [outcome.why for outcome in self.free]
         return proven(
             rule, bound, self.op, method, why, solver_ns=self.solver_ns, assumption=assumption
         )
@@ -111,21 +113,21 @@ class Finding:
 class UndecidedPairs:
     """The pairs of a call that formulas leave open, by the indices of both ops, ascending.
 
-    `meeting` are all ops that others may meet, racing or not; `free` has the outcomes of the pairs
-    that are not open, by the index of each op that writes.
+    `meeting` are all ops that may touch the same byte as another op, racing or not. `free` has the
+    outcomes of the decided pairs, by the index of each op that writes.
     """
 
     pairs: Mapping[tuple[int, int], tuple[Sharer, Sharer]]
     meeting: frozenset[int]
-    free: Mapping[int, Sequence[Free]]
+    free: Mapping[int, Sequence[NoConflict]]
 
     def others(self, op: int) -> tuple[int, ...]:
-        """Return the ops that an op has an open pair with, in their order."""
+        """Return the indices of the ops that an op has an open pair with, ascending."""
         return tuple(sorted({sum(pair) - op for pair in self.pairs if op in pair}))
 
 
 def ascending(one: int, other: int) -> tuple[int, int]:
-    """Return two indices of ops in their order."""
+    """Return two indices of ops in ascending order."""
     return (one, other) if one <= other else (other, one)
 
 
@@ -133,7 +135,7 @@ def ascending(one: int, other: int) -> tuple[int, int]:
 
 
 def judged(bound: BoundCall, pairs_of: type[Pairs]) -> list[Verdict]:
-    """Return the verdicts of a rule on the ops of a call that write, by formulas."""
+    """Return a rule's verdicts by formulas on the ops of a call that write."""
     parts = parts_of(bound.call.module)
     writing = [part.op for part in parts.by_op.values() if part.writes]
     if bound.programs < pairs_of.least_programs:
@@ -142,15 +144,18 @@ def judged(bound: BoundCall, pairs_of: type[Pairs]) -> list[Verdict]:
     pairs = pairs_of(bound)
     findings = {op.index: Finding(op) for op in writing}
     bound.memo[pairs_of] = pairs, _undecided(pairs, findings)
-    found = [
-        each
-        for each in findings.values()
-        if each.free or each.open or each.shown or kind_of(each.op) in pairs_of.always_judged
+    judged_findings = [
+        finding
+        for finding in findings.values()
+        if finding.free
+        or finding.open
+        or finding.shown
+        or kind_of(finding.op) in pairs_of.always_judged
     ]
     if parts.unseen is not None:
-        for each in found:
-            each.note(Open(f"the kernel has {parts.unseen}", evaluating=False))
-    return [_verdict(bound, pairs, each) for each in found]
+        for finding in judged_findings:
+            finding.note(Undecided(f"the kernel has {parts.unseen}", evaluating=False))
+    return [_verdict(bound, pairs, finding) for finding in judged_findings]
 
 
 def _verdict(bound: BoundCall, pairs: Pairs, finding: Finding) -> Verdict:
@@ -160,7 +165,7 @@ def _verdict(bound: BoundCall, pairs: Pairs, finding: Finding) -> Verdict:
 
 
 def _undecided(pairs: Pairs, findings: Mapping[int, Finding]) -> UndecidedPairs:
-    """Note the outcome of each pair with its ops; return the pairs that stay open."""
+    """Note the outcome of each pair at its ops; return the pairs that stay open."""
     undecided: dict[tuple[int, int], tuple[Sharer, Sharer]] = {}
     meeting: set[int] = set()
     for one, other in pairs.clashing():
@@ -171,9 +176,9 @@ def _undecided(pairs: Pairs, findings: Mapping[int, Finding]) -> UndecidedPairs:
         outcome = pairs.outcome(one, other)
         for finding in writing:
             finding.note(outcome)
-        if isinstance(outcome, Open):
+        if isinstance(outcome, Undecided):
             undecided[key] = one, other
-        if not isinstance(outcome, Free) or (outcome.why and not outcome.settled):
+        if not isinstance(outcome, NoConflict) or (outcome.why and not outcome.settled):
             meeting.update(key)
     free = {index: finding.free for index, finding in findings.items()}
     return UndecidedPairs(undecided, frozenset(meeting), free)
@@ -185,12 +190,12 @@ _Pairs = TypeVar("_Pairs", bound=Pairs)
 
 
 class EvaluatedPairs(Concrete, Generic[_Pairs]):
-    """Base of the observers that decide the ops of which formulas leave pairs open."""
+    """Base of the observers that decide the pairs that formulas leave open."""
 
     def __init__(
         self, bound: BoundCall, pairs: _Pairs, undecided: UndecidedPairs, ops: Sequence[Op]
     ) -> None:
-        """`ops` are to be decided, which are in the undecided ones of the pairs."""
+        """Prepare to decide `ops`, each of them in an undecided pair."""
         self._bound = bound
         self._call = bound.call
         self._pairs = pairs
@@ -203,15 +208,15 @@ class EvaluatedPairs(Concrete, Generic[_Pairs]):
 
     def _verdict(self, op: Op, failure: str | None) -> Verdict:
         finding = Finding(op, list(self._undecided.free[op.index]))
-        for outcome in self.outcomes(op) if failure is None else (Open(failure),):
+        for outcome in self.outcomes(op) if failure is None else (Undecided(failure),):
             finding.note(outcome)
             if finding.shown:
                 break
         return _verdict(self._bound, self._pairs, finding)
 
     @abstractmethod
-    def outcomes(self, op: Op) -> Iterator[Free | Shown | Open]:
-        """Return the outcomes of an op's open pairs, one at least; a race ends the question."""
+    def outcomes(self, op: Op) -> Iterator[NoConflict | ShownConflict | Undecided]:
+        """Yield the outcomes of an op's open pairs, at least one; stop after a race."""
 
 
 def evaluation(
@@ -220,7 +225,7 @@ def evaluation(
     undecided: Sequence[Verdict],
     observer: type[EvaluatedPairs[Any]],
 ) -> Concrete | None:
-    """Return the observer that decides what `judged` left open; None: there is nothing."""
+    """Return the observer for the ops that `judged` left open; None: no op is open."""
     ops = {v.op.index: v.op for v in undecided if v.rule == pairs_of.rule and v.evaluating}
     if not ops:
         return None

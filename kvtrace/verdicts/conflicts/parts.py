@@ -1,9 +1,10 @@
-"""How memory ops take part in races: what conflicts, and which of them order programs.
+"""Roles of memory ops in races: which ops conflict, and which ops order programs.
 
-After the PTX memory model (PTX ISA, chapter "Memory consistency model"): accesses of two programs
-that overlap conflict if one writes; they race unless both are strong (atomic, or volatile loads) at
-a scope that holds both programs and of one width, or one happens before the other. What a program
-did before a release happens before what another does after the acquire that reads from it.
+The rules follow the PTX memory model (PTX ISA, chapter "Memory consistency model"). Overlapping
+accesses of two programs conflict if one writes. They race unless both are strong (atomic, or
+volatile loads) at a scope that holds both programs and of the same width, or one happens before the
+other. Accesses before a release happen before the accesses after an acquire that reads from the
+release.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ _ASSEMBLY_ON_MEMORY: Final = re.compile(r"\b(?:ld|st|atom|red|cp|fence|membar)\.
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A memory op's part in races.
+    """The role of a memory op in races.
 
-    `strong`: it does not race with other strong accesses of its width. `acquires` is only set for
-    ops that wait, or whose result is used: a program cannot have waited for what it did not see.
+    `strong`: the op does not race with other strong accesses of its width. `acquires` is only set
+    for ops that wait, or whose result is used: a program cannot have waited for a value that it
+    does not read.
     """
 
     op: Op
@@ -49,7 +51,7 @@ class Part:
     releases: bool
 
     def clashes(self, other: Part, *, one_width: bool) -> bool:
-        """Whether two programs race that touch one byte with these ops, if nothing orders them."""
+        """Return whether unordered programs race if they touch the same byte with these ops."""
         if not (self.writes or other.writes):
             return False
         return not (self.strong and other.strong and one_width)
@@ -57,10 +59,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """All memory ops of a module by op index.
+    """The roles of all memory ops of a module, by op index.
 
-    `synchronises`: some op acquires and some op releases, so atomics may order programs.
-    `unseen` names an op that may touch memory or order programs in ways that are not followed.
+    `synchronises`: some op acquires and some op releases, so atomics may order programs. `unseen`
+    names an op that may touch memory or order programs in ways that kvtrace does not track.
     """
 
     by_op: Mapping[int, Part]
@@ -70,7 +72,7 @@ class Parts:
 
 @once_per_module
 def parts_of(module: Module) -> Parts:
-    """Return the parts of a module's memory ops."""
+    """Return the roles of a module's memory ops."""
     flow = flow_of(module)
     by_op = {}
     unseen = None
@@ -89,12 +91,12 @@ def parts_of(module: Module) -> Parts:
 
 
 def updates_by(op: Op, how: int) -> bool:
-    """Tell whether an op is an atomic that updates memory so, by its number of tt.RMWOp."""
+    """Return whether an op is an atomic with this update (a number of tt.RMWOp)."""
     return effect_of(op) == "atomic" and attribute(op, "atomic_rmw_op") == how
 
 
 def is_unmasked(op: Op) -> bool:
-    """Tell whether all lanes of a memory op are on."""
+    """Return whether all lanes of a memory op are active."""
     mask = mask_of(op)
     return mask is None or constant_of(mask) not in (None, 0)
 

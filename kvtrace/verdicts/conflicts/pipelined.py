@@ -1,13 +1,13 @@
-"""Loops whose loads the compiler may start early: a trip then reads what is not stored yet.
+"""Pipelined loops: the compiler may start a load before the store of an earlier trip.
 
 In
 
     for k in tl.range(0, n, num_stages=3):
         tl.store(x + k + 1, tl.load(x + k) + 1)
 
-the load of trip 1 is started before the loop, and finds what `x[1]` held before trip 0 stored it.
-Triton pipelines the innermost loops that ask for stages, loads that lead to a matrix product in
-others, and does not look for stores to the same tensor.
+the load of trip 1 starts before the loop, and reads the value that `x[1]` had before trip 0 stored
+to it. Triton pipelines innermost loops with requested stages, and in other loops the loads that
+lead to a matrix product. It does not look for stores to the same tensor.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 def may_be_pipelined(call: Call, loop: Op) -> bool:
-    """Tell whether loads of a loop may be started in earlier trips, by its TTIR and options."""
+    """Return whether loads of a loop may start in earlier trips, by its TTIR and options."""
     if counter_of(loop) is None:
         return False
-    asked = attribute(loop, LOOP_STAGES, None)
-    if asked is not None:
-        return int(asked) > 1
+    stages = attribute(loop, LOOP_STAGES, None)
+    if stages is not None:
+        return int(stages) > 1
     return call.stages != 1 and any(_is_product(op) for op in loop.walk())
 
 
 def trips_started_early(call: Call, load: Op, loop: Op) -> int:
-    """Return how many trips of its loop before its own a load was surely started, by its TTGIR.
+    """Return how many trips ahead of its own trip a load surely starts, by the TTGIR.
 
     The last copy of a trip may come behind the trip's stores, so it does not count.
     """

@@ -1,8 +1,8 @@
-"""Deciding races by an evaluation: who meets over the whole grid, and whether atomics order them.
+"""Race detection by evaluating the whole grid: programs that touch a byte, unordered by atomics.
 
-What depends on the order of programs (what atomics gave, or what other programs wrote) is another
-thing in every run. Where that decides only whether an access happens, several orders are tried;
-where it decides an address, no evaluation is a proof.
+Values that depend on the order of programs (results of atomics, or values that other programs
+wrote) differ from run to run. Where such a value decides only whether an access happens, several
+orders are run; where it decides an address, no evaluation is a proof.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kvtrace.verdicts.conflicts.orders import (
     orders_of,
     run_in_order,
 )
-from kvtrace.verdicts.conflicts.outcomes import Free, Open, Shown
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, ShownConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
 from kvtrace.verdicts.conflicts.parts import parts_of
 from kvtrace.verdicts.conflicts.race_replay import replayed
@@ -44,37 +44,37 @@ if TYPE_CHECKING:
 
 _MOST_WATCHED: Final = 1 << 23
 _BARRIER_UNKNOWN: Final = (
-    "an atomic orders what its own thread has done, and whether a barrier lies between that and "
-    "what other threads of its program have done is not known"
+    "an atomic orders the accesses of its own thread, and it is not known whether a barrier orders "
+    "those of the other threads of its program before it"
 )
-_ORDERED: Final = "atomics order the programs that meet"
-_IN_ORDERS: Final = "as seen with the programs in order of their ids, backwards and shuffled"
+_ORDERED: Final = "atomics order the programs that access the same byte"
+_IN_ORDERS: Final = "run with the programs in order of their ids, backwards and shuffled"
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """Two ops that meet, and the order of programs in which they do (None: that of their ids)."""
+class _OrderedMeeting:
+    """Two ops that meet, and the order of programs in which they do (None: by their ids)."""
 
     meeting: SharedBytes
     order: Order | None
 
 
 class EvaluatedRaces(EvaluatedPairs[Pairs]):
-    """Decides the ops whose pairs formulas leave open."""
+    """An observer that decides the ops whose pairs formulas leave open."""
 
     rules: ClassVar[frozenset[str]] = frozenset({RACE})
 
     def __init__(
         self, bound: BoundCall, pairs: Pairs, undecided: UndecidedPairs, ops: Sequence[Op]
     ) -> None:
-        """Begin a sweep of the grid in the order of its programs' ids."""
+        """Prepare a sweep of the grid in the order of its programs' ids."""
         super().__init__(bound, pairs, undecided, ops)
         self._open = undecided.pairs
         self._parts = parts_of(bound.call.module)
         self._sweep = Sweep(bound.call.module, bound.call.arguments)
 
     def access(self, access: Evaluated) -> None:
-        """Note who touches what."""
+        """Note the bytes that an access touches."""
         self._sweep.access(access)
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
@@ -83,47 +83,53 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
 
     # -- one op --------------------------------------------------------------------------------
 
-    def outcomes(self, op: Op) -> Iterator[Free | Shown | Open]:
-        """Return what each meeting of an op is, and why others may be missing."""
-        yield from map(Open, self._lost(op))
-        mine = [each for each in self._seen if op in (each.meeting.first, each.meeting.second)]
-        for each in mine:
-            yield self._raced(op, each)
-        yield from map(Open, self._wandering(op))
+    def outcomes(self, op: Op) -> Iterator[NoConflict | ShownConflict | Undecided]:
+        """Yield the outcome of each meeting of an op, and reasons why meetings may be missing."""
+        yield from map(Undecided, self._unknown_addresses(op))
+        meetings = [
+            ordered
+            for ordered in self._meetings
+            if op in (ordered.meeting.first, ordered.meeting.second)
+        ]
+        for ordered in meetings:
+            yield self._outcome_of(op, ordered)
+        yield from map(Undecided, self._unstable_addresses(op))
         if self._failure_in_orders is not None:
-            yield Open(self._failure_in_orders)
-        yield Free("evaluated", _IN_ORDERS if mine or self._hangs_on_order else "")
+            yield Undecided(self._failure_in_orders)
+        yield NoConflict("evaluated", _IN_ORDERS if meetings or self._depends_on_order else "")
 
-    def _raced(self, op: Op, seen: _Seen) -> Free | Shown | Open:
-        """Return whether the programs that meet race; those that do are run."""
-        meeting = seen.meeting
+    def _outcome_of(
+        self, op: Op, ordered: _OrderedMeeting
+    ) -> NoConflict | ShownConflict | Undecided:
+        """Return whether the programs of a meeting race; a race is replayed."""
+        meeting = ordered.meeting
         if not meeting.certain:
-            return Open(self._sweep.doubt or "whether it happens depends on data")
+            return Undecided(self._sweep.doubt or "whether the accesses happen depends on data")
         ops, programs = (meeting.first, meeting.second), meeting.programs
-        byte, order = meeting.byte, seen.order
+        byte, order = meeting.byte, ordered.order
         if self._parts.synchronises:
             if self._ordering.doubt is not None:
-                return Open(self._ordering.doubt)
-            low, high = sorted(each.index for each in ops)
-            key = (low, high, meeting.storage)
-            raced = self._ordering.races.get(key)
-            if raced is None:
+                return Undecided(self._ordering.doubt)
+            first_index, second_index = sorted(op_.index for op_ in ops)
+            key = (first_index, second_index, meeting.storage)
+            race = self._ordering.races.get(key)
+            if race is None:
                 unclear = key in self._ordering.doubtful
-                return Open(_BARRIER_UNKNOWN) if unclear else Free("evaluated", _ORDERED)
-            ops, programs = (raced.first, raced.second), raced.programs
-            byte, order = raced.byte, raced.order
+                return Undecided(_BARRIER_UNKNOWN) if unclear else NoConflict("evaluated", _ORDERED)
+            ops, programs = (race.first, race.second), race.programs
+            byte, order = race.byte, race.order
         if ops[0] is not op:
             ops, programs = ops[::-1], programs[::-1]
         witness = replayed(
             self._call, ops, programs, meeting.storage, byte, whole=True, order=order
         )
         if witness is None:
-            return Open("two programs that met did not do so again")
+            return Undecided("two programs accessed the same byte, but not in the replay")
         missed = releases_of(self._bound).missed_by(*ops) if self._parts.synchronises else None
-        return Shown(witness, "evaluated", missed_by=missed)
+        return ShownConflict(witness, "evaluated", missed_by=missed)
 
-    def _lost(self, op: Op) -> Iterator[str]:
-        """Say why it is not known where this op, or one that it clashes with, goes."""
+    def _unknown_addresses(self, op: Op) -> Iterator[str]:
+        """Yield the reasons why the address of this op, or of one it clashes with, is unknown."""
         storages = self._storages(op)
         for (index, argument), reason in self._sweep.lost.items():
             if ascending(op.index, index) in self._open and (
@@ -131,42 +137,42 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             ):
                 yield reason
 
-    def _wandering(self, op: Op) -> Iterator[str]:
+    def _unstable_addresses(self, op: Op) -> Iterator[str]:
         for access in self._bound.summary.accesses:
             index = access.op.index
-            if ascending(op.index, index) in self._open and self._wanders(access):
-                yield "where it goes depends on the order in which programs run"
+            if ascending(op.index, index) in self._open and self._has_unstable_address(access):
+                yield "its address depends on the order in which programs run"
 
     # -- order ---------------------------------------------------------------------------------
 
     @cached_property
-    def _sources(self) -> frozenset[int]:
-        """Ops whose results depend on what other programs have done before.
+    def _order_dependent_ops(self) -> frozenset[int]:
+        """The indices of the ops whose results depend on what other programs did before.
 
-        Where there is one, what a program writes may come from it, and so may all that it loads
-        from what is written.
+        If there are any, values that programs write may depend on them, and so may all loads from
+        written storages.
         """
         parts = self._parts.by_op.items()
-        met = {i for i, p in parts if p.kind == "load" and i in self._undecided.meeting}
-        met |= {i for i, p in parts if p.kind == "atomic"}
-        if not met:
+        sources = {i for i, p in parts if p.kind == "load" and i in self._undecided.meeting}
+        sources |= {i for i, p in parts if p.kind == "atomic"}
+        if not sources:
             return frozenset()
         written = {s for _, p in parts if p.writes for s in self._storages(p.op)}
-        return frozenset(met).union(
+        return frozenset(sources).union(
             i for i, p in parts if p.kind == "load" and not written.isdisjoint(self._storages(p.op))
         )
 
-    def _wanders(self, access: Access) -> bool:
-        """Whether an address depends on the order of programs."""
+    def _has_unstable_address(self, access: Access) -> bool:
+        """Return whether an address depends on the order of programs."""
         lost = access.unknown is not None
-        return self._is_of_order(access, access.offset.atoms(), lost=lost)
+        return self._is_decided_by_order(access, access.offset.atoms(), lost=lost)
 
     @cached_property
-    def _hangs_on_order(self) -> bool:
-        """Whether the order of programs decides what those ops do that may race."""
+    def _depends_on_order(self) -> bool:
+        """The order of programs decides addresses or masks of ops that may race."""
         indices = {index for pair in self._open for index in pair}
         return any(
-            self._is_of_order(
+            self._is_decided_by_order(
                 access,
                 access.offset.atoms() | access.active.atoms(),
                 lost=access.unknown is not None or bool(access.active.opaques()),
@@ -175,60 +181,62 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             if access.op.index in indices
         )
 
-    def _is_of_order(self, access: Access, atoms: Iterable[Atom], *, lost: bool) -> bool:
-        """Whether the order of programs decides atoms, or (`lost`) what is not followed."""
+    def _is_decided_by_order(self, access: Access, atoms: Iterable[Atom], *, lost: bool) -> bool:
+        """Return whether the order of programs decides atoms, or (`lost`) untracked values."""
         for atom in atoms:
             if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
                 index = atom.key if isinstance(atom.key, int) else atom.key[0]
-                if index in self._sources:
+                if index in self._order_dependent_ops:
                     return True
                 lost = lost or atom.kind == "unknown"
             lost = lost or (isinstance(atom, Choice) and bool(atom.condition.opaques()))
-        return lost and bool(self._sources & feeding(access.op, self._call.module))
+        return lost and bool(self._order_dependent_ops & feeding(access.op, self._call.module))
 
     @cached_property
-    def _others(self) -> tuple[tuple[Sweep, Order], ...]:
-        """Sweeps in other orders of the programs, where that matters."""
-        if not self._hangs_on_order or self._bound.programs > MOST_PROGRAMS:
+    def _other_sweeps(self) -> tuple[tuple[Sweep, Order], ...]:
+        """Sweeps in other orders of the programs, if the order matters."""
+        if not self._depends_on_order or self._bound.programs > MOST_PROGRAMS:
             return ()
-        found = []
+        sweeps = []
         for order in orders_of(self._bound.programs)[1:]:
             sweep = Sweep(self._call.module, self._call.arguments, order)
             sweep.failure = run_in_order(self._call, [sweep], Renamed(order)) or sweep.failure
-            found.append((sweep, order))
-        return tuple(found)
+            sweeps.append((sweep, order))
+        return tuple(sweeps)
 
     @cached_property
     def _failure_in_orders(self) -> str | None:
-        if self._hangs_on_order and self._bound.programs > MOST_PROGRAMS:
+        if self._depends_on_order and self._bound.programs > MOST_PROGRAMS:
             return f"its {self._bound.programs:,} programs are too many to run in other orders"
-        return next((sweep.failure for sweep, _ in self._others if sweep.failure), None)
+        return next((sweep.failure for sweep, _ in self._other_sweeps if sweep.failure), None)
 
     @cached_property
-    def _seen(self) -> tuple[_Seen, ...]:
+    def _meetings(self) -> tuple[_OrderedMeeting, ...]:
         """The meetings of open pairs, certain ones first."""
-        sweeps = [(self._sweep, None), *self._others]
-        found = [
-            _Seen(meeting, order)
+        sweeps = [(self._sweep, None), *self._other_sweeps]
+        meetings = [
+            _OrderedMeeting(meeting, order)
             for sweep, order in sweeps
             for meeting in sweep.meetings()
             if ascending(meeting.first.index, meeting.second.index) in self._open
         ]
-        return tuple(sorted(found, key=lambda seen: not seen.meeting.certain))
+        return tuple(sorted(meetings, key=lambda ordered: not ordered.meeting.certain))
 
     @cached_property
     def _ordering(self) -> Ordering:
-        """Which of the meetings atomics do not order."""
+        """The races among the meetings: those that atomics do not order."""
         watched: dict[Storage, NDArray[np.int64]] = {}
-        for seen in self._seen:
-            storage, more = seen.meeting.storage, seen.meeting.all_bytes()
+        for ordered in self._meetings:
+            storage, more = ordered.meeting.storage, ordered.meeting.all_bytes()
             before = watched.get(storage)
             watched[storage] = more if before is None else np.union1d(before, more)
         count = sum(len(bytes_) for bytes_ in watched.values())
         if count > _MOST_WATCHED:
             return Ordering({}, f"its programs share {count:,} bytes, too many to follow")
         racing = frozenset(
-            op.index for seen in self._seen for op in (seen.meeting.first, seen.meeting.second)
+            op.index
+            for ordered in self._meetings
+            for op in (ordered.meeting.first, ordered.meeting.second)
         )
         return races_in_orders(self._call, watched, racing, releases_of(self._bound))
 
@@ -239,9 +247,9 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         return {access.argument for access in accesses if access.argument is not None}
 
     def _storage(self, argument: int) -> Storage | None:
-        found = self._call.arguments[argument]
-        return found.storage if isinstance(found, TensorArgument) else None
+        value = self._call.arguments[argument]
+        return value.storage if isinstance(value, TensorArgument) else None
 
     def _storages(self, op: Op) -> frozenset[Storage]:
-        found = (self._storage(argument) for argument in self._arguments(op))
-        return frozenset(storage for storage in found if storage is not None)
+        storages = (self._storage(argument) for argument in self._arguments(op))
+        return frozenset(storage for storage in storages if storage is not None)

@@ -1,4 +1,4 @@
-"""Seeing two programs touch one byte: a race is shown only after they were evaluated doing it."""
+"""Replay of two programs at one byte: a race is reported only if both touch the byte in it."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from kvtrace.verdicts.replaying import run
 
 
 class _Touches(Observer):
-    """Collects who certainly touches a byte of a storage: one lane for each op and program."""
+    """An observer that collects the lanes that certainly touch a byte: one per op and program."""
 
     def __init__(
         self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: dict[int, int]
     ) -> None:
-        """`programs` are those looked for: what observers receive, and their ids."""
+        """Watch `programs`, given as the observer's numbers and the programs' ids."""
         self._arguments = arguments
         self._storage = storage
         self._byte = byte
         self._programs = programs
-        self.found: dict[tuple[int, int], Touch] = {}
+        self.by_op: dict[tuple[int, int], Touch] = {}
 
     def witness(self, ops: tuple[Op, Op], programs: tuple[int, int]) -> Witness | None:
-        """Return both sides, if both were seen."""
+        """Return both sides of a race, or None if one was not seen."""
         first, second = (
-            self.found.get((op.index, program)) for op, program in zip(ops, programs, strict=True)
+            self.by_op.get((op.index, program)) for op, program in zip(ops, programs, strict=True)
         )
         if first is None or second is None:
             return None
         return Witness(first, second, self._byte)
 
     def access(self, access: Access) -> None:
-        """Look for lanes that cover the byte."""
+        """Note the lanes that cover the byte."""
         if access.argument is None or access.lowest is None or not access.certain:
             return
         argument = self._arguments[access.argument]
@@ -48,45 +48,47 @@ class _Touches(Observer):
         if not access.lowest <= byte < access.highest + access.element_bytes:
             return
         for part in (access,) if access.each_trip is None else access.each_trip():
-            self._look(part, access.argument, byte)
+            self._note_lanes(part, access.argument, byte)
 
-    def _look(self, access: Access, argument: int, byte: int) -> None:
+    def _note_lanes(self, access: Access, argument: int, byte: int) -> None:
         parts = access.parts
         if parts is None:
             return
         shape, offsets = parts.shape, parts.offsets()
         covers = parts.active_of((offsets <= byte) & (byte < offsets + access.element_bytes))
-        wanted = np.isin(parts.programs, list(self._programs))
-        covers = np.broadcast_to(covers, shape) & wanted.reshape((-1,) + (1,) * len(parts.block))
+        is_watched = np.isin(parts.programs, list(self._programs))
+        covers = np.broadcast_to(covers, shape) & is_watched.reshape(
+            (-1,) + (1,) * len(parts.block)
+        )
         for row in np.flatnonzero(covers.any(axis=tuple(range(1, covers.ndim)))):
             key = access.op.index, self._programs[int(parts.programs[row])]
-            if key in self.found:
+            if key in self.by_op:
                 continue
             lane = np.unravel_index(int(covers[row].argmax()), parts.block) if parts.block else ()
-            place = np.broadcast_to(offsets, shape)[(int(row), *lane)]
+            offset = np.broadcast_to(offsets, shape)[(int(row), *lane)]
             iteration = np.broadcast_to(np.asarray(parts.iteration), (shape[0],))[row]
-            self.found[key] = Touch(
-                access.op, key[1], int(iteration), tuple(map(int, lane)), argument, int(place)
+            self.by_op[key] = Touch(
+                access.op, key[1], int(iteration), tuple(map(int, lane)), argument, int(offset)
             )
 
 
 def touched(
     call: Call, op: Op, program: int, storage: Storage, byte: int, *, lanes: int
 ) -> Touch | None:
-    """Evaluate a program and return how its op touches a byte; None: it is not seen to.
+    """Evaluate a program and return how its op touches a byte; None: the touch did not occur.
 
     Args:
         call: the call to evaluate.
         op: the memory op.
         program: linear id, x fastest.
         storage: the storage of one of the call's arguments.
-        byte: offset from the start of the storage, possibly outside of it.
-        lanes: after how many lanes of memory accesses to end.
+        byte: offset from the start of the storage, possibly outside of the storage.
+        lanes: the number of lanes of memory accesses after which to stop.
 
     """
     touches = _Touches(call.arguments, storage, byte, {program: program})
     run(call, [touches], (program,), contents="all", lanes=lanes)
-    return touches.found.get((op.index, program))
+    return touches.by_op.get((op.index, program))
 
 
 def replayed(
@@ -99,7 +101,7 @@ def replayed(
     whole: bool,
     order: Order | None = None,
 ) -> Witness | None:
-    """Evaluate two programs and give what they do; None: they are not seen to meet.
+    """Evaluate two programs and return their accesses to a byte; None: they do not meet.
 
     Args:
         call: the call to evaluate.
@@ -107,7 +109,7 @@ def replayed(
         programs: linear ids, x fastest.
         storage: the storage of one of the call's arguments.
         byte: offset from the start of the storage.
-        whole: whether all programs may be run if these two do not show it.
+        whole: whether to run all programs if these two alone do not meet.
         order: the order of programs in which these two met; None: only by ids.
 
     """

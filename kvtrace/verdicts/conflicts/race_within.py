@@ -1,11 +1,11 @@
-"""The rule `race-within-program`: lanes of one program touch a byte in no order that holds.
+"""The rule `race-within-program`: lanes of one program access the same byte in no fixed order.
 
-Each op that writes is judged against all that other lanes of its program do, at other ops or in
-other trips of its loop. What lanes of one execution of one op do is the rule `lane-conflict`.
+Each op that writes is judged against all accesses of other lanes of its program, by other ops or in
+other trips of its loop. Lanes of one execution of one op are judged by the rule `lane-conflict`.
 
-Formulas come first (`lane_pairs.py`). What they leave open, such as where indices lead, the
-recorded contents may decide: whether two ops touch a byte in common in any program, of one op two
-of its trips. A program whose lanes do meet is run in two orders.
+Formulas come first (`lane_pairs.py`). Recorded contents may decide pairs that formulas leave open,
+such as accesses through loaded indices: the evaluation finds out whether two ops (or two trips of
+one op) touch a byte in common in any program. A program whose lanes do is replayed in two orders.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kvtrace.ir import Op
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN
-from kvtrace.verdicts.conflicts.outcomes import Free, Open, Shown
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, ShownConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import (
     EvaluatedPairs,
     UndecidedPairs,
@@ -41,20 +41,20 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _MOST_ELEMENTS: Final = 1 << 24
-#: Ops that an op meets, tried until a race with one shows.
+#: Ops that meet an op, replayed at most until one race shows.
 _MOST_SHOWN: Final = 4
 
-_OF_STORES: Final = "where it goes may depend on what the launch itself writes"
-_NOT_SHOWN: Final = "lanes of one program meet, and no run showed a race"
+_OF_STORES: Final = "its address may depend on values that the launch itself writes"
+_NOT_SHOWN: Final = "lanes access the same byte, but no replay showed a race"
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return one verdict for each op that stores, or updates what is loaded or stored, too."""
+    """Return one verdict for each op that stores, or that updates what others load or store."""
     return judged(bound, LanePairs)
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Return an observer that decides ops by what each program touches."""
+    """Return an observer that decides ops by the bytes that each program touches."""
     return evaluation(bound, LanePairs, undecided, EvaluatedLanes)
 
 
@@ -62,8 +62,8 @@ def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
 
 
 @dataclass(frozen=True)
-class _Trip:
-    """The first bytes of what one trip's lanes touch, from the start of the storage."""
+class _TripBytes:
+    """The first bytes of the elements that lanes touch in a trip, from the storage's start."""
 
     storage: Storage
     starts: NDArray[np.int64]
@@ -72,23 +72,25 @@ class _Trip:
 
 
 class EvaluatedLanes(EvaluatedPairs[LanePairs]):
-    """Proves ops of which no program touches a byte twice, and shows races where one does."""
+    """An observer that proves ops if no program touches a byte twice, and replays others."""
 
     rules: ClassVar[frozenset[str]] = frozenset({RACE_WITHIN})
 
     def __init__(
         self, bound: BoundCall, pairs: LanePairs, undecided: UndecidedPairs, ops: Sequence[Op]
     ) -> None:
-        """`pairs` runs a program where two ops meet."""
+        """Prepare to collect bytes; `pairs` replays a program in which two ops meet."""
         super().__init__(bound, pairs, undecided, ops)
-        self._touched: dict[int, list[_Trip]] = defaultdict(list)
+        self._touched: dict[int, list[_TripBytes]] = defaultdict(list)
         self._elements = 0
         indices = [op.index for op in ops]
         self._indices = frozenset(indices).union(*map(undecided.others, indices))
-        self._lost = {index: _OF_STORES for index in self._indices if self._is_of_stores(index)}
+        self._undecidable = {
+            index: _OF_STORES for index in self._indices if self._may_depend_on_stores(index)
+        }
 
-    def _is_of_stores(self, index: int) -> bool:
-        """Whether what the launch itself writes may decide where an op goes."""
+    def _may_depend_on_stores(self, index: int) -> bool:
+        """Return whether values that the launch itself writes may decide an op's address."""
         module, arguments = self._call.module, self._call.arguments
         behind, written = (
             loads_behind(module.ops[index], module),
@@ -104,9 +106,9 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
         )
 
     def access(self, access: Access) -> None:
-        """Note which bytes each program touches, trip by trip."""
+        """Note the bytes that each program touches, trip by trip."""
         index = access.op.index
-        if index not in self._indices or access.active == 0 or index in self._lost:
+        if index not in self._indices or access.active == 0 or index in self._undecidable:
             return
         for trip in (access,) if access.each_trip is None else access.each_trip():
             self._note(trip)
@@ -116,86 +118,90 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
         argument = None if access.argument is None else self._call.arguments[access.argument]
         self._elements += access.lanes if access.active is None else access.active
         if self._elements > _MOST_ELEMENTS:
-            self._lost[index] = f"it touches more than {_MOST_ELEMENTS:,} elements"
+            self._undecidable[index] = f"it touches more than {_MOST_ELEMENTS:,} elements"
             return
-        found = access.elements()
-        if found is None or not isinstance(argument, TensorArgument):
-            self._lost[index] = access.reason or "its address could not be derived"
+        elements = access.elements()
+        if elements is None or not isinstance(argument, TensorArgument):
+            self._undecidable[index] = access.reason or "its address could not be derived"
             return
-        offsets, programs = found
+        offsets, programs = elements
         starts = offsets + argument.offset_bytes
-        self._touched[index].append(_Trip(argument.storage, starts, programs, access.element_bytes))
+        self._touched[index].append(
+            _TripBytes(argument.storage, starts, programs, access.element_bytes)
+        )
 
-    def outcomes(self, op: Op) -> Iterator[Free | Shown | Open]:
-        """Return, for each op that an op may race with, whether it does in any program."""
+    def outcomes(self, op: Op) -> Iterator[NoConflict | ShownConflict | Undecided]:
+        """Yield, for each op that an op may race with, whether they race in any program."""
         others = self._undecided.others(op.index)
         for index in (op.index, *others):
-            if index in self._lost:
-                yield Open(self._lost[index])
+            if index in self._undecidable:
+                yield Undecided(self._undecidable[index])
                 return
         runs = 0
         for other in others:
-            place = self._meeting(op.index, other)
-            if place is None:
-                yield Free("evaluated")
+            program_and_byte = self._common_byte(op.index, other)
+            if program_and_byte is None:
+                yield NoConflict("evaluated")
                 continue
             runs += 1
             pair = self._undecided.pairs[ascending(op.index, other)]
-            shown = self._pairs.shown_at(*pair, *place) if runs <= _MOST_SHOWN else None
-            yield shown or Open(_NOT_SHOWN)
+            shown = self._pairs.shown_at(*pair, *program_and_byte) if runs <= _MOST_SHOWN else None
+            yield shown or Undecided(_NOT_SHOWN)
 
-    def _meeting(self, one: int, other: int) -> tuple[int, int] | None:
-        """Return a program that touches a byte by both, or in two trips of one, and the byte.
+    def _common_byte(self, one: int, other: int) -> tuple[int, int] | None:
+        """Return a program and a byte that both ops touch, or one op in two trips; else None.
 
         The byte counts from the start of the storage.
         """
-        mine, others = self._touched[one], self._touched[other]
+        touched, others = self._touched[one], self._touched[other]
         if one == other:
-            return _in_two_trips(mine)
-        storages = {each.storage for each in mine} & {each.storage for each in others}
+            return _in_two_trips(touched)
+        storages = {trip.storage for trip in touched} & {trip.storage for trip in others}
         for storage in storages:
-            sides = [[t for t in side if t.storage is storage] for side in (mine, others)]
+            sides = [
+                [trip for trip in side if trip.storage is storage] for side in (touched, others)
+            ]
             cell = _cell([*sides[0], *sides[1]])
             first, second = (
-                np.concatenate([_cells(each, cell) for each in side]) for side in sides
+                np.concatenate([_cells(trip, cell) for trip in side]) for side in sides
             )
             common = np.intersect1d(first, second)
             if len(common):
-                return _place(int(common[0]), storage, cell)
+                return _program_and_byte(int(common[0]), storage, cell)
         return None
 
 
-def _in_two_trips(touched: list[_Trip]) -> tuple[int, int] | None:
-    """Return a program that touches a byte in two trips, and the byte; None: there is none."""
-    for storage in {each.storage for each in touched}:
-        trips = [each for each in touched if each.storage is storage]
+def _in_two_trips(touched: list[_TripBytes]) -> tuple[int, int] | None:
+    """Return a program and a byte that it touches in two trips, else None."""
+    for storage in {trip.storage for trip in touched}:
+        trips = [trip for trip in touched if trip.storage is storage]
         cell = _cell(trips)
-        sets = [np.unique(_cells(each, cell)) for each in trips]
+        sets = [np.unique(_cells(trip, cell)) for trip in trips]
         cells, counts = np.unique(np.concatenate(sets), return_counts=True)
         if (counts > 1).any():
-            return _place(int(cells[counts.argmax()]), storage, cell)
+            return _program_and_byte(int(cells[counts.argmax()]), storage, cell)
     return None
 
 
-def _cell(touched: list[_Trip]) -> int:
-    """Return a width in bytes of which all that is touched is made."""
-    starts = (int(np.gcd.reduce(each.starts, initial=0)) for each in touched)
-    return gcd(*(each.width for each in touched), *starts)
+def _cell(touched: list[_TripBytes]) -> int:
+    """Return the largest width in bytes that divides all touched elements and their starts."""
+    starts = (int(np.gcd.reduce(trip.starts, initial=0)) for trip in touched)
+    return gcd(*(trip.width for trip in touched), *starts)
 
 
-def _cells(touched: _Trip, cell: int) -> NDArray[np.int64]:
-    """Return the cells of each program as numbers that no other program has."""
+def _cells(touched: _TripBytes, cell: int) -> NDArray[np.int64]:
+    """Return the cells that each program touches, as numbers unique to the program."""
     steps = np.arange(touched.width // cell)
-    room = _room(touched.storage, cell)
+    room = _cells_per_program(touched.storage, cell)
     cells = touched.starts[:, None] // cell + steps + touched.programs[:, None] * room
     return np.asarray(cells.reshape(-1))
 
 
-def _room(storage: Storage, cell: int) -> int:
+def _cells_per_program(storage: Storage, cell: int) -> int:
     return storage.nbytes // cell + (1 << 20)
 
 
-def _place(number: int, storage: Storage, cell: int) -> tuple[int, int]:
-    """Return the program and the byte of a cell, by its number from `_cells`."""
-    program, place = divmod(number, _room(storage, cell))
-    return program, place * cell
+def _program_and_byte(number: int, storage: Storage, cell: int) -> tuple[int, int]:
+    """Return the program and the byte of a cell, by the cell's number from `_cells`."""
+    program, position = divmod(number, _cells_per_program(storage, cell))
+    return program, position * cell

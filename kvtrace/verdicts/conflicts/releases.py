@@ -1,17 +1,17 @@
-"""The part of a program that an atomic's release orders: its own thread, and what a barrier held.
+"""Releases and acquires of atomics, and the accesses of their programs that they order.
 
-An atomic on one number is done by one thread. Its release orders what that thread has done before,
-and what other threads have done before a barrier that both have passed. Without the barrier, in
+An atomic on one number is done by one thread. Its release orders the accesses of that thread, and
+the accesses of other threads before a barrier that both have passed. Without the barrier, in
 
     tl.store(partial + lanes, values)              # 128 threads, 4 warps
     if tl.atomic_add(counter, 1) == programs - 1:  # thread 0 releases, warps 1 to 3 may still store
         total = tl.sum(tl.load(partial + everyone))
 
-the last program reads what has not arrived. (PTX ISA, "Memory consistency model": causality order
-goes from thread to thread, by release and acquire, and within a block of threads by barriers.)
+the last program may read old values. (PTX ISA, "Memory consistency model": causality order goes
+from thread to thread by release and acquire, and within a CTA by barriers.)
 
-An acquire whose result the kernel uses is handed to all threads by way of a barrier if it is of one
-number; lanes of a block acquire each for their own thread.
+A scalar atomic that acquires, and whose result the kernel uses, hands the result to all threads
+through a barrier. Lanes of a block acquire for their own thread alone.
 """
 
 from __future__ import annotations
@@ -28,32 +28,33 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.summary import Access
 from kvtrace.verdicts.conflicts.barriers import Barriers
 from kvtrace.verdicts.conflicts.parts import parts_of
-from kvtrace.verdicts.conflicts.threads import Doing, Threads, stays_in_lane
+from kvtrace.verdicts.conflicts.threads import OpThreads, Threads, stays_in_lane
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-#: A block of so many lanes may be one thread's.
+#: Most lanes of a block that one thread may hold.
 _LANES_OF_A_THREAD: Final = 8
-#: By the index of a releasing op, those of the memory ops that it does not order.
+#: Indices of the memory ops that a releasing op does not order, by its index.
 Missed = Mapping[int, frozenset[int]]
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """What releases and acquires leave out.
+    """The ops that releases and acquires do not order.
 
-    `missed` by releases; `deaf` are the acquiring ops, by index, that order their own thread alone.
+    `missed` are by release, and index. `own_thread_only` are the acquiring ops, by index, that
+    order only the accesses of their own thread.
     """
 
     missed: Missed
-    deaf: frozenset[int] = frozenset()
+    own_thread_only: frozenset[int] = frozenset()
 
     def __bool__(self) -> bool:
-        return any(self.missed.values()) or bool(self.deaf)
+        return any(self.missed.values()) or bool(self.own_thread_only)
 
 
-#: Each release orders all that its program did, each acquire all that it does.
+#: Each release orders all earlier accesses of its program, each acquire all later ones.
 NO_GAPS: Final = Gaps({})
 
 
@@ -71,38 +72,40 @@ class Releases:
 
     @cached_property
     def sure_gaps(self) -> Gaps:
-        """What is known to be left out."""
+        """The ops that are known not to be ordered."""
         return self._gaps(False)
 
     @cached_property
     def possible_gaps(self) -> Gaps:
-        """What is not known to be ordered."""
+        """The ops that are not known to be ordered."""
         return self._gaps(None, False)
 
     def missed_by(self, *accesses: Op) -> Op | None:
-        """Return the first release that does not order one of some ops of its program."""
+        """Return the first release that does not order one of the ops of its program, else None."""
         missed = self.sure_gaps.missed
-        found = (r for r, ops in sorted(missed.items()) if any(op.index in ops for op in accesses))
-        index = next(found, None)
+        candidates = (
+            r for r, ops in sorted(missed.items()) if any(op.index in ops for op in accesses)
+        )
+        index = next(candidates, None)
         return None if index is None else self._parts[index].op
 
     def order(self, access: Op, release: Op) -> bool | None:
-        """Tell whether a release orders all that its program did by an op; None: not known."""
+        """Return whether a release orders all that its program did by an op; None: not known."""
         if access is release or self._is_of_first_thread(access, release):
             return True
-        held = self._barriers.hold_back(access, release)
+        is_held = self._barriers.hold_back(access, release)
         if not self._threads.compiled and self._barriers.are_around_releases:
             return True
-        return None if held is False and self._may_be_one_thread(access, release) else held
+        return None if is_held is False and self._may_be_one_thread(access, release) else is_held
 
     def _may_be_one_thread(self, access: Op, release: Op) -> bool:
-        """Whether one thread, or the lockstep of one warp, may order the two all the same."""
-        lanes = self._doing(access).shape if access.index in self._accesses else ()
+        """Return whether one thread, or the lockstep of one warp, may order the two even so."""
+        lanes = self._threads_of(access).shape if access.index in self._accesses else ()
         few = not self._threads.compiled and prod(lanes) <= _LANES_OF_A_THREAD
         return self._threads.one_warp or few or not self._is_scalar(release)
 
-    def is_heard(self, acquire: Op) -> bool:
-        """Tell whether what an atomic acquires orders all threads of its program."""
+    def orders_all_threads(self, acquire: Op) -> bool:
+        """Return whether an acquire orders the later accesses of all threads of its program."""
         if not self._is_scalar(acquire) or self._barriers.several_blocks:
             return False
         return not any(
@@ -113,7 +116,7 @@ class Releases:
         )
 
     def _gaps(self, *answers: bool | None) -> Gaps:
-        """Return what is left out, where whether it is ordered is one of the answers."""
+        """Return the ops for which the answer to "is it ordered?" is one of `answers`."""
         releases = [part.op for part in self._parts.values() if part.releases]
         acquires = [part.op for part in self._parts.values() if part.acquires]
         missed = {
@@ -126,33 +129,35 @@ class Releases:
         }
         if None not in answers:
             return Gaps(missed)
-        return Gaps(missed, frozenset(op.index for op in acquires if not self.is_heard(op)))
+        return Gaps(
+            missed, frozenset(op.index for op in acquires if not self.orders_all_threads(op))
+        )
 
     def _is_scalar(self, op: Op) -> bool:
         access = self._accesses.get(op.index)
         return access is not None and access.shape == ()
 
     def _is_of_first_thread(self, access: Op, release: Op) -> bool:
-        """Whether the thread that releases is the one that did an op, as far as that matters."""
+        """Return whether the releasing thread is the only one whose access by an op matters."""
         if not self._is_scalar(release) or access.index not in self._accesses:
             return False
-        doing = self._doing(access)
-        if doing.is_scalar and doing.by_all:  # a load: threads that use it alone do not matter
-            return stays_in_lane(access, self._bound.call, doing)
-        if doing.by_all or not (doing.is_one or doing.layout is not None):
+        threads = self._threads_of(access)
+        if threads.is_scalar and threads.by_all:  # a load: threads that use it alone do not matter
+            return stays_in_lane(access, self._bound.call, threads)
+        if threads.by_all or not (threads.is_one or threads.layout is not None):
             return False
-        return doing.is_one or (
-            prod(doing.shape) <= _LANES_OF_A_THREAD
-            and all(doing.place(lane) == (0, 0) for lane in np.ndindex(*doing.shape))
+        return threads.is_one or (
+            prod(threads.shape) <= _LANES_OF_A_THREAD
+            and all(threads.place(lane) == (0, 0) for lane in np.ndindex(*threads.shape))
         )
 
-    def _doing(self, op: Op) -> Doing:
-        return self._threads.doing(self._accesses[op.index])
+    def _threads_of(self, op: Op) -> OpThreads:
+        return self._threads.of_access(self._accesses[op.index])
 
 
 def releases_of(bound: BoundCall) -> Releases:
-    """Return the releases of a call, made once for it."""
-    found: Releases | None = bound.memo.get(releases_of)
-    if found is None:
-        found = bound.memo[releases_of] = Releases(bound)
-    return found
+    """Return the releases of a call, from the call's memo."""
+    releases: Releases | None = bound.memo.get(releases_of)
+    if releases is None:
+        releases = bound.memo[releases_of] = Releases(bound)
+    return releases

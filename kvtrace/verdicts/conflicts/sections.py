@@ -1,8 +1,9 @@
-"""Sections that a lock guards: what programs do in them has an order.
+"""Critical sections: ops that programs do one program at a time, under a lock.
 
 A section begins after a loop that ends only when an atomic has changed a lock word from open to
 shut, with acquire, and ends where an atomic exchange puts open back, with release. While a program
-is in it no other one is in a section of the same word: what both do inside has an order.
+is in a section, no other program is in a section of the same word, so accesses in the sections are
+ordered.
 """
 
 from __future__ import annotations
@@ -57,12 +58,12 @@ def _section(loop: Op, block: Block, parts: Parts) -> Section | None:
     for op in block.ops[block.ops.index(loop) + 1 :]:
         if _puts_back(op, shuts.operand("pointer"), words[0], parts):
             return Section(shuts, op, frozenset(inside))
-        inside.update(each.index for each in op.walk())
+        inside.update(inner.index for inner in op.walk())
     return None
 
 
 def _only_atomic(loop: Op) -> Op | None:
-    """Return the scalar atomic in a loop that does nothing else in memory."""
+    """Return the scalar atomic of a loop that has no other memory op, else None."""
     memory = [op for op in loop.walk() if op.name in MEMORY]
     if len(memory) != 1 or effect_of(memory[0]) != "atomic" or not memory[0].results:
         return None
@@ -72,7 +73,7 @@ def _only_atomic(loop: Op) -> Op | None:
 
 
 def _open_and_shut(loop: Op, atomic: Op) -> tuple[float, float] | None:
-    """Return the words of an open and a shut lock, if the loop ends only by shutting it."""
+    """Return the words of an open and a shut lock, if the loop ends only by locking; else None."""
     opened, shut = None, constant_of(atomic.operand("value"))
     if KINDS[atomic.name].has("expected"):
         opened = constant_of(atomic.operand("expected"))
@@ -82,18 +83,18 @@ def _open_and_shut(loop: Op, atomic: Op) -> tuple[float, float] | None:
     compare = condition.owner
     if not isinstance(compare, Op) or operator_of(compare) != "compare" or shut is None:
         return None
-    left, right = compare.operand("left"), compare.operand("right")
-    if left is not atomic.results[0]:
-        left, right = right, left
-    with_what = constant_of(right)
-    if left is not atomic.results[0] or not isinstance(with_what, int):
+    first, second = compare.operand("left"), compare.operand("right")
+    if first is not atomic.results[0]:
+        first, second = second, first
+    compared = constant_of(second)
+    if first is not atomic.results[0] or not isinstance(compared, int):
         return None
-    goes_on_while_equal = attribute(compare, "predicate") == 0
-    if goes_on_while_equal and with_what == shut:
+    repeats_while_equal = attribute(compare, "predicate") == 0
+    if repeats_while_equal and compared == shut:
         # Lock words are taken to be open or shut: then what is not shut is open.
         return (0 if opened is None else opened), shut
-    if attribute(compare, "predicate") == 1 and opened in (None, with_what) and with_what != shut:
-        return with_what, shut
+    if attribute(compare, "predicate") == 1 and opened in (None, compared) and compared != shut:
+        return compared, shut
     return None
 
 

@@ -1,4 +1,4 @@
-"""The accesses of a call to storages that it writes: those that races are between."""
+"""Accesses of a call to storages that it writes: the accesses that may race."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _LEAVES: Final = GIVEN - computing("undefined")
 
 @dataclass(frozen=True, eq=False)
 class Sharer:
-    """An access to a storage (None: it is not known which) that the launch writes.
+    """An access to a storage that the launch writes (None: it is not known which storage).
 
-    `side` has its address; where that is not known, `reason` says why. With a `modulus` it is known
-    except for multiples of it, in bytes: it is summed up in integers that may wrap around, and so
-    may those of its mask, so that nothing is given.
+    `side` has the address; if the address is not known, `reason` says why. With a `modulus`, the
+    address is known except for multiples of the modulus, in bytes: its integers may wrap around.
+    Those of the mask may wrap too, so the side then has no conditions.
     """
 
     access: Access
@@ -57,20 +57,20 @@ class Sharer:
 
     @property
     def exact(self) -> Side | None:
-        """The side, if its address and what is given are known exactly."""
+        """The side, if its address and conditions are known exactly, else None."""
         return self.side if self.modulus is None else None
 
 
 def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
-    """Return the accesses to what is written, in the order of the summary; made once for a call."""
-    found: tuple[Sharer, ...] | None = bound.memo.get(sharers_of)
-    if found is None:
-        found = bound.memo[sharers_of] = tuple(_sharers(bound))
-    return found
+    """Return the accesses to written storages, in the summary's order, from the call's memo."""
+    sharers: tuple[Sharer, ...] | None = bound.memo.get(sharers_of)
+    if sharers is None:
+        sharers = bound.memo[sharers_of] = tuple(_sharers(bound))
+    return sharers
 
 
 def source_of(module: Module, symbol: Symbol) -> Op | None:
-    """Return the op that a loaded number, or one that is not followed, comes from; or None."""
+    """Return the op that a loaded or untracked symbol comes from, else None."""
     key: object = symbol.key
     while isinstance(key, tuple):
         key = key[0]
@@ -78,14 +78,14 @@ def source_of(module: Module, symbol: Symbol) -> Op | None:
 
 
 def pairs_of_one_storage(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:
-    """Return each two accesses, or one twice, that may go to one storage."""
+    """Yield each pair of accesses (or one twice) that may go to the same storage."""
     for one, other in combinations_with_replacement(sharers, 2):
         if None in (one.storage, other.storage) or one.storage is other.storage:
             yield one, other
 
 
 def copy_of(bound: BoundCall, sharer: Sharer) -> Copy:
-    """Return what a question is asked about of a sharer whose argument is known."""
+    """Return the address, width and conditions of a sharer whose argument is known."""
     access = sharer.access
     assert access.argument is not None
     argument = bound.call.arguments[access.argument]
@@ -130,9 +130,9 @@ def _sharer(bound: BoundCall, access: Access, part: Part, tensor: TensorArgument
 
 
 def _is_ideal(bound: BoundCall, access: Access) -> bool:
-    """Whether ideal integers are what the kernel computes, as far as an access shows them.
+    """Return whether the kernel's integers equal ideal integers wherever an access uses them.
 
-    A solver is not asked where that depends on data, unless no program gets there.
+    Where that depends on data, a solver runs only if a program gets to the access.
     """
     wrapping = bound.may_wrap(access)
     if wrapping is None:
@@ -143,45 +143,45 @@ def _is_ideal(bound: BoundCall, access: Access) -> bool:
 
 
 def is_unreached(bound: BoundCall, access: Access) -> bool:
-    """Tell whether no program gets to an access, as far as ideal integers tell."""
+    """Return whether no program gets to an access, with ideal integers."""
     return isinstance(bound.prove(FALSE, bound.given(access)), Proven)
 
 
 def as_in_one_program(bound: BoundCall, sharer: Sharer, shared: Shared) -> Sharer:
-    """Return an access as one lane of a program does it, where its address may wrap around.
+    """Return an access of one lane with an address that is exact up to wrap-around.
 
-    What is a scalar in all lanes may be whatever it is: both lanes have it, if they are in the same
-    trips (`shared`). Of other loops all trips have to be those of their formulas.
+    Scalars may have any value: both lanes have the same, if they are in the same trips (`shared`).
+    In other loops all trips must be those of the loops' formulas.
     """
     if sharer.exact is not None or sharer.storage is None:
         return sharer
     access = sharer.access
-    own = (loop.op for loop in access.loops if not shared(loop.trip))
+    separate_loops = (loop.op for loop in access.loops if not shared(loop.trip))
     is_lost = bool(access.calls) or access.unknown is not None
-    if is_lost or not all(has_ideal_trips(bound, loop) for loop in own):
+    if is_lost or not all(has_ideal_trips(bound, loop) for loop in separate_loops):
         return sharer
     bits = _bits_of_sum(access.op, in_one_program=True)
     if bits is None:
         return sharer
     address, width, _ = copy_of(bound, sharer)
     mask = mask_of(access.op)
-    known = mask is not None and are_ideal(bound, (mask,))
-    given = Given(access.mask.conjuncts() if known else (), bound.ranges)
+    is_known = mask is not None and are_ideal(bound, (mask,))
+    given = Given(access.mask.conjuncts() if is_known else (), bound.ranges)
     side = Side(bound.ranges.form(address), width, given)
     return replace(sharer, side=side, modulus=width << bits)
 
 
 def _bits_of_sum(op: Op, *, in_one_program: bool) -> int | None:
-    """Return the width in which an address is summed up, if by sums and products alone.
+    """Return the width in bits in which an address is summed, if by sums and products alone.
 
-    These may wrap wherever they like: what comes out is right modulo two to the power of the width.
-    With `in_one_program` scalars are not asked what they are made of.
+    These may wrap around anywhere: the result is right modulo 2 ** width. With `in_one_program` the
+    sources of scalars do not matter.
     """
     pointer, bits = value_before(address_of(op), _SPREADING), 64
     while not in_one_program or isinstance(pointer.type, TensorType):
         added = pointer.owner
         if not isinstance(added, Op):
-            return bits if _is_given(pointer) else None
+            return bits if _is_function_parameter(pointer) else None
         offset = _bits_of(added.operand("offset"), in_one_program=in_one_program) if (
             operator_of(added) == "+"
         ) else None  # fmt: skip
@@ -192,10 +192,10 @@ def _bits_of_sum(op: Op, *, in_one_program: bool) -> int | None:
 
 
 def _bits_of(offset: Value, *, in_one_program: bool) -> int | None:
-    """Return the narrowest width in which an integer is summed up, likewise."""
-    work, bits = [offset], 64
-    while work:
-        value = work.pop()
+    """Return the narrowest width in which an integer is summed, if by sums and products alone."""
+    pending, bits = [offset], 64
+    while pending:
+        value = pending.pop()
         width = _width(value)
         if width is None:
             return None
@@ -203,17 +203,16 @@ def _bits_of(offset: Value, *, in_one_program: bool) -> int | None:
         if in_one_program and not isinstance(value.type, TensorType):
             continue
         if not isinstance(value.owner, Op):
-            if not _is_given(value):
+            if not _is_function_parameter(value):
                 return None
         elif value.owner.name in _SUMS:
-            work += value.owner.operands
+            pending += value.owner.operands
         elif value.owner.name not in _LEAVES:
             return None
     return bits
 
 
-def _is_given(value: Value) -> bool:
-    """Tell whether a value is a parameter of a function."""
+def _is_function_parameter(value: Value) -> bool:
     return isinstance(value.owner, Block) and value.owner.region.owner.name in FUNCTIONS
 
 

@@ -1,7 +1,9 @@
-"""Who touches what, byte by byte over a whole grid: where two programs meet.
+"""Bytes that two programs touch, found by one sweep over the accesses of a whole grid.
 
-Of each byte only the smallest and the largest program that touched it with each op are kept: two
-ops meet there in different programs unless all four are the same one. That is exact, without sets.
+Of each byte and op only the smallest and the largest program that touched the byte are kept: two
+ops meet there in different programs unless all four programs are the same. That is exact, without
+sets. Example: op A touches a byte in programs 2 to 5, op B in program 5: smallest 2 and largest 5
+differ, so A in program 2 and B in program 5 meet.
 """
 
 from __future__ import annotations
@@ -21,21 +23,21 @@ from kvtrace.verdicts.conflicts.orders import Order
 from kvtrace.verdicts.conflicts.parts import Part, parts_of
 
 MOST_ELEMENTS = 1 << 26
-"""Elements that a sweep looks at, over all accesses to storages that are written."""
+"""Elements that a sweep reads at most, over all accesses to written storages."""
 
 MOST_CELLS = 1 << 26
-"""Cells of memory that a sweep keeps, over all ops and storages: 8 bytes each."""
+"""Cells that a sweep keeps at most, over all ops and storages: 8 bytes each."""
 
 PAGE = 1 << 10
-"""Cells are kept in pages of so many: those that something touches, and no others."""
+"""Cells in a page; only pages that an access touches are kept."""
 
 
 @dataclass(frozen=True)
 class SharedBytes:
-    """Two programs that touch one byte of a storage, at least one of them writing.
+    """Two programs that touch the same byte of a storage, at least one of them writing.
 
-    `byte` counts from the storage's start, `bytes` how many of them the two ops share so.
-    `certain` False: whether one of them gets there depends on data that was not recorded.
+    `byte` counts from the storage's start; `bytes` is the number of bytes that the two ops share.
+    `certain` False: it depends on unrecorded data whether one of the accesses happens.
     """
 
     first: Op
@@ -49,13 +51,13 @@ class SharedBytes:
     cell: int = field(compare=False, repr=False)
 
     def all_bytes(self) -> NDArray[np.int64]:
-        """Return all bytes of the storage where the two ops meet, ascending."""
+        """Return all bytes of the storage that the two ops share, ascending."""
         return np.asarray(self.places[:, None] * self.cell + np.arange(self.cell)).reshape(-1)
 
 
 @dataclass
 class _Touched:
-    """What one op touched: the smallest and largest program by kept cell; its elements' width."""
+    """The smallest and largest program by kept cell of one op, and the width of its elements."""
 
     part: Part
     certain: bool
@@ -64,7 +66,7 @@ class _Touched:
     largest: NDArray[np.int32]
 
     def grow(self, count: int) -> None:
-        """Make room for so many cells, and as many again as there were: that is seldom needed."""
+        """Make room for `count` cells, and at least double the room: growing is seldom needed."""
         if count > len(self.smallest):
             more = max(count - len(self.smallest), len(self.smallest))
             none = np.iinfo(np.int32).max
@@ -74,10 +76,10 @@ class _Touched:
 
 @dataclass
 class _Cells:
-    """The touched cells of a storage, each of `cell` bytes: all accesses are made of whole cells.
+    """The touched cells of a storage, each of `cell` bytes: all accesses consist of whole cells.
 
-    `pages` are the numbers of the pages kept, in their order; `kept` has the position of each page
-    of the storage among them, -1 where nothing touched it.
+    `pages` are the numbers of the kept pages, in the order of their positions; `positions` has the
+    position of each page of the storage, -1 if nothing touched the page.
     """
 
     storage: Storage
@@ -85,46 +87,46 @@ class _Cells:
     page: int
     touched: dict[tuple[int, bool, int], _Touched] = field(default_factory=dict)
     pages: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    kept: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    positions: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
 
     def __post_init__(self) -> None:
-        self.kept = np.full(self._pages(), -1, np.int32)
+        self.positions = np.full(self._pages(), -1, np.int32)
 
     def _pages(self) -> int:
         return -(-self.storage.nbytes // (self.cell * self.page))
 
     def count(self) -> int:
-        """How many cells are kept."""
+        """Return the number of kept cells."""
         return len(self.pages) * self.page
 
     def places(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where cells of the storage are kept; their pages are, from now on."""
+        """Return the positions of cells of the storage; pages that are not yet kept are added."""
         pages = cells // self.page
-        at = self.kept[pages]
-        if (at < 0).any():
-            new = np.unique(pages[at < 0])
-            self.kept[new] = np.arange(len(self.pages), len(self.pages) + len(new))
+        positions = self.positions[pages]
+        if (positions < 0).any():
+            new = np.unique(pages[positions < 0])
+            self.positions[new] = np.arange(len(self.pages), len(self.pages) + len(new))
             self.pages = np.append(self.pages, new)
-            at = self.kept[pages]
-        return np.asarray(cells + (at - pages) * self.page)
+            positions = self.positions[pages]
+        return np.asarray(cells + (positions - pages) * self.page)
 
-    def cells_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the cells of the storage that are kept at places."""
-        pages, within = np.divmod(places, self.page)
+    def cells_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the cells of the storage that are kept at positions."""
+        pages, within = np.divmod(positions, self.page)
         return np.asarray(self.pages[pages] * self.page + within)
 
     def refine(self, cell: int) -> None:
-        """Cut cells into smaller ones, and so each page into several."""
+        """Divide cells into smaller cells, and so each page into several pages."""
         factor, before, self.cell = self.cell // cell, self.count(), cell
         self.pages = (self.pages[:, None] * factor + np.arange(factor)).reshape(-1)
         within = self.pages < self._pages()  # the last page may have been cut into too many
-        for each in self.touched.values():
-            each.grow(before)
-            each.smallest = self._cut(each.smallest[:before], factor, within)
-            each.largest = self._cut(each.largest[:before], factor, within)
+        for touched in self.touched.values():
+            touched.grow(before)
+            touched.smallest = self._cut(touched.smallest[:before], factor, within)
+            touched.largest = self._cut(touched.largest[:before], factor, within)
         self.pages = self.pages[within]
-        self.kept = np.full(self._pages(), -1, np.int32)
-        self.kept[self.pages] = np.arange(len(self.pages))
+        self.positions = np.full(self._pages(), -1, np.int32)
+        self.positions[self.pages] = np.arange(len(self.pages))
 
     def _cut(
         self, programs: NDArray[np.int32], factor: int, within: NDArray[np.bool_]
@@ -134,12 +136,12 @@ class _Cells:
 
 
 class Sweep(Observer):
-    """Collects who touches the storages that a launch writes to.
+    """An observer that collects the programs that touch each byte of the written storages.
 
-    `order` gives the ids of programs by their turn, where observers receive turns; `page` is
-    how many cells are kept together.
-    `lost` gives, by op index and argument (None: any), why it is not known where an op goes;
-    `doubt` why it is not known whether all that was noted happens; `failure` why it gave up.
+    `order` has the ids of programs by their turn, if observers receive turns; `page` is the number
+    of cells kept together. `lost` has, by op index and argument (None: any), the reason why an
+    address is not known; `doubt` the reason why not all noted accesses may happen; `failure` the
+    reason for giving up.
     """
 
     def __init__(
@@ -161,7 +163,7 @@ class Sweep(Observer):
         self.failure: str | None = None
 
     def access(self, access: Access) -> None:
-        """Note who touches what."""
+        """Note the bytes that an access touches."""
         if access.active == 0 or self.failure is not None:
             return
         argument = None if access.argument is None else self._arguments[access.argument]
@@ -175,11 +177,11 @@ class Sweep(Observer):
         if self._elements > MOST_ELEMENTS:
             self.failure = f"it touches more than {MOST_ELEMENTS:,} elements that may be shared"
             return
-        found = access.elements()
-        assert found is not None
+        elements = access.elements()
+        assert elements is not None
         if not access.certain:
             self.doubt = self.doubt or access.reason
-        offsets, programs = found
+        offsets, programs = elements
         if self._order is not None:
             programs = self._order[programs]
         self._touch(access, argument.storage, offsets + argument.offset_bytes, programs)
@@ -202,17 +204,17 @@ class Sweep(Observer):
             starts, programs = starts[order], programs[order]
         cells = self._cells_for(storage, starts, width)
         touched = self._touched(cells, access)
-        first, who = starts // cells.cell, programs.astype(np.int32)
+        first, program_ids = starts // cells.cell, programs.astype(np.int32)
         for step in range(width // cells.cell):
             index = cells.places(first + step)
-            if self._kept() > MOST_CELLS:
+            if self._kept_cells() > MOST_CELLS:
                 self.failure = f"it shares more than {MOST_CELLS:,} places in memory"
                 return
             touched.grow(cells.count())
             # Programs ascend, so of several that share a cell the last assignment is the largest
             # one's, and, backwards, the smallest one's.
-            touched.largest[index] = np.maximum(touched.largest[index], who)
-            touched.smallest[index[::-1]] = np.minimum(touched.smallest[index], who)[::-1]
+            touched.largest[index] = np.maximum(touched.largest[index], program_ids)
+            touched.smallest[index[::-1]] = np.minimum(touched.smallest[index], program_ids)[::-1]
 
     def _cells_for(self, storage: Storage, starts: NDArray[np.int64], width: int) -> _Cells:
         cells = self._cells[storage]
@@ -227,23 +229,23 @@ class Sweep(Observer):
 
     def _touched(self, cells: _Cells, access: Access) -> _Touched:
         key = (access.op.index, access.certain, access.element_bytes)
-        found = cells.touched.get(key)
-        if found is None:
-            found = cells.touched[key] = _Touched(
+        touched = cells.touched.get(key)
+        if touched is None:
+            touched = cells.touched[key] = _Touched(
                 self._parts[access.op.index],
                 access.certain,
                 access.element_bytes,
                 np.zeros(0, np.int32),
                 np.zeros(0, np.int32),
             )
-        return found
+        return touched
 
-    def _kept(self) -> int:
-        """How many cells are kept, over all ops and storages."""
+    def _kept_cells(self) -> int:
+        """Return the number of kept cells, over all ops and storages."""
         return sum(len(c.touched) * c.count() for c in self._cells.values() if c is not None)
 
     def meetings(self) -> Iterator[SharedBytes]:
-        """Return one meeting for each two ops (or one) that clash somewhere, writers first."""
+        """Yield one meeting for each pair of ops (or one op) that clash anywhere, writers first."""
         for cells in self._cells.values():
             if cells is None:
                 continue
@@ -261,21 +263,21 @@ def _meeting(cells: _Cells, one: _Touched, other: _Touched) -> Iterator[SharedBy
     lowest = np.minimum(one.smallest[:count], other.smallest[:count])
     highest = np.maximum(one_largest, other_largest)
     shared = both & (lowest != highest)
-    kept = np.flatnonzero(shared)
-    if not len(kept):
+    positions = np.flatnonzero(shared)
+    if not len(positions):
         return
-    places = cells.cells_at(kept)
-    order = np.argsort(places)
-    places, first = places[order], kept[order[0]]
+    cells_of_both = cells.cells_at(positions)
+    order = np.argsort(cells_of_both)
+    cells_of_both, first = cells_of_both[order], positions[order[0]]
     ends = [(t.smallest[first], t.largest[first]) for t in (one, other)]
     yield SharedBytes(
         one.part.op,
         other.part.op,
         cells.storage,
-        byte=int(places[0]) * cells.cell,
-        bytes=len(places) * cells.cell,
+        byte=int(cells_of_both[0]) * cells.cell,
+        bytes=len(cells_of_both) * cells.cell,
         programs=next((int(p), int(q)) for p, q in itertools.product(*ends) if p != q),
         certain=one.certain and other.certain,
-        places=places,
+        places=cells_of_both,
         cell=cells.cell,
     )

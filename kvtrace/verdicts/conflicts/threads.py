@@ -1,6 +1,6 @@
-"""Which thread of a program does what a lane of a memory op says, as far as it is known.
+"""Threads of a program that execute the lanes of its memory ops, as far as they are known.
 
-Of a block whose layout was read from TTGIR the thread follows from the lane; where several threads
+For a block whose layout was read from TTGIR, the lane determines the thread; if several threads
 hold a lane, all of them load it and the first one stores it. A scalar is loaded by all threads and
 stored by the first one.
 """
@@ -35,16 +35,17 @@ _IN_LANE: Final = ELEMENTWISE | SPREADING | computing("+")
 
 Lane = tuple[int, ...]
 Relation = Literal["apart", "one warp", "one thread", "one lane", "not known"]
-"""What is known of the threads of two lanes: `apart` is in different warps, or in any two threads
-where no layout was recorded."""
+"""The relation of the threads of two lanes; `apart`: in different warps, or in any two threads if
+no layout was recorded."""
 
 
 @dataclass(frozen=True)
-class Doing:
-    """Who does a memory op: `layout` is None of scalars, and where it is not known.
+class OpThreads:
+    """The threads that execute a memory op; `layout` is None for scalars, and if it is not known.
 
-    `by_all`: every thread does it, or (of a layout) several threads do what one lane says.
-    `is_own`: they do, but only what the first one loads is used, for what it stores itself.
+    `by_all`: every thread executes the op, or (with a layout) several threads execute the same
+    lane. `is_own`: likewise, but only the value that the first one loads is used, for its own
+    store.
     """
 
     op: Op
@@ -55,29 +56,29 @@ class Doing:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it is one element, which one thread stores."""
+        """The op accesses one element without a block; one thread stores it."""
         return self.shape == ()
 
     @property
     def is_one(self) -> bool:
-        """Whether it is one element, alone in its block if it has one."""
+        """The op accesses one element: a scalar, or the only one of its block."""
         return prod(self.shape) == 1
 
     @property
     def is_known(self) -> bool:
-        """Whether the threads follow from the lanes."""
+        """The lanes determine the threads."""
         return self.is_scalar or self.layout is not None
 
     @property
     def number(self) -> Term:
-        """The number of a lane in its block; a scalar's is 0."""
+        """The number of a lane in its block; 0 for a scalar."""
         number = ZERO
         for axis, extent in enumerate(self.shape):
             number = number * extent + lane(axis, extent)
         return number
 
     def places(self) -> tuple[Term, Term] | None:
-        """Return the warp, and the thread in it, as terms of the lanes; None: not known."""
+        """Return the warp and the thread within it as terms of the lanes; None: not known."""
         if self.is_scalar:
             return ZERO, ZERO
         if self.layout is None:
@@ -93,7 +94,7 @@ class Doing:
         return warp, thread
 
     def place(self, at: Lane) -> tuple[int, int] | None:
-        """Return the warp and the thread in it of a lane, the first where there are several."""
+        """Return the first warp and thread within it of a lane; None: not known."""
         places = self.places()
         if places is None:
             return None
@@ -112,65 +113,69 @@ class Threads:
         self.compiled = call.compiled is not None
         self.one_warp = call.warps == 1
 
-    def doing(self, access: Access) -> Doing:
-        """Return who does an access."""
+    def of_access(self, access: Access) -> OpThreads:
+        """Return the threads that execute an access."""
         layout = self._call.layouts.get(access.op.index)
         if layout is not None and not layout.fits(access.shape):
             layout = None
         loads = access.kind == "load"
-        several = prod(access.shape) == 1 if layout is None else layout.is_repeated(access.shape)
-        doing = Doing(access.op, access.shape, layout, loads and several)
-        is_own = doing.by_all and stays_in_lane(access.op, self._call, doing)
-        return replace(doing, by_all=False, is_own=True) if is_own else doing
+        is_repeated = (
+            prod(access.shape) == 1 if layout is None else layout.is_repeated(access.shape)
+        )
+        threads = OpThreads(access.op, access.shape, layout, loads and is_repeated)
+        is_own = threads.by_all and stays_in_lane(access.op, self._call, threads)
+        return replace(threads, by_all=False, is_own=True) if is_own else threads
 
-    def relation(self, one: Doing, at: Lane, other: Doing, other_at: Lane) -> Relation:
-        """Return what is known of the threads of two lanes, one of each op."""
+    def relation(self, one: OpThreads, at: Lane, other: OpThreads, other_at: Lane) -> Relation:
+        """Return how the threads of two lanes, one of each op, are related."""
         if one.by_all or other.by_all:
             return "one warp" if self.one_warp or self._in_one_warp(one, other) else "apart"
         if not self.compiled:
             return self._by_lanes(one, at, other, other_at)
-        places = one.place(at), other.place(other_at)
-        if places[0] is None or places[1] is None:
+        warps_and_threads = one.place(at), other.place(other_at)
+        if warps_and_threads[0] is None or warps_and_threads[1] is None:
             return "not known"
-        if places[0] == places[1]:
+        if warps_and_threads[0] == warps_and_threads[1]:
             return "one thread"
-        return "one warp" if places[0][0] == places[1][0] else "apart"
+        return "one warp" if warps_and_threads[0][0] == warps_and_threads[1][0] else "apart"
 
-    def in_other_ctas(self, one: Doing, at: Lane, other: Doing, other_at: Lane) -> bool:
-        """Tell whether two lanes, one of each op, are surely of different CTAs of a program."""
-        found = self._cta(one, at), self._cta(other, other_at)
-        return None not in found and found[0] != found[1]
+    def in_other_ctas(self, one: OpThreads, at: Lane, other: OpThreads, other_at: Lane) -> bool:
+        """Return whether two lanes, one of each op, are surely of different CTAs of a program."""
+        ctas = self._cta(one, at), self._cta(other, other_at)
+        return None not in ctas and ctas[0] != ctas[1]
 
-    def _cta(self, doing: Doing, at: Lane) -> Lane | None:
-        """Return the place of a lane's CTA among those of its program; None: not known."""
+    def _cta(self, threads: OpThreads, at: Lane) -> Lane | None:
+        """Return the coordinates of a lane's CTA among those of its program; None: not known."""
         compiled = self._call.compiled
-        split = None if compiled is None else compiled.splits.get(doing.op.index)
-        if split is None or len(split) != len(doing.shape):
+        split = None if compiled is None else compiled.splits.get(threads.op.index)
+        if split is None or len(split) != len(threads.shape):
             return None
-        if any(extent % count for extent, count in zip(doing.shape, split, strict=True)):
+        if any(extent % count for extent, count in zip(threads.shape, split, strict=True)):
             return None  # CTAs share what is too small to be split
-        numbers = zip(at, doing.shape, split, strict=True)
+        numbers = zip(at, threads.shape, split, strict=True)
         return tuple(index * count // extent for index, extent, count in numbers)
 
     @staticmethod
-    def _in_one_warp(one: Doing, other: Doing) -> bool:
-        """Whether one warp holds all lanes of a block of which all threads load an element."""
-        blocks = [each for each in (one, other) if not each.is_one]
-        places = [each.places() for each in blocks]
-        return bool(blocks) and all(each is not None and each[0] == ZERO for each in places)
+    def _in_one_warp(one: OpThreads, other: OpThreads) -> bool:
+        """Return whether one warp holds all lanes of blocks whose elements all threads load."""
+        blocks = [threads for threads in (one, other) if not threads.is_one]
+        warps_and_threads = [threads.places() for threads in blocks]
+        return bool(blocks) and all(
+            threads is not None and threads[0] == ZERO for threads in warps_and_threads
+        )
 
-    def _by_lanes(self, one: Doing, at: Lane, other: Doing, other_at: Lane) -> Relation:
+    def _by_lanes(self, one: OpThreads, at: Lane, other: OpThreads, other_at: Lane) -> Relation:
         numbers = [
-            int(np.ravel_multi_index(lane_, each.shape)) if each.shape else 0
-            for each, lane_ in ((one, at), (other, other_at))
+            int(np.ravel_multi_index(lane_, threads.shape)) if threads.shape else 0
+            for threads, lane_ in ((one, at), (other, other_at))
         ]
         if numbers[0] == numbers[1]:
             return "one lane" if one.shape == other.shape else "not known"
         return "one warp" if self.one_warp else "apart"
 
 
-def same_threads(one: Doing, other: Doing) -> bool:
-    """Whether the first thread of each lane is the same in both, which have one shape."""
+def same_threads(one: OpThreads, other: OpThreads) -> bool:
+    """Return whether each lane has the same first thread in both ops, which have one shape."""
     if one.is_scalar or one.layout == other.layout:
         return True
     if one.layout is None or other.layout is None:
@@ -178,10 +183,10 @@ def same_threads(one: Doing, other: Doing) -> bool:
     return one.places() == other.places()
 
 
-def stays_in_lane(load: Op, call: Call, doing: Doing) -> bool:
-    """Whether what a thread loads is used for nothing but what it stores itself in that lane.
+def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
+    """Return whether the loaded value is used only for what the thread itself stores in that lane.
 
-    Then it does not matter what other threads find that load the same.
+    Then the values that other threads load from the same address do not matter.
     """
     flow = flow_of(call.module)
     leaves = False
@@ -190,19 +195,23 @@ def stays_in_lane(load: Op, call: Call, doing: Doing) -> bool:
         nonlocal leaves
         del value
         if op.name in _IN_LANE:
-            same = all(_shape(each) in (doing.shape, ()) for each in (*op.operands, *op.results))
-            leaves = leaves or not same or (doing.is_scalar and any(map(_shape, op.results)))
+            same = all(
+                _shape(operand) in (threads.shape, ()) for operand in (*op.operands, *op.results)
+            )
+            leaves = leaves or not same or (threads.is_scalar and any(map(_shape, op.results)))
             return op.results
-        mine = op.name in POINTED and _shape(op.operand("pointer")) == doing.shape
-        if mine and effect_of(op) != "load" and not doing.is_scalar:
+        is_own_store = op.name in POINTED and _shape(op.operand("pointer")) == threads.shape
+        if is_own_store and effect_of(op) != "load" and not threads.is_scalar:
             layout = call.layouts.get(op.index)
-            mine = op.name not in READING and (layout == doing.layout or call.compiled is None)
-        leaves = leaves or not mine
+            is_own_store = op.name not in READING and (
+                layout == threads.layout or call.compiled is None
+            )
+        leaves = leaves or not is_own_store
         return op.results if effect_of(op) == "load" else ()
 
     values = forward(flow, load.results, onwards)
-    copied = any(flow.copies(each) for op in call.module.ops for each in op.results
-                 if each.id in values)  # fmt: skip
+    copied = any(flow.copies(operand) for op in call.module.ops for operand in op.results
+                 if operand.id in values)  # fmt: skip
     return not leaves and not copied
 
 

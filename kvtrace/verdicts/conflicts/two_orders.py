@@ -1,9 +1,9 @@
-"""Showing that lanes of one store conflict: one program is run, and the store done in two orders.
+"""Replay of one store in two orders of its lanes; different results show that lanes conflict.
 
-The lanes of the store go one after the other, twice from the same memory; at the end come two that
-meet, in the one order and in the other. A byte that is not the same afterwards is in conflict.
-Where lanes update what they load, one lane's update is put into memory before the other lane's
-load: what it then stores is another value, and one update is lost.
+The lanes store one after the other, twice from the same memory, with two lanes that meet at the
+end: in one order and in the other. A byte that differs afterwards is in conflict. If lanes update
+values that they load, one lane's update is put into memory before the other lane's load: if that
+lane then stores another value, one of the updates is lost.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _DISTINCT: Final = range(1, 128)
-"""Made-up numbers: a prime count, so that those at strides of powers of two differ."""
-_SAME: Final = "lanes that meet there store the same when it is run"
+"""Made-up numbers: their count is a prime, so numbers at strides of powers of two differ."""
+_SAME: Final = "lanes that store to the same byte store the same value in the replay"
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two lanes of a program that store different `values` to a byte, the first that both touch.
+    """Two lanes of a program that store different `values` to one byte, the first they share.
 
-    `is_update`: the second lane would store another value had it loaded what the first one stored.
+    `is_update`: the second lane would store another value if it loaded the first lane's.
     """
 
     witness: Witness
@@ -50,7 +50,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class _Stored:
-    """What the active lanes of one execution of a store do: lanes in order, flat."""
+    """The active lanes of one execution of a store, flat and in order, with bytes and values."""
 
     request: Request
     lanes: NDArray[np.int64]
@@ -59,21 +59,21 @@ class _Stored:
     values: NDArray[Any]
 
     def conflict(self, one: int, other: int, *, is_update: bool = False) -> Conflict:
-        """Show two of the lanes, by their places among the active ones."""
+        """Return the conflict of two lanes, by their positions among the active lanes."""
         first, second = self._touch(one), self._touch(other)
         witness = Witness(first, second, int(max(self.starts[one], self.starts[other])))
         values = self.values[one].item(), self.values[other].item()
         return Conflict(witness, values, is_update)
 
-    def _touch(self, place: int) -> Touch:
+    def _touch(self, number: int) -> Touch:
         request, scope = self.request, self.request.scope
         return Touch(
             request.op,
             int(scope.linear[0]),
             int(np.broadcast_to(np.asarray(scope.iteration), (1,))[0]),
-            tuple(map(int, np.unravel_index(self.lanes[place], request.type_.shape))),
+            tuple(map(int, np.unravel_index(self.lanes[number], request.type_.shape))),
             request.argument,
-            int(self.starts[place]) - request.tensor.offset_bytes,
+            int(self.starts[number]) - request.tensor.offset_bytes,
         )
 
 
@@ -92,8 +92,8 @@ def _stored(request: Request, values: Any) -> _Stored:
     )
 
 
-class _Watching(Memory):
-    """Memory in which the executions of one store are compared, until a conflict is found."""
+class _WatchedMemory(Memory):
+    """Memory that compares the executions of one store until a conflict is found."""
 
     def __init__(self, before: Memory, launch: Launch, watch: _Watch) -> None:
         super().__init__(launch.arguments, before.written)
@@ -102,7 +102,7 @@ class _Watching(Memory):
     def load(
         self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
     ) -> Any:
-        """Read; where one lane's update is to come first, with that in memory."""
+        """Load, with one lane's update in memory if this is the watched load of a replay."""
         watch = self._watch
         if op is not watch.load:
             return super().load(op, scope, pointer, mask, other, type_)
@@ -110,41 +110,42 @@ class _Watching(Memory):
         first = watch.first
         if first is None or watch.loads != watch.at:
             return super().load(op, scope, pointer, mask, other, type_)
-        place, raw = first
+        start, raw = first
         assert watch.storage is not None
         data = self.bytes_of(watch.storage)
-        kept = data[place : place + len(raw)].copy()
-        data[place : place + len(raw)] = raw
+        saved = data[start : start + len(raw)].copy()
+        data[start : start + len(raw)] = raw
         loaded = super().load(op, scope, pointer, mask, other, type_)
         if isinstance(loaded, np.ndarray):
             loaded = loaded.copy()
-        data[place : place + len(raw)] = kept
+        data[start : start + len(raw)] = saved
         return loaded
 
     def write(self, request: Request, values: Any) -> None:
-        """Write, and look at what the store does."""
+        """Store, and compare two orders of the lanes if the op is the watched store."""
         watch = self._watch
         if request.op is watch.store:
             watch.stores += 1
             if watch.first is not None and watch.stores == watch.at:
                 watch.after = _stored(request, values)
-            elif watch.first is None and watch.found is None:
+            elif watch.first is None and watch.shown_conflict is None:
                 watch.look(_stored(request, values), self.bytes_of(request.tensor.storage))
         super().write(request, values)
 
 
 class _Watch(Instrument):
-    """What is looked for in one run: conflicts of `store`, or what its lanes store after `first`.
+    """An instrument for one run: looks for conflicts of `store`, or replays an update.
 
-    `first` is one lane's update: where it lies, and its bytes, put before the load `at` (the
-    number of its execution, and of the store's). `meets` is where two lanes meet, if they do.
+    A replay stores `first`, the address and bytes of one lane's update, before execution number
+    `at` of the load, and records in `after` what the lanes then store. `meets` has the first two
+    lanes that meet, if any.
     """
 
     def __init__(self, store: Op, load: Op | None) -> None:
         super().__init__()
         self.store = store
         self.load = load
-        self.found: Conflict | None = None
+        self.shown_conflict: Conflict | None = None
         self.meets: tuple[int, _Stored, int, int] | None = None
         self.first: tuple[int, NDArray[np.uint8]] | None = None
         self.storage: Storage | None = None
@@ -152,90 +153,95 @@ class _Watch(Instrument):
         self.after: _Stored | None = None
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Take the place of the launch's memory."""
+        """Replace the launch's memory."""
         del values
-        launch.memory = _Watching(launch.memory, launch, self)
+        launch.memory = _WatchedMemory(launch.memory, launch, self)
 
     def look(self, stored: _Stored, data: NDArray[np.uint8]) -> None:
-        """Store in two orders, and leave memory as it was."""
+        """Store the lanes in two orders and compare the results; memory is then restored."""
         order = np.argsort(stored.starts, kind="stable")
-        close = np.flatnonzero(np.diff(stored.starts[order]) < stored.bytes.shape[1])
-        if not len(close):
+        overlapping = np.flatnonzero(np.diff(stored.starts[order]) < stored.bytes.shape[1])
+        if not len(overlapping):
             return
         if self.meets is None:
-            one, other = sorted((int(order[close[0]]), int(order[close[0] + 1])))
+            one, other = sorted((int(order[overlapping[0]]), int(order[overlapping[0] + 1])))
             self.meets = self.stores, stored, one, other
-        pair = _different(stored, order)
+        pair = _lanes_with_different_bytes(stored, order)
         if pair is None:
             return
         touched = np.unique(stored.starts[:, None] + np.arange(stored.bytes.shape[1]))
-        kept = data[touched]
+        saved = data[touched]
         _store(stored, (*order, *pair), data)
         first = data[touched]
-        data[touched] = kept
+        data[touched] = saved
         _store(stored, (*order, *pair[::-1]), data)
         if (first != data[touched]).any():
             one, other = sorted(pair)
-            self.found = stored.conflict(one, other)
-        data[touched] = kept
+            self.shown_conflict = stored.conflict(one, other)
+        data[touched] = saved
 
 
-def _different(stored: _Stored, order: NDArray[np.int64]) -> tuple[int, int] | None:
-    """Return two lanes that meet, and do not store the same there; `order` is by where."""
+def _lanes_with_different_bytes(
+    stored: _Stored, order: NDArray[np.int64]
+) -> tuple[int, int] | None:
+    """Return two lanes that meet and store different bytes; `order` sorts lanes by address."""
     starts, raw = stored.starts[order], stored.bytes[order]
     is_first = np.diff(starts, prepend=starts[0] - 1) > 0
     firsts = np.maximum.accumulate(np.where(is_first, np.arange(len(starts)), 0))
-    unlike = np.flatnonzero((raw != raw[firsts]).any(axis=1))
-    if len(unlike):
-        return int(order[firsts[unlike[0]]]), int(order[unlike[0]])
+    different = np.flatnonzero((raw != raw[firsts]).any(axis=1))
+    if len(different):
+        return int(order[firsts[different[0]]]), int(order[different[0]])
     size = raw.shape[1]
-    for place in np.flatnonzero(is_first)[1:].tolist():
-        gap = int(starts[place] - starts[place - 1])
-        if gap < size and (raw[place - 1][gap:] != raw[place][: size - gap]).any():
-            return int(order[place - 1]), int(order[place])
+    for number in np.flatnonzero(is_first)[1:].tolist():
+        gap = int(starts[number] - starts[number - 1])
+        if gap < size and (raw[number - 1][gap:] != raw[number][: size - gap]).any():
+            return int(order[number - 1]), int(order[number])
     return None
 
 
 def _store(stored: _Stored, lanes: Sequence[int], data: NDArray[np.uint8]) -> None:
-    """Store lanes one after the other."""
+    """Store lanes one after the other, so that the last one stays."""
     chosen = np.array(lanes, np.int64)
     places = stored.starts[chosen][:, None] + np.arange(stored.bytes.shape[1])
-    # NumPy keeps what comes last, in memory's order of the index: this one has no other.
+    # For repeated indices NumPy keeps the last value in the index's memory order, which is C order.
     data[places] = stored.bytes[chosen]
 
 
 def conflict_of(
     bound: BoundCall, store: Op, load: Op | None, programs: Sequence[int]
 ) -> Conflict | str:
-    """Run programs until lanes of a store leave another result in another order; else say why not.
+    """Run programs until two orders of a store's lanes differ; return the conflict, or a reason.
 
-    `load` reads what the store's lanes then update, if they do. Contents that were not recorded are
-    made up, except for those that decide an address, a mask or a branch.
+    `load` reads the values that the store's lanes update, if any. Unrecorded contents are made up,
+    except for those that decide an address, a mask or a branch.
     """
     arguments = with_contents(bound.call.arguments, _numbers_for(bound))
-    reason = "two lanes that meet by formulas did not do so when it was run"
+    reason = "two lanes that access the same byte by formulas did not do so in the replay"
     for program in programs:
         watch = _Watch(store, load)
         failure = evaluated(bound.call, arguments, watch, program)
-        if watch.found is not None:
-            return watch.found
+        if watch.shown_conflict is not None:
+            return watch.shown_conflict
         if watch.meets is None:
             reason = failure or reason
             continue
         reason = _SAME
         if load is not None:
-            found = _update(bound, watch, arguments, program)
-            if found is not None:
-                return found
+            conflict = _update(bound, watch, arguments, program)
+            if conflict is not None:
+                return conflict
     return reason
 
 
-def _update(bound: BoundCall, seen: _Watch, arguments: Any, program: int) -> Conflict | None:
-    """Run again with one lane's update in memory before the other lane loads."""
-    assert seen.meets is not None
-    at, stored, one, other = seen.meets
-    watch = _Watch(seen.store, seen.load)
-    watch.at, watch.storage = at, stored.request.tensor.storage
+def _update(bound: BoundCall, first_run: _Watch, arguments: Any, program: int) -> Conflict | None:
+    """Run again with one lane's update in memory before the other lane loads.
+
+    A lost update is returned, if there is one.
+    """
+    assert first_run.meets is not None
+    execution, stored, one, other = first_run.meets
+    watch = _Watch(first_run.store, first_run.load)
+    watch.at, watch.storage = execution, stored.request.tensor.storage
     watch.first = int(stored.starts[one]), stored.bytes[one]
     evaluated(bound.call, arguments, watch, program)
     after = watch.after
@@ -245,12 +251,12 @@ def _update(bound: BoundCall, seen: _Watch, arguments: Any, program: int) -> Con
         return None
     if np.array_equal(after.bytes[other], stored.bytes[other]):
         return None
-    shown = stored.conflict(one, other, is_update=True)
-    return replace(shown, values=(stored.values[other].item(), after.values[other].item()))
+    conflict = stored.conflict(one, other, is_update=True)
+    return replace(conflict, values=(stored.values[other].item(), after.values[other].item()))
 
 
 def _numbers_for(bound: BoundCall) -> Any:
-    """Return what tensors are filled with whose contents were not recorded."""
+    """Return a function that gives made-up contents for tensors without recorded contents."""
     module = bound.call.module
     deciding = frozenset[int]().union(
         *(feeding(op, module) for op in module.ops if op.name in MEMORY)

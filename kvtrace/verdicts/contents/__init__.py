@@ -1,5 +1,5 @@
-"""Claims about recorded contents of index tensors, decided in `by_contents.py` by what loads read.
+"""Proofs about recorded contents of index tensors, by the values that loads read.
 
-`loaded.py` gives the range of a tensor's values, `index_arguments.py` which pointers hold integers
-that decide addresses, masks, branches or loops.
+`by_contents.py` decides claims. `loaded.py` has the range of a tensor's values,
+`index_arguments.py` the pointers to integers that decide addresses, masks, branches or loops.
 """

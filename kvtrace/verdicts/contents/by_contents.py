@@ -1,11 +1,13 @@
-"""Deciding claims about recorded contents by the values that are read, with all else as symbols.
+"""Decision of claims about recorded contents, with loaded values enumerated and all else symbolic.
 
-What a claim depends on is taken apart: programs, trips and lanes that decide which integers are
-loaded are enumerated (`read_values.py`), and all that is made of these alone becomes a new symbol
-that has the values found there. What is left, heads and columns for example, stays symbolic. A
-claim is proven from the ranges of the new symbols and of their sums that matter, or for each of
-their values where these are few; it is refuted at a row that was read. So a grid of any size costs
-what its index tables cost.
+A claim's symbols are separated. The programs, trips and lanes that decide which integers are loaded
+are enumerated (`read_values.py`), and each sum over only these becomes a new symbol with the sum's
+values. Other symbols, such as heads and columns, stay. A claim is proven from the ranges of the new
+symbols and of their relevant sums, or for each of their values if these are few; it is refuted at a
+row that was read. So a grid of any size costs as much as its index tables.
+
+Example: `table[program] * 64 + column < size` with `column < 64`. `table[program]` is read for all
+programs and becomes a symbol with, say, range 0 to 9; the claim follows from 9 * 64 + 63 < size.
 """
 
 from __future__ import annotations
@@ -45,13 +47,13 @@ if TYPE_CHECKING:
 _MOST_SPLIT: Final = 4
 _MOST_KEPT: Final = 1 << 18
 _KEPT: Final = 4
-_UNDECIDED: Final = "the contents that it depends on decide it neither way"
+_UNDECIDED: Final = "the recorded contents neither prove nor refute it"
 
 
 class ByContents:
-    """Decides claims about one call; what it has enumerated is kept for the next claim.
+    """A decider of claims about one call; enumerated rows are kept for the next claim.
 
-    `supposing` gives the call's ranges with those of more symbols, by kind and key; `order` are
+    `supposing` returns the call's ranges with those of more symbols, by kind and key; `order` are
     the symbols that a counterexample should have small.
     """
 
@@ -66,26 +68,28 @@ class ByContents:
         self.values = ReadValues(contents.recorded, ranges.of)
         self._supposing = supposing
         self._order = order
-        self._kept: dict[object, list[tuple[Rows, Reading]]] = {}
+        self._kept_rows: dict[object, list[tuple[Rows, Reading]]] = {}
         self._too_large: set[object] = set()
 
     def is_about(self, atoms: Iterable[Atom]) -> bool:
-        """Whether integers that were recorded are among atoms."""
+        """Return whether an atom is a recorded integer."""
         return any(self._is_recorded(atom) for atom in atoms)
 
     def prove(self, claim: Condition, given: Sequence[Condition], seconds: float) -> Decision:
-        """Decide whether a claim holds wherever what is given does, for what is recorded.
+        """Decide whether a claim holds wherever the given conditions do, for the recorded contents.
 
-        A counterexample has the numbers that are loaded, too. `seconds` is the solver's time.
+        A counterexample has the loaded numbers, too. `seconds` is the solver's time.
         """
         atoms = _atoms((claim, *given))
-        settled = self.settled(atoms)
-        split, (claim, *parts) = self._split([each.substitute(settled) for each in (claim, *given)])
+        constants = self.settled(atoms)
+        split, (claim, *parts) = self._split(
+            [condition.substitute(constants) for condition in (claim, *given)]
+        )
         conditions = conjunction(parts).conjuncts()
         everything = _atoms((claim, *conditions))
-        own = self.deciding(everything)
+        enumerated = self.deciding(everything)
         for _ in range(3):
-            question = _Question(self.values, own, claim, conditions)
+            question = _Question(self.values, enumerated, claim, conditions)
             try:
                 decision = self._decided(question, seconds)
             except TooLarge:
@@ -94,19 +98,19 @@ class ByContents:
                 return self._completed(decision, split, atoms)
             if isinstance(decision, Proven):
                 return decision
-            wider = self.values.free(everything if own == question.wider else question.wider)
-            if wider <= own:
+            wider = self.values.free(everything if enumerated == question.wider else question.wider)
+            if wider <= enumerated:
                 break
-            own = wider
+            enumerated = wider
         return Unknown(_UNDECIDED)
 
     def deciding(self, atoms: Iterable[Atom]) -> frozenset[Symbol]:
         """Return the programs, trips and lanes that decide which recorded integers are loaded."""
-        read = [a for a in atoms if isinstance(a, Symbol) and self._is_recorded(a)]
-        return self.values.free(frozenset().union(*(at.atoms() for a in read for at in a.at)))
+        recorded = [a for a in atoms if isinstance(a, Symbol) and self._is_recorded(a)]
+        return self.values.free(frozenset().union(*(at.atoms() for a in recorded for at in a.at)))
 
     def settled(self, atoms: Iterable[Atom]) -> Substitution:
-        """Return what puts numbers in the place of symbols that have one value in this call."""
+        """Return the substitution of numbers for symbols that have one value in this call."""
         numbers: dict[Atom, Term | int] = {}
         for atom in atoms:
             if isinstance(atom, Symbol) and atom.kind != "content":
@@ -123,48 +127,48 @@ class ByContents:
         )
 
     def rows(
-        self, own: frozenset[Symbol], filters: tuple[Condition, ...]
+        self, symbols: frozenset[Symbol], filters: tuple[Condition, ...]
     ) -> Iterator[tuple[Rows, Reading]]:
-        """Return the rows of symbols for which conditions may hold, kept if they are not many.
+        """Yield the rows of symbols for which conditions may hold; few rows are kept for later.
 
         Raises:
-            TooLarge: there are too many.
+            TooLarge: there are too many rows.
 
         """
-        key = own, filters
-        if key in self._kept:
-            yield from self._kept[key]
+        key = symbols, filters
+        if key in self._kept_rows:
+            yield from self._kept_rows[key]
             return
         if key in self._too_large:
             raise TooLarge
-        found: list[tuple[Rows, Reading]] = []
+        pairs: list[tuple[Rows, Reading]] = []
         count = 0
         self._too_large.add(key)
-        for rows in self.values.rows(own, filters):
+        for rows in self.values.rows(symbols, filters):
             pair = rows, Reading(self.values, rows)
             count += len(rows)
             if count <= _MOST_KEPT:
-                found.append(pair)
+                pairs.append(pair)
             yield pair
         self._too_large.discard(key)
         if count <= _MOST_KEPT:
-            while len(self._kept) >= _KEPT:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = found
+            while len(self._kept_rows) >= _KEPT:
+                del self._kept_rows[next(iter(self._kept_rows))]
+            self._kept_rows[key] = pairs
 
     def _decided(self, question: _Question, seconds: float) -> Decision:
-        seen = Extremes(question.gathered, question.directions)
+        extremes = Extremes(question.gathered, question.directions)
         for rows, reading in self.rows(question.own, question.filters):
-            seen.add(rows, reading)
-        if not seen.count:
+            extremes.add(rows, reading)
+        if not extremes.count:
             return Proven("interval")
-        ranges = self._ranges(question, seen.ends)
-        whole = Given((*question.given, *seen.bounds()), ranges)
-        found = None if seen.is_doubtful else follows(question.claim, whole)
-        if found is not None:
-            return found
+        ranges = self._ranges(question, extremes.ends)
+        whole = Given((*question.given, *extremes.bounds()), ranges)
+        proof = None if extremes.is_doubtful else follows(question.claim, whole)
+        if proof is not None:
+            return proof
         methods: list[Method] = []
-        for row in seen.candidates():
+        for row in extremes.candidates():
             fixed = self._ranges(question, [(number, number) for number in row.numbers])
             given = Given(question.given, fixed)
             decision = prove(question.claim, given, seconds=seconds, order=self._order)
@@ -177,26 +181,28 @@ class ByContents:
                 break
             methods.append(decision.method)
         else:
-            if seen.distinct is not None and not seen.is_doubtful:
+            if extremes.distinct is not None and not extremes.is_doubtful:
                 return Proven(strongest(methods))
-        if seen.is_doubtful:
+        if extremes.is_doubtful:
             return Unknown(_UNDECIDED)
         decision = prove(question.claim, whole, seconds=seconds, order=self._order)
         return decision if isinstance(decision, Proven) else Unknown(_UNDECIDED)
 
     def _ranges(self, question: _Question, ends: Sequence[Interval]) -> Ranges:
         """Return the call's ranges with those of gathered symbols."""
-        known: dict[tuple[str, Any], Interval] = {}
+        intervals: dict[tuple[str, Any], Interval] = {}
         for symbol, interval in zip(question.gathered, ends, strict=True):
-            known[symbol.kind, symbol.key] = interval
-        return self._supposing(known)
+            intervals[symbol.kind, symbol.key] = interval
+        return self._supposing(intervals)
 
-    def _completed(self, found: Refuted, split: Sequence[_Split], atoms: Iterable[Atom]) -> Refuted:
-        """Return a counterexample in the symbols of the call, with the numbers that are loaded."""
-        point = dict(found.model)
-        for each in reversed(split):
-            outer, inner = point.pop(each.outer, 0), point.pop(each.inner, 0)
-            point[each.symbol] = outer * each.by + inner
+    def _completed(
+        self, refuted: Refuted, split: Sequence[_Split], atoms: Iterable[Atom]
+    ) -> Refuted:
+        """Return a counterexample in the call's own symbols, with the loaded numbers."""
+        point = dict(refuted.model)
+        for digits in reversed(split):
+            outer, inner = point.pop(digits.outer, 0), point.pop(digits.inner, 0)
+            point[digits.symbol] = outer * digits.by + inner
         for atom in sorted(atoms, key=lambda atom: atom.order):
             if not isinstance(atom, Symbol) or atom in point:
                 continue
@@ -207,34 +213,36 @@ class ByContents:
                 number = low if low == high or self.values.is_free(atom) else None
             if number is not None:
                 point[atom] = number
-        return Refuted(point, found.method, found.solver_ns)
+        return Refuted(point, refuted.method, refuted.solver_ns)
 
     def _split(self, conditions: Sequence[Condition]) -> tuple[list[_Split], tuple[Condition, ...]]:
-        """Put two symbols in the place of one that is divided to find an index: its digits.
+        """Replace a symbol that is divided to find an index by two symbols, its digits.
 
-        Then what is left of the division decides no index, and stays a symbol.
+        The rest of the division then decides no index, and stays symbolic.
         """
-        found: list[_Split] = []
+        splits: list[_Split] = []
         for _ in range(_MOST_SPLIT):
             candidates = self._divided(_atoms(conditions))
             if not candidates:
                 break
-            by, symbol = min(candidates, key=lambda each: (each[0], each[1].order))
+            by, symbol = min(candidates, key=lambda pair: (pair[0], pair[1].order))
             most = self.values.range_of(symbol)[1]
             outer = Symbol(symbol.kind, (symbol.key, "over", by), 0, most // by)
             inner = Symbol(symbol.kind, (symbol.key, "within", by), 0, by - 1)
-            found.append(_Split(symbol, outer, inner, by))
+            splits.append(_Split(symbol, outer, inner, by))
             whole = outer.term * by + inner.term
             replaced = Substitution({symbol: whole})
             changed = [condition.substitute(replaced) for condition in conditions]
             conditions = (*changed, *at_least(most - whole).conjuncts())
-        return found, tuple(conditions)
+        return splits, tuple(conditions)
 
     def _divided(self, atoms: Iterable[Atom]) -> list[tuple[int, Symbol]]:
-        """Return symbols of which a quotient or remainder decides an index, and the divisors."""
-        read = [each for each in atoms if isinstance(each, Symbol) and self._is_recorded(each)]
-        found = []
-        for atom in {atom for symbol in read for place in symbol.at for atom in place.atoms()}:
+        """Return (divisor, symbol) pairs whose quotient or remainder decides an index."""
+        recorded = [
+            atom_ for atom_ in atoms if isinstance(atom_, Symbol) and self._is_recorded(atom_)
+        ]
+        pairs = []
+        for atom in {atom for symbol in recorded for index in symbol.at for atom in index.atoms()}:
             if not isinstance(atom, Quotient | Remainder):
                 continue
             by, form = atom.arguments[1].constant, atom.arguments[0].affine()
@@ -245,13 +253,13 @@ class ByContents:
                     assert isinstance(symbol, Symbol)
                     low, high = self.values.range_of(symbol)
                     if low == 0 and high >= by:
-                        found.append((by, symbol))
-        return found
+                        pairs.append((by, symbol))
+        return pairs
 
 
 @dataclass(frozen=True)
 class _Split:
-    """A symbol that is `outer * by + inner`."""
+    """A symbol that equals `outer * by + inner`."""
 
     symbol: Symbol
     outer: Symbol
@@ -264,24 +272,24 @@ def _atoms(conditions: Iterable[Condition]) -> frozenset[Atom]:
 
 
 class _Question:
-    """A claim, and what is given, over symbols that represent all that is enumerated.
+    """A claim and its conditions, with sums of enumerated symbols replaced by new symbols.
 
-    `own` are the symbols that are, `filters` the conditions on these alone. `wider` has the symbols
-    too that share conditions with them.
+    `own` are the enumerated symbols, `filters` the conditions on these alone. `wider` also has the
+    symbols that share conditions with them.
     """
 
     def __init__(
         self,
         values: ReadValues,
-        own: frozenset[Symbol],
+        enumerated: frozenset[Symbol],
         claim: Condition,
         conditions: Sequence[Condition],
     ) -> None:
-        gathering = Gathering(values, own)
+        gathering = Gathering(values, enumerated)
         self.filters, self.given = gathering.parted(conditions)
-        mixed = (c.atoms() for c in conditions if not own.isdisjoint(c.atoms()))
-        self.own = own
+        mixed = (c.atoms() for c in conditions if not enumerated.isdisjoint(c.atoms()))
+        self.own = enumerated
         self.claim = claim.substitute(gathering)
         self.gathered = gathering.sums
-        self.wider = values.free(frozenset(own).union(*mixed))
+        self.wider = values.free(frozenset(enumerated).union(*mixed))
         self.directions = tuple(directions(self.claim, self.given, gathering.sums))

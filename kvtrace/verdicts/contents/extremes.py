@@ -1,4 +1,4 @@
-"""What sums are over all rows that are read: ends, extreme rows, and those that differ."""
+"""Extremes of sums over all rows that are read: ends, extreme rows, and distinct rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_SORTED: Final = 1 << 12
 
 @dataclass(frozen=True)
 class Row:
-    """One row: its own symbols' numbers, and those of the gathered ones."""
+    """One row: the numbers of its own symbols, and those of the gathered symbols."""
 
     own: Mapping[Symbol | Opaque, int]
     numbers: tuple[int, ...]
@@ -32,10 +32,10 @@ class Row:
 
 @dataclass
 class Extremes:
-    """What gathered symbols, and sums of them, are over all rows.
+    """The extremes of gathered symbols, and of sums of them, over all rows.
 
-    `ends` are the least and greatest of each symbol. `distinct` has all rows that differ, None if
-    they are too many. `is_doubtful`: some number is not known.
+    `ends` are the least and greatest value of each symbol. `distinct` has all distinct rows, None
+    if there are too many. `is_doubtful`: some number is not known.
     """
 
     sums: Mapping[Symbol, Term]
@@ -48,14 +48,14 @@ class Extremes:
     _extreme: dict[tuple[int, int], tuple[int, Row]] = field(default_factory=dict)
 
     def add(self, rows: Rows, reading: Reading) -> None:
-        """Note the rows of a part."""
+        """Add the rows of a part."""
         if not len(rows):
             return
         self.count += len(rows)
-        columns = [np.broadcast_to(reading(each), len(rows)) for each in self.sums.values()]
+        columns = [np.broadcast_to(reading(sum_), len(rows)) for sum_ in self.sums.values()]
         certain = rows.certain
-        for each in self.sums.values():
-            doubt = reading.doubt(each)
+        for sum_ in self.sums.values():
+            doubt = reading.doubt(sum_)
             if np.any(doubt):
                 self.is_doubtful = True
                 certain = certain & np.logical_not(doubt)
@@ -64,28 +64,31 @@ class Extremes:
             (min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(self.ends or ends, ends, strict=True)
         ]
         self._note_distinct(rows, columns, certain)
-        places = np.flatnonzero(certain)
+        positions = np.flatnonzero(certain)
         for number, column in enumerate((*columns, *self._along(columns))):
             if column is None:
                 continue
             if number >= len(columns):
                 least = int(column.min())
                 self._least[number] = min(self._least.get(number, least), least)
-            if not len(places):
+            if not len(positions):
                 continue
-            shown = column[places]
-            for sign, place in ((1, places[shown.argmin()]), (-1, places[shown.argmax()])):
-                extreme = sign * int(column[place])
+            known_numbers = column[positions]
+            for sign, position in (
+                (1, positions[known_numbers.argmin()]),
+                (-1, positions[known_numbers.argmax()]),
+            ):
+                extreme = sign * int(column[position])
                 before = self._extreme.get((number, sign))
                 if before is None or extreme < before[0]:
-                    self._extreme[number, sign] = extreme, _row(rows, columns, int(place))
-        if not columns and len(places):
-            self._extreme.setdefault((0, 1), (0, _row(rows, columns, int(places[0]))))
+                    self._extreme[number, sign] = extreme, _row(rows, columns, int(position))
+        if not columns and len(positions):
+            self._extreme.setdefault((0, 1), (0, _row(rows, columns, int(positions[0]))))
 
     def _along(self, columns: Sequence[NDArray[np.int64]]) -> Iterator[NDArray[np.int64] | None]:
-        place = {symbol: number for number, symbol in enumerate(self.sums)}
+        positions = {symbol: number for number, symbol in enumerate(self.sums)}
         for number, direction in enumerate(self.directions):
-            largest = (max(map(abs, self.ends[place[symbol]])) for symbol, _ in direction)
+            largest = (max(map(abs, self.ends[positions[symbol]])) for symbol, _ in direction)
             reach = sum(
                 abs(factor) * most for (_, factor), most in zip(direction, largest, strict=True)
             )
@@ -95,7 +98,7 @@ class Extremes:
                 continue
             total = np.zeros((), np.int64)
             for symbol, factor in direction:
-                total = total + columns[place[symbol]] * factor
+                total = total + columns[positions[symbol]] * factor
             yield total
 
     def _note_distinct(
@@ -108,32 +111,32 @@ class Extremes:
             return
         table = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), np.int64)
         _, firsts = np.unique(table, axis=0, return_index=True)
-        for place in firsts[: _MOST_DISTINCT + 1]:
-            row = _row(rows, columns, int(place))
+        for position in firsts[: _MOST_DISTINCT + 1]:
+            row = _row(rows, columns, int(position))
             self.distinct.setdefault(row.numbers, row)
         if len(self.distinct) > _MOST_DISTINCT:
             self.distinct = None
 
     def bounds(self) -> list[Condition]:
-        """Return what holds of sums of several symbols."""
-        found = []
+        """Return conditions that hold of sums of several symbols."""
+        conditions = []
         for number, direction in enumerate(self.directions, len(self.sums)):
             term = as_term(0)
             for symbol, factor in direction:
                 term = term + symbol.term * factor
-            found.append(at_least(term, self._least[number]))
-        return found
+            conditions.append(at_least(term, self._least[number]))
+        return conditions
 
     def candidates(self) -> list[Row]:
-        """Return the rows at which a claim is checked: all that differ, or extreme ones."""
+        """Return the rows at which to check a claim: all distinct ones, or extreme ones."""
         if self.distinct is not None:
             return list(self.distinct.values())
         rows = {row.numbers: row for _, row in self._extreme.values()}
         return list(rows.values())[:_MOST_DISTINCT]
 
 
-def _row(rows: Rows, columns: Sequence[NDArray[np.int64]], place: int) -> Row:
-    own: dict[Symbol | Opaque, int] = {
-        symbol: int(column[place]) for symbol, column in rows.columns.items()
+def _row(rows: Rows, columns: Sequence[NDArray[np.int64]], position: int) -> Row:
+    symbols: dict[Symbol | Opaque, int] = {
+        symbol: int(column[position]) for symbol, column in rows.columns.items()
     }
-    return Row(own, tuple(int(column[place]) for column in columns))
+    return Row(symbols, tuple(int(column[position]) for column in columns))

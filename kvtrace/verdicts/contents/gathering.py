@@ -1,4 +1,4 @@
-"""Sums over what is enumerated, as new symbols; see `by_contents.py`."""
+"""New symbols for sums over enumerated symbols; see `by_contents.py`."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Direction = tuple[tuple[Symbol, int], ...]
 
 
 class Gathering(Substitution):
-    """Puts a new symbol in the place of each sum over symbols that are enumerated.
+    """A substitution of a new symbol for each sum over enumerated symbols.
 
-    `sums` has by symbol what it represents.
+    `sums` has the sum of each new symbol.
     """
 
-    def __init__(self, values: ReadValues, own: frozenset[Symbol]) -> None:
+    def __init__(self, values: ReadValues, enumerated: frozenset[Symbol]) -> None:
         super().__init__({})
         self._values = values
-        self._own = own
+        self._own = enumerated
         self._sides: dict[Atom, tuple[bool, bool]] = {}
         self.sums: dict[Symbol, Term] = {}
 
     def parted(
         self, conditions: Sequence[Condition]
     ) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
-        """Return the conditions on only what is enumerated, and the others, with new symbols."""
+        """Return the conditions on enumerated symbols only, and the others with new symbols."""
         filters, given = [], []
         for condition in conditions:
             atoms = condition.atoms()
@@ -50,40 +50,40 @@ class Gathering(Substitution):
         return tuple(filters), tuple(given)
 
     def _shadow(self, condition: Condition) -> tuple[Condition, ...]:
-        """Return what a condition asks of what is enumerated, whatever else there is."""
+        """Return what a condition implies for enumerated symbols, whatever the others are."""
         if not isinstance(condition, AtLeast):
             return ()
         most = 0
-        own: dict[Monomial, int] = {}
+        enumerated: dict[Monomial, int] = {}
         for monomial, number in condition.term.coefficients.items():
             sides = [self._side(atom) for atom in monomial]
             if (True, True) in sides or ((True, False) in sides and (False, True) in sides):
                 return ()
             if (False, True) not in sides:
-                own[monomial] = number
+                enumerated[monomial] = number
                 continue
             ends = [
                 self._values.range_of(a) if isinstance(a, Symbol) else (a.low, a.high)
                 for a in monomial
             ]
-            most += max(number * prod(each) for each in product(*ends))
-        return at_least(Term(own) + most).conjuncts()
+            most += max(number * prod(factors) for factors in product(*ends))
+        return at_least(Term(enumerated) + most).conjuncts()
 
     def leaves(self, atoms: frozenset[Atom]) -> bool:
-        """Return whether nothing in atoms is enumerated."""
+        """Return whether no atom has an enumerated symbol."""
         return not any(self._is_own(atom) for atom in atoms)
 
     def _is_own(self, atom: Atom) -> bool:
         return atom in self._own or (isinstance(atom, Symbol) and atom.kind == "content")
 
     def _side(self, atom: Atom) -> tuple[bool, bool]:
-        """Return whether an atom has enumerated symbols, and whether it has others."""
-        found = self._sides.get(atom)
-        if found is None:
+        """Return whether an atom has enumerated symbols, and whether it has other ones."""
+        side = self._sides.get(atom)
+        if side is None:
             within = atom.within()
             others = self._values.free(within) - self._own
-            found = self._sides[atom] = (not self.leaves(within), bool(others))
-        return found
+            side = self._sides[atom] = (not self.leaves(within), bool(others))
+        return side
 
     def __call__(self, term: Term) -> Term:
         """Return the term with its sums replaced."""
@@ -103,7 +103,7 @@ class Gathering(Substitution):
         return total
 
     def _gathered(self, term: Term) -> Term:
-        """Return a symbol for a sum; equal ones, except for a factor and a constant, share it."""
+        """Return a sum as a symbol with factor and constant; proportional sums share the symbol."""
         number = term.coefficients.get((), 0)
         rest = term - number
         if not rest.coefficients:
@@ -111,9 +111,11 @@ class Gathering(Substitution):
         factor = gcd(*rest.coefficients.values())
         if next(iter(sorted(rest.coefficients.items(), key=_by_order)))[1] < 0:
             factor = -factor
-        each = Term({monomial: own // factor for monomial, own in rest.coefficients.items()})
-        symbol = Symbol("content", ("gathered", each), -_LARGEST, _LARGEST)
-        self.sums[symbol] = each
+        primitive = Term(
+            {monomial: coefficient // factor for monomial, coefficient in rest.coefficients.items()}
+        )
+        symbol = Symbol("content", ("gathered", primitive), -_LARGEST, _LARGEST)
+        self.sums[symbol] = primitive
         return symbol.term * factor + number
 
 
@@ -124,32 +126,32 @@ def _by_order(item: tuple[Monomial, int]) -> tuple[int, ...]:
 def directions(
     claim: Condition, given: Sequence[Condition], sums: Mapping[Symbol, Term]
 ) -> list[Direction]:
-    """Return sums of gathered symbols that are left where conditions are used for a claim.
+    """Return the sums of gathered symbols that remain when a condition is used for a claim.
 
-    Of a claim and a condition, each multiplied so that a symbol of both cancels.
+    Claim and condition are each multiplied so that a symbol of both cancels.
     """
-    found: dict[Direction, None] = {}
-    for goal in _leaves(claim):
-        for condition in (each for one in given for each in _leaves(one)):
+    sums_of_symbols: dict[Direction, None] = {}
+    for goal in _compared_terms(claim):
+        for condition in (term for condition_ in given for term in _compared_terms(condition_)):
             for monomial, number in goal.coefficients.items():
                 other = condition.coefficients.get(monomial, 0)
                 if not other or not monomial or any(atom in sums for atom in monomial):
                     continue
                 times = abs(number) if number * other > 0 else -abs(number)
-                left = goal * abs(other) - condition * times
+                rest = goal * abs(other) - condition * times
                 direction = tuple(
-                    (symbol, left.coefficients[symbol,])
+                    (symbol, rest.coefficients[symbol,])
                     for symbol in sums
-                    if (symbol,) in left.coefficients
+                    if (symbol,) in rest.coefficients
                 )
                 if len(direction) > 1:
-                    found[direction] = None
-    return list(found)[:_MOST_DIRECTIONS]
+                    sums_of_symbols[direction] = None
+    return list(sums_of_symbols)[:_MOST_DIRECTIONS]
 
 
-def _leaves(condition: Condition) -> Iterator[Term]:
-    """Return the terms that a condition compares with 0."""
+def _compared_terms(condition: Condition) -> Iterator[Term]:
+    """Yield the terms that a condition compares with 0."""
     if isinstance(condition, AtLeast | Equal):
         yield condition.term
     for part in getattr(condition, "parts", ()):
-        yield from _leaves(part)
+        yield from _compared_terms(part)

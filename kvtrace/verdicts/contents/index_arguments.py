@@ -1,7 +1,7 @@
-"""Which of a kernel's pointers hold integers that matter, and which it writes to.
+"""Pointer arguments of a kernel whose integers matter, and those that it writes to.
 
-What a kernel loads matters where it decides an address, a mask, how often a loop runs or what a
-branch does, or where a rule looks at it (a divisor, an assertion). What is not followed counts.
+A loaded value matters if it decides an address, a mask, a loop's trip count or a branch, or if a
+rule checks it (a divisor, an assertion). Values that are not tracked count as mattering.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.verdicts.feeding import feeding
 
-_LOOKED_AT: Final = (
+_CHECKED: Final = (
     DIVIDING
     | computing("int_to_ptr")
     | named(lambda row: row.kind is Kind.REPORT and row.has("condition"))
 )
-_NOT_FOLLOWED: Final = READING | computing("int_to_ptr")
-"""Ops that give a pointer which is made of none."""
+_NOT_TRACED: Final = READING | computing("int_to_ptr")
+"""Ops whose result is a pointer that comes from no other pointer."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexArguments:
-    """Positions among the arguments of the IR's function; None: it is not known which.
+    """Positions among the arguments of the IR's function; None: they are not known.
 
     Attributes:
-        read: whose contents matter.
-        written: those that are stored to.
-        loaded: those that are loaded from, for whatever reason.
-        memory: all that are pointers or descriptors, in order.
+        read: arguments whose contents matter.
+        written: arguments that are stored to.
+        loaded: arguments that are loaded from, for whatever reason.
+        memory: all arguments that are pointers or descriptors, in order.
     """
 
     read: frozenset[int] | None
@@ -52,40 +52,41 @@ class IndexArguments:
 
 
 def index_arguments(module: Module) -> IndexArguments:
-    """Tell which pointers' contents a kernel's accesses depend on, and which pointers it writes.
+    """Return which pointers' contents a kernel's accesses depend on, and which pointers it writes.
 
-    Which contents decide is not followed through descriptors.
+    Contents behind descriptors are not tracked.
     """
     ops = tuple(module.ops)
     if any(op.name not in KINDS for op in ops):
         return IndexArguments(None, None)
     roots = PointerRoots(module)
-    memory = tuple(n for n, each in enumerate(module.main.arguments) if leads_to_memory(each))
+    memory = tuple(
+        n for n, argument in enumerate(module.main.arguments) if leads_to_memory(argument)
+    )
     stores = [op for op in ops if op.name in WRITING]
-    every = [op for op in ops if op.name in READING]
+    all_loads = [op for op in ops if op.name in READING]
     if any(KINDS[op.name].has("descriptor") for op in ops):
-        return IndexArguments(None, roots.of(stores), roots.of(every), memory)
-    wanted: set[int] = set()
+        return IndexArguments(None, roots.of(stores), roots.of(all_loads), memory)
+    relevant: set[int] = set()
     for op in ops:
-        if op.name in MEMORY or op.name in _LOOKED_AT:
-            wanted |= feeding(op, module)
-    wanted |= {op.index for op in ops if waits_for_memory(op)}
-    loads = [op for op in ops if op.index in wanted and op.name in READING]
-    return IndexArguments(roots.of(loads), roots.of(stores), roots.of(every), memory)
+        if op.name in MEMORY or op.name in _CHECKED:
+            relevant |= feeding(op, module)
+    relevant |= {op.index for op in ops if waits_for_memory(op)}
+    loads = [op for op in ops if op.index in relevant and op.name in READING]
+    return IndexArguments(roots.of(loads), roots.of(stores), roots.of(all_loads), memory)
 
 
-def _place_of(op: Op) -> Value:
-    """Return what a memory op goes by: a pointer, or a descriptor."""
+def _pointer_of(op: Op) -> Value:
     return op.operand("descriptor" if KINDS[op.name].has("descriptor") else "pointer")
 
 
 def leads_to_memory(value: Value) -> bool:
-    """Whether a value is a pointer or a descriptor, or a block of such."""
+    """Return whether a value is a pointer or a descriptor, or a block of these."""
     return "!tt.ptr" in str(value.type) or "!tt.tensordesc" in str(value.type)
 
 
 class PointerRoots:
-    """Follows pointers back to the arguments of the function."""
+    """The function arguments from which pointers are computed."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -94,33 +95,33 @@ class PointerRoots:
 
     def of(self, ops: Iterable[Op]) -> frozenset[int] | None:
         """Return the arguments that the ops' pointers may come from; None: not known."""
-        found: set[int] = set()
-        seen: set[int] = set()
-        queue: list[Value] = [_place_of(op) for op in ops]
+        positions: set[int] = set()
+        visited: set[int] = set()
+        queue: list[Value] = [_pointer_of(op) for op in ops]
         while queue:
             value = queue.pop()
-            if value.id in seen:
+            if value.id in visited:
                 continue
-            seen.add(value.id)
+            visited.add(value.id)
             if value.id in self._position:
-                found.add(self._position[value.id])
+                positions.add(self._position[value.id])
                 continue
-            before = _before(value)
-            if before is None:
+            sources = _sources(value)
+            if sources is None:
                 return None
-            queue += before
-        return frozenset(found)
+            queue += sources
+        return frozenset(positions)
 
 
-def _before(value: Value) -> list[Value] | None:
-    """Return the values that a pointer is made of, or taken from; None: it is not followed."""
+def _sources(value: Value) -> list[Value] | None:
+    """Return the values that a pointer is computed from; None: not tracked."""
     owner = value.owner
     if isinstance(owner, Block):
-        around = owner.region.owner
-        if around.name not in LOOPS:
+        parent = owner.region.owner
+        if parent.name not in LOOPS:
             return None
-        return _pointers((*around.operands, *_yielded(around)))
-    if not isinstance(owner, Op) or owner.name in _NOT_FOLLOWED:
+        return _pointers((*parent.operands, *_yielded(parent)))
+    if not isinstance(owner, Op) or owner.name in _NOT_TRACED:
         return None
     if owner.regions:
         return _pointers((*owner.operands, *_yielded(owner)))
@@ -137,6 +138,6 @@ def _yielded(op: Op) -> list[Value]:
 
 
 def _pointers(values: Iterable[Value]) -> list[Value] | None:
-    """Keep pointers and descriptors; a pointer made of none was not made from an argument."""
-    found = [value for value in values if leads_to_memory(value)]
-    return found or None
+    """Return the pointers and descriptors among values; None: there are none."""
+    pointers = [value for value in values if leads_to_memory(value)]
+    return pointers or None

@@ -1,4 +1,4 @@
-"""What recorded integers say of what loads give: the range of all that a tensor's storage holds."""
+"""Recorded integers behind loads: values at addresses, and the range of a whole storage."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _INTEGERS: Final = ("i", "u")
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a load reads from: the integers of a storage, `first` bytes from its start.
+    """The recorded integers that a load reads: those of a storage, from byte `first`.
 
-    `base` is where offsets of the load count from, in bytes from the storage's start.
+    `base` is the origin of the load's offsets, in bytes from the storage's start.
     """
 
     numbers: NDArray[Any]
@@ -33,13 +33,13 @@ class Recorded:
     base: int
 
     def places(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return which numbers lie at byte offsets, and where there is one."""
+        """Return the positions of the numbers at byte offsets, and where a number exists."""
         places, between = np.divmod(offsets + (self.base - self.first), self.size)
         return places, (between == 0) & (places >= 0) & (places < len(self.numbers))
 
 
 class Contents:
-    """The integer tensors of a call, as loads of its kernel see them."""
+    """The recorded integer tensors of a call, as read by loads of its kernel."""
 
     def __init__(self, call: Call, summary: Summary) -> None:
         self._call = call
@@ -48,10 +48,10 @@ class Contents:
         self._recorded: dict[tuple[Key, int], Recorded | None] = {}
 
     def range_of(self, symbol: Symbol) -> Interval | None:
-        """Return the range of what a load may give, None where it is not known.
+        """Return the range of values that a load may give; None: not known.
 
-        It is that of the whole storage, of what lies outside, and 0, which lanes give that are
-        masked off.
+        The range includes the whole storage, the values outside of it, and 0, which masked lanes
+        give.
         """
         op = _load_of(symbol)
         if op is None:
@@ -61,9 +61,9 @@ class Contents:
         return self._ranges[op]
 
     def recorded(self, symbol: Symbol) -> Recorded | None:
-        """Return what the load of a content symbol reads from, None where it is not known.
+        """Return the integers that a content symbol's load reads; None: not known.
 
-        No program of the launch writes there, so that it is the same whenever it is read.
+        No program of the launch writes there, so the integers stay the same.
         """
         key = symbol.key, symbol.high
         if key not in self._recorded:
@@ -71,7 +71,7 @@ class Contents:
         return self._recorded[key]
 
     def number(self, symbol: Symbol, point: Mapping[Any, int]) -> int | None:
-        """Return what a load gives at a point; None: it is not known, or `point` lacks a symbol."""
+        """Return the integer that a load gives at a point; None: not known."""
         recorded = self.recorded(symbol)
         if recorded is None:
             return None
@@ -79,9 +79,9 @@ class Contents:
             offset = symbol.at[0].value(point)
         except KeyError:
             return None
-        place, between = divmod(offset + recorded.base - recorded.first, recorded.size)
-        inside = between == 0 and 0 <= place < len(recorded.numbers)
-        return int(recorded.numbers[place]) if inside else None
+        position, between = divmod(offset + recorded.base - recorded.first, recorded.size)
+        inside = between == 0 and 0 <= position < len(recorded.numbers)
+        return int(recorded.numbers[position]) if inside else None
 
     def _read(self, symbol: Symbol) -> Recorded | None:
         if symbol.kind != "content" or not isinstance(symbol.key, tuple):
@@ -99,18 +99,18 @@ class Contents:
         return None
 
     def sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
-        """Return the tensors that the integer of a content symbol was loaded from."""
+        """Return the tensors that a content symbol's integer was loaded from."""
         op = _load_of(symbol)
         accesses = [access for access in self._summary.accesses if access.op.index == op]
-        found = (self._tensor(access) for access in accesses)
-        return tuple(tensor for tensor in found if tensor is not None)
+        tensors = (self._tensor(access) for access in accesses)
+        return tuple(tensor for tensor in tensors if tensor is not None)
 
     def read_by(self, ops: Collection[int]) -> tuple[TensorArgument, ...]:
         """Return the tensors without contents that ops of these indices read."""
-        found = (
+        tensors = (
             self._tensor(access) for access in self._summary.accesses if access.op.index in ops
         )
-        return tuple(t for t in found if t is not None and t.storage.data is None)
+        return tuple(t for t in tensors if t is not None and t.storage.data is None)
 
     def _range(self, op: int) -> Interval | None:
         accesses = [access for access in self._summary.accesses if access.op.index == op]
@@ -118,10 +118,10 @@ class Contents:
         if not ranges:
             return None
         low = high = 0
-        for found in ranges:
-            if found is None:
+        for interval in ranges:
+            if interval is None:
                 return None
-            low, high = min(low, found[0]), max(high, found[1])
+            low, high = min(low, interval[0]), max(high, interval[1])
         return low, high
 
     def _stored(self, access: Access) -> Interval | None:
@@ -137,7 +137,7 @@ class Contents:
         return min(int(np.min(numbers)), low), max(int(np.max(numbers)), high)
 
     def _numbers(self, tensor: TensorArgument, size: int) -> NDArray[Any] | None:
-        """Return the integers of a tensor's storage, of so many bytes each, if they stay so."""
+        """Return the integers of `size` bytes in a tensor's storage, if the launch keeps them."""
         data = tensor.storage.data
         if size not in (1, 2, 4, 8) or tensor.dtype[0] not in _INTEGERS:
             return None
@@ -164,13 +164,13 @@ class Contents:
 
 
 def depends_on(tensors: Iterable[TensorArgument]) -> str:
-    """Say that something depends on what tensors hold, and which setting records it."""
-    named = list(tensors)
-    names = ", ".join(dict.fromkeys(tensor.name for tensor in named)) or "memory"
-    setting = "int" if all(tensor.dtype[0] in _INTEGERS for tensor in named) else "all"
+    """Return a phrase for results that depend on tensors, and the setting that records them."""
+    listed = list(tensors)
+    names = ", ".join(dict.fromkeys(tensor.name for tensor in listed)) or "memory"
+    setting = "int" if all(tensor.dtype[0] in _INTEGERS for tensor in listed) else "all"
     return (
-        f"it depends on what {names} holds, which was not recorded "
-        f"(KVTRACE_TENSORS={setting} records it)"
+        f"it depends on the contents of {names}, which were not recorded "
+        f"(set KVTRACE_TENSORS={setting})"
     )
 
 

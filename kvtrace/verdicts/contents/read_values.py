@@ -1,9 +1,9 @@
-"""What loads of a call read, as columns of numbers, for the loops and lanes that decide what.
+"""Values that a call's loads read, as columns over the programs, trips and lanes that select them.
 
-A row is a choice of the programs, trips and lanes that recorded integers are loaded by; what does
-not decide which integer is loaded has no column. So an index table is enumerated once, however
-many lanes its numbers are used in. Rows in which conditions do not hold are left out, mostly before
-they are made: loop bounds and masks bound the column to come.
+A row is one choice of the programs, trips and lanes by which recorded integers are loaded. Symbols
+that do not select an integer have no column, so an index table is enumerated once, however many
+lanes use its numbers. Rows in which conditions do not hold are left out, mostly before they exist:
+loop bounds and masks bound the next column.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.int64]
 Doubt = Any
-"""Where numbers are not known: a Boolean array over rows, or one Boolean for all of them."""
+"""The rows with unknown numbers: a Boolean array over rows, or one Boolean for all rows."""
 
 MOST_ROWS: Final = 1 << 22
 _CHUNK: Final = 1 << 19
@@ -38,12 +38,12 @@ _FREE: Final = ("program", "trip", "lane")
 
 
 class TooLarge(Exception):
-    """There are more rows than are enumerated, or numbers that 64 bits do not hold."""
+    """There are too many rows to enumerate, or numbers that do not fit 64 bits."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns of one length; `certain`: where all conditions are known to hold."""
+    """Columns of equal length; `certain`: rows for which all conditions are known to hold."""
 
     columns: Mapping[Symbol, Numbers]
     certain: NDArray[np.bool_]
@@ -55,8 +55,8 @@ class Rows:
 class ReadValues:
     """The integers that a call's loads read, for terms and conditions over them.
 
-    `recorded` gives what a content symbol is read from (None: it is not known), `range_of` the
-    range of any other symbol.
+    `recorded` returns the integers that a content symbol is read from (None: not known), `range_of`
+    the range of any other symbol.
     """
 
     def __init__(
@@ -68,30 +68,32 @@ class ReadValues:
         self.range_of = range_of
 
     def is_free(self, atom: Atom) -> bool:
-        """Whether an atom is a program, a trip or a lane that has several values."""
+        """Return whether an atom is a program, trip or lane with several values."""
         if not isinstance(atom, Symbol) or atom.kind not in _FREE:
             return False
         low, high = self.range_of(atom)
         return low < high
 
     def free(self, atoms: Collection[Atom]) -> frozenset[Symbol]:
-        """Return the programs, trips and lanes among atoms."""
+        """Return the programs, trips and lanes with several values among atoms."""
         return frozenset(a for a in atoms if isinstance(a, Symbol) and self.is_free(a))
 
     def rows(self, symbols: Collection[Symbol], conditions: Sequence[Condition]) -> Iterator[Rows]:
-        """Return all values of symbols for which conditions may hold, in parts.
+        """Yield all values of symbols for which conditions may hold, in parts.
 
-        Conditions are over these symbols, and what is loaded by them. Rows in which one is not
-        known to hold or not are kept.
+        Conditions are over these symbols, and over values loaded by them. Rows with an unknown
+        condition are kept.
 
         Raises:
-            TooLarge: that would be too many.
+            TooLarge: there are too many rows.
 
         """
         order = sorted(symbols, key=lambda s: (_FREE.index(s.kind), s.order))
-        needed = [(each, self.free(each.atoms())) for each in conditions]
+        needed = [(condition, self.free(condition.atoms())) for condition in conditions]
         first = Rows({}, np.ones(1, bool))
-        yield from self._expanded(self._kept(first, [c for c, n in needed if not n]), order, needed)
+        yield from self._expanded(
+            self._filtered(first, [c for c, n in needed if not n]), order, needed
+        )
 
     def _expanded(
         self,
@@ -99,7 +101,7 @@ class ReadValues:
         order: Sequence[Symbol],
         needed: Sequence[tuple[Condition, frozenset[Symbol]]],
     ) -> Iterator[Rows]:
-        left = [MOST_ROWS] * len(order)
+        remaining = [MOST_ROWS] * len(order)
 
         def expanded(rows: Rows, depth: int) -> Iterator[Rows]:
             if not len(rows):
@@ -115,23 +117,25 @@ class ReadValues:
                 raise TooLarge
             ends = np.cumsum(counts)
             total = int(ends[-1])
-            left[depth] -= total
-            if left[depth] < 0:
+            remaining[depth] -= total
+            if remaining[depth] < 0:
                 raise TooLarge
             for start in range(0, total, _CHUNK):
-                places = np.arange(start, min(start + _CHUNK, total))
-                parents = np.searchsorted(ends, places, side="right")
-                columns = {each: column[parents] for each, column in rows.columns.items()}
-                columns[symbol] = lows[parents] + places - (ends - counts)[parents]
+                positions = np.arange(start, min(start + _CHUNK, total))
+                parents = np.searchsorted(ends, positions, side="right")
+                columns = {
+                    column_symbol: column[parents] for column_symbol, column in rows.columns.items()
+                }
+                columns[symbol] = lows[parents] + positions - (ends - counts)[parents]
                 wider = Rows(columns, rows.certain[parents])
-                yield from expanded(self._kept(wider, due), depth + 1)
+                yield from expanded(self._filtered(wider, due), depth + 1)
 
         yield from expanded(rows, 0)
 
     def _bounds(
         self, rows: Rows, symbol: Symbol, conditions: Sequence[Condition]
     ) -> tuple[Numbers, Numbers]:
-        """Return the least and the greatest value of a symbol in each row, by linear conditions."""
+        """Return the least and greatest value of a symbol in each row, by linear conditions."""
         low, high = self.range_of(symbol)
         if high - low > _LARGEST:
             raise TooLarge
@@ -149,28 +153,28 @@ class ReadValues:
                 highs = np.where(doubt, highs, np.minimum(highs, numbers // -factor))
         return lows, highs
 
-    def _kept(self, rows: Rows, conditions: Sequence[Condition]) -> Rows:
+    def _filtered(self, rows: Rows, conditions: Sequence[Condition]) -> Rows:
         """Return the rows in which conditions may hold."""
         if not conditions or not len(rows):
             return rows
         reading = Reading(self, rows)
-        kept, certain = np.ones(len(rows), bool), rows.certain
+        is_kept, certain = np.ones(len(rows), bool), rows.certain
         for condition in conditions:
             truth = np.asarray(condition.evaluate(reading), bool)
             doubt = reading.doubt(condition)
-            kept = kept & (truth | doubt)
+            is_kept = is_kept & (truth | doubt)
             certain = certain & np.logical_not(doubt)
-        if kept.all():
+        if is_kept.all():
             return Rows(rows.columns, certain)
-        columns = {symbol: column[kept] for symbol, column in rows.columns.items()}
-        return Rows(columns, certain[kept])
+        columns = {symbol: column[is_kept] for symbol, column in rows.columns.items()}
+        return Rows(columns, certain[is_kept])
 
 
 class Reading(Evaluation):
-    """The numbers of terms in each of the rows, and where they are not known.
+    """The numbers of terms in each row, and the rows in which they are not known.
 
     Raises:
-        TooLarge: 64 bits do not hold a number.
+        TooLarge: a number does not fit 64 bits.
 
     """
 
@@ -199,11 +203,11 @@ class Reading(Evaluation):
         return np.asarray(total, np.int64)
 
     def _sized(self, atom: Atom) -> tuple[Any, int]:
-        """Return the numbers of an atom, and the most that one of them is in size."""
+        """Return the numbers of an atom, and the largest of their absolute values."""
         return self.atom(atom), self._most[atom]
 
     def atom(self, atom: Any) -> Any:
-        """Return the numbers of an atom; of what is not known any."""
+        """Return the numbers of an atom; arbitrary ones if they are not known."""
         if isinstance(atom, Opaque):
             return np.asarray(False)
         if atom not in self._most:
@@ -242,11 +246,11 @@ class Reading(Evaluation):
     # -- what is not known -----------------------------------------------------------------------
 
     def doubt(self, what: Term | Condition | Atom) -> Doubt:
-        """Return in which rows the numbers of a term, or the truth of a condition, are any."""
-        found = self._doubts.get(id(what))
-        if found is None:
-            found = self._doubts[id(what)] = (what, self._doubt(what))
-        return found[1]
+        """Return the rows in which a term's numbers, or a condition's truth, are not known."""
+        cached = self._doubts.get(id(what))
+        if cached is None:
+            cached = self._doubts[id(what)] = (what, self._doubt(what))
+        return cached[1]
 
     def _doubt(self, what: Term | Condition | Atom) -> Doubt:
         if isinstance(what, Term):
@@ -281,13 +285,13 @@ class Reading(Evaluation):
         return np.logical_not(inside) | self.doubt(symbol.at[0])
 
     def _doubt_of_parts(self, condition: And | Or) -> Doubt:
-        """Return where no part decides that is known, and one is not known."""
+        """Return where no known part decides, and a part is not known."""
         decisive = isinstance(condition, Or)
-        settled: Any = np.asarray(False)
+        is_decided: Any = np.asarray(False)
         for part in condition.parts:
             agrees = np.asarray(part.evaluate(self), bool) == decisive
-            settled = settled | (agrees & np.logical_not(self.doubt(part)))
-        return self._any(condition.parts) & np.logical_not(settled)
+            is_decided = is_decided | (agrees & np.logical_not(self.doubt(part)))
+        return self._any(condition.parts) & np.logical_not(is_decided)
 
     def _any(self, parts: Any) -> Doubt:
         doubt: Any = np.asarray(False)
@@ -302,5 +306,7 @@ def _split(condition: Condition, symbol: Symbol) -> tuple[int, Term] | None:
         return None
     coefficients = condition.term.coefficients
     factor = coefficients.get((symbol,), 0)
-    rest = Term({each: number for each, number in coefficients.items() if each != (symbol,)})
+    rest = Term(
+        {monomial: number for monomial, number in coefficients.items() if monomial != (symbol,)}
+    )
     return None if not factor or symbol in rest.atoms() else (factor, rest)

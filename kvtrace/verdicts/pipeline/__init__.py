@@ -1,6 +1,7 @@
-"""Whether TTGIR reads or writes shared memory too early, while an operation on it is in flight.
+"""The rule pipeline-order: TTGIR that reads or writes shared memory before an operation on it ends.
 
-`explore.py` visits all states of a program (`state.py`, `views.py`), of loops whatever they
-count (`numbers.py`), and looks at no more than decides them (`relevance.py`). What comes too early
-(`faults.py`) is looked for in evaluations of calls (`replay.py`). `rule.py` puts it into words.
+`explore.py` visits all states of a program (`state.py`, `views.py`) for any trip counts
+(`numbers.py`), restricted to the ops that matter (`relevance.py`). Faults (`faults.py`), operations
+that come too early, are replayed in evaluations of calls (`replay.py`). `rule.py` makes verdicts
+and messages.
 """

@@ -1,4 +1,4 @@
-"""What may come too early in TTGIR, and what came of looking for it."""
+"""Faults in TTGIR, operations that come too early, and the findings of an exploration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.pipeline.views import View
 
 Early = Literal["reads early", "writes early", "overwrites", "stored early", "used early"]
-"""What is wrong."""
+"""The kinds of faults."""
 
 READS_EARLY: Final = "reads early"
 WRITES_EARLY: Final = "writes early"
@@ -22,17 +22,17 @@ USED_EARLY: Final = "used early"
 
 
 class Unexplored(KvtraceError):
-    """It is not known what may be in flight."""
+    """The operations in flight are not known."""
 
     slug = "unexplored"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An op that comes too early: before what `other` began has ended.
+    """An op that comes too early: before an operation that `other` started has ended.
 
-    `trips` are those of the loops around the op, `other_trips` of those around the other. `doubt`
-    says why no program may get there; empty: nothing speaks against it.
+    `trips` are those of the loops around the op, `other_trips` those of the loops around the other
+    op. `doubt` is the reason why no program may get there; empty: there is none.
     """
 
     kind: Early
@@ -45,13 +45,13 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Explored:
-    """What came of it: the first fault that is sure, and others that may be."""
+class Findings:
+    """The findings of an exploration: the first certain fault, and possible ones."""
 
     fault: Fault | None = None
     possible: list[Fault] = field(default_factory=list)
     states: int = 0
-    blocked: Op | None = None
-    """A wait that never ends, in some state."""
-    given_away: tuple[Op, Op] | None = None
-    """A new buffer, and what is in flight in another that may lie in the same memory."""
+    endless_wait: Op | None = None
+    """A wait that never ends in some state."""
+    reused_memory: tuple[Op, Op] | None = None
+    """A new buffer, and an op in flight on another buffer that may have the same memory."""

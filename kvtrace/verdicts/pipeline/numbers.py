@@ -1,4 +1,4 @@
-"""The integers that decide slots and phases: what ops make of them, and what loops count."""
+"""Integers that decide parts of buffers and phases: results of ops, and counters of loops."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from kvtrace.verdicts.pipeline.state import State
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """A loop whose counter goes from a number to before another, and the value it is."""
+class Counter:
+    """The counter of a loop: its value's id, start, end (excluded) and step."""
 
     slot: int
     first: int
@@ -27,7 +27,7 @@ class Counted:
     step: int
 
     def is_over(self, at: State) -> bool:
-        """Whether the loop is over at its head."""
+        """Return whether the loop ends at its head."""
         return self._number(at) >= self.end
 
     def after(self, at: State) -> int:
@@ -35,39 +35,39 @@ class Counted:
         return self._number(at) + self.step
 
     def _number(self, at: State) -> int:
-        held = at.values[self.slot]
-        assert isinstance(held, int)
-        return held
+        number = at.values[self.slot]
+        assert isinstance(number, int)
+        return number
 
 
 class Numbers:
-    """What integer ops give, as the evaluator has it; each question is asked once."""
+    """Results of integer ops by the evaluator, each computed once."""
 
     def __init__(self, module: Module) -> None:
         self._compiler = compiled(module, observed=False)
         self._scope = Scope(Launch("", (1, 1, 1), (), ()), np.zeros(1, np.int64))
         self._known: dict[tuple[int, tuple[int, ...]], int | None] = {}
 
-    def of(self, op: Op, given: list[int]) -> int | None:
-        """Return what an op makes of integers; None: that is not known."""
-        key = (op.index, tuple(given))
+    def of(self, op: Op, operands: list[int]) -> int | None:
+        """Return the result of an op on integers; None: not known."""
+        key = (op.index, tuple(operands))
         if key not in self._known:
-            self._known[key] = self._computed(op, given)
+            self._known[key] = self._computed(op, operands)
         return self._known[key]
 
-    def _computed(self, op: Op, given: list[int]) -> int | None:
+    def _computed(self, op: Op, operands: list[int]) -> int | None:
         values = {
             value.id: bool(number) if str(value.type) == "i1" else constant_sum(number)
-            for value, number in zip(op.operands, given, strict=True)
+            for value, number in zip(op.operands, operands, strict=True)
         }
         result = op.results[0]
         if not op.operands or not isinstance(result.type, IntegerType | IndexType):
             return None
         try:
             self._compiler.step(op)(values, self._scope)  # type: ignore[arg-type]
-            made = values[result.id]
-            if isinstance(made, Unknown):
+            value_ = values[result.id]
+            if isinstance(value_, Unknown):
                 return None
-            return int(to_array(made, value_type(result.type)).reshape(-1)[0])
+            return int(to_array(value_, value_type(result.type)).reshape(-1)[0])
         except (KvtraceError, *UNFIT):
             return None

@@ -1,4 +1,4 @@
-"""Which ops of a module decide what is in flight, and the liveness of their values."""
+"""Ops of a module that decide which operations are in flight, and the liveness of their values."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ _COMPUTED = frozenset({Kind.ELEMENTWISE})
 
 
 class Relevance:
-    """What of a module an exploration has to look at.
+    """The ops and values of a module that an exploration needs.
 
     Attributes:
-        numbers: ids of the integers that decide which buffer, which phase, or which way.
-        pending: ids of values that a product may not have made yet.
-        steps: of each block the ops that matter.
-
+        numbers: ids of the integers that decide a buffer, a phase, or a branch.
+        pending: ids of values that a product may not have computed yet.
+        steps: the relevant ops of each block.
     """
 
     def __init__(self, module: Module) -> None:
@@ -44,44 +43,44 @@ class Relevance:
         self._spans = dict(self._spans_of_values())
 
     def matters(self, op: Op) -> bool:
-        """Whether a loop or branch holds any op that matters."""
+        """Return whether a loop or branch contains a relevant op, or has a relevant result."""
         return op.index in self._acting or any(value.id in self.numbers for value in op.results)
 
     def live(self, op: Op, *, after: bool = False) -> frozenset[int]:
-        """Return the ids of values that are of use in a loop, or after a loop or branch."""
+        """Return the ids of values that are used in a loop, or after a loop or branch."""
         key = (op.index, after)
-        found = self._lives.get(key)
-        if found is None:
+        ids = self._lives.get(key)
+        if ids is None:
             first, end = op.index, self._ends[op.index]
             since = end if after else first
-            own = frozenset[int]() if after else _arguments(op)
-            found = self._lives[key] = own | frozenset(
+            arguments = frozenset[int]() if after else _arguments(op)
+            ids = self._lives[key] = arguments | frozenset(
                 slot
-                for slot, (made, used) in self._spans.items()
-                if used > since and not (first < made <= end)
+                for slot, (start, last_use) in self._spans.items()
+                if last_use > since and not (first < start <= end)
             )
-        return found
+        return ids
 
     def live_together(self, buffer: Op, other: Op) -> bool:
-        """Whether two buffers are in use at once, so that they never lie in the same memory."""
+        """Return whether two buffers are in use at once, and so never share memory."""
         first, last = self._life(buffer)
         other_first, other_last = self._life(other)
         return first <= other_last and other_first <= last
 
     def _life(self, buffer: Op) -> tuple[int, int]:
-        """Return where a buffer is made, and the last op that uses it or a view of it."""
-        found = self._buffers.get(buffer.index)
-        if found is None:
+        """Return the op that makes a buffer, and the last op that uses it or a view of it."""
+        life = self._buffers.get(buffer.index)
+        if life is None:
 
             def views(op: Op, value: Value) -> list[Value]:
                 del value
                 return list(op.results) if act_of(op) in VIEWING else []
 
-            seen = forward(self._flow, list(buffer.results), views)
-            values = [value for value in _values(self._module) if value.id in seen]
+            views_of_buffer = forward(self._flow, list(buffer.results), views)
+            values = [value for value in _values(self._module) if value.id in views_of_buffer]
             last = max([buffer.index, *(self._last_use(value) for value in values)])
-            found = self._buffers[buffer.index] = buffer.index, last
-        return found
+            life = self._buffers[buffer.index] = buffer.index, last
+        return life
 
     def _matters(self, op: Op) -> bool:
         row = KINDS.get(op.name)
@@ -99,8 +98,8 @@ class Relevance:
         return {outer.index for op in ops for outer in (op, *enclosing_ops(op))}
 
     def _pending(self) -> set[int]:
-        """Return what products make that others need not wait for, and its copies."""
-        made = [v for op in self._module.ops if act_of(op) is Act.PRODUCT for v in op.results]
+        """Return the ids of results of products that may be incomplete, and of their copies."""
+        results = [v for op in self._module.ops if act_of(op) is Act.PRODUCT for v in op.results]
 
         def onwards(op: Op, value: Value) -> list[Value]:
             if operator_of(op) == "where":
@@ -110,23 +109,23 @@ class Relevance:
             pairs = zip(op.group("passed"), op.results, strict=True)
             return [result for passed, result in pairs if passed is value]
 
-        return forward(self._flow, made, onwards)
+        return forward(self._flow, results, onwards)
 
     def _numbers(self) -> set[int]:
-        """Return the integers that decide something, and what they are made of."""
-        found: set[int] = set()
+        """Return the ids of integers that decide something, and of their sources."""
+        numbers: set[int] = set()
         while True:
             sinks = [
                 value
                 for op in self._module.ops
-                for value in self._deciding(op, found)
-                if value.id not in found and value.id not in self._open
+                for value in self._deciding(op, numbers)
+                if value.id not in numbers and value.id not in self._open
             ]
             if not sinks:
-                return found
-            found |= {value.id for value in backward(sinks, self._made_of)}
+                return numbers
+            numbers |= {value.id for value in backward(sinks, self._made_of)}
 
-    def _deciding(self, op: Op, found: set[int]) -> Iterator[Value]:
+    def _deciding(self, op: Op, numbers: set[int]) -> Iterator[Value]:
         row = KINDS.get(op.name)
         if row is None:
             return
@@ -137,43 +136,43 @@ class Relevance:
                 if row.has(name):
                     yield from op.group(name)
         elif (op.name in BRANCHES or (op.name in LOOPS and not row.has("step"))) and (
-            op.index in self._acting or any(value.id in found for value in op.results)
+            op.index in self._acting or any(value.id in numbers for value in op.results)
         ):
             yield from deciding(op)
 
     def _made_of(self, value: Value) -> list[Value]:
-        return [each for each in self._flow.sources(value) if _is_number(each)]
+        return [source for source in self._flow.made_of(value) if _is_number(source)]
 
     def _unknowable(self) -> set[int]:
-        """Return the integers that are never known, for they depend on arguments or on memory."""
-        found: set[int] = set()
+        """Return the ids of integers that depend on arguments or memory, and so are never known."""
+        unknown: set[int] = set()
         numbers = [value for value in _values(self._module) if _is_number(value)]
         while True:
-            more = {v.id for v in numbers if v.id not in found and self._depends(v, found)}
+            more = {v.id for v in numbers if v.id not in unknown and self._depends(v, unknown)}
             if not more:
-                return found
-            found |= more
+                return unknown
+            unknown |= more
 
     def _depends(self, value: Value, unknown: set[int]) -> bool:
-        """Whether a value is made of what is not known; of copies, all have to be."""
+        """Return whether a value has an unknown source; of a carried value, all must be unknown."""
         origins, owner = self._flow.origins(value), value.owner
         if origins:
-            return all(each.id in unknown for each in origins)
+            return all(source.id in unknown for source in origins)
         if isinstance(owner, Op):
             if operator_of(owner) == "where":
                 arms = (*owner.group("first"), *owner.group("second"))
-                return any(each.id in unknown for each in arms)
+                return any(source.id in unknown for source in arms)
             row = KINDS.get(owner.name)
             if row is None or row.kind not in _COMPUTED:
                 return owner.name not in CONSTANTS
-            return any(each.id in unknown or not _is_number(each) for each in owner.operands)
+            return any(source.id in unknown or not _is_number(source) for source in owner.operands)
         parent = None if owner is None else owner.region.owner
         if parent is None or parent.name not in LOOPS:
             return True
-        return any(each.id in unknown for each in deciding(parent))
+        return any(source.id in unknown for source in deciding(parent))
 
     def _spans_of_values(self) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Yield of each value that is kept where it is made, and until where it is used."""
+        """Yield the op that makes each kept value, and the last op that uses the value."""
         for op in self._module.ops:
             for value in _values_of(op):
                 if self._is_kept(value):
@@ -187,7 +186,7 @@ class Relevance:
         )  # fmt: skip
 
     def _last_use(self, value: Value) -> int:
-        """Return the last op that may use a value, a loop's last for one from outside of it."""
+        """Return the last op that may use a value; a loop uses values from outside to its end."""
         home = value.owner.block if isinstance(value.owner, Op) else value.owner
         last = -1
         for op in self._flow.uses(value):
@@ -212,7 +211,7 @@ def _values(module: Module) -> Iterator[Value]:
 
 
 def _values_of(op: Op) -> Iterator[Value]:
-    """Yield the results of an op, and the arguments of the blocks in it."""
+    """Yield the results of an op, and the arguments of its blocks."""
     yield from op.results
     for region in op.regions:
         for block in region.blocks:
@@ -231,10 +230,10 @@ def _arguments(op: Op) -> frozenset[int]:
 
 
 def _ends(module: Module) -> dict[int, int]:
-    """Return of each op the last one that is in it."""
-    found: dict[int, int] = {}
+    """Return the last op within each op, by index."""
+    last_ops: dict[int, int] = {}
     for op in reversed(module.ops):
         inner: list[Block] = [block for region in op.regions for block in region.blocks]
         last = inner[-1].ops[-1] if inner and inner[-1].ops else op
-        found[op.index] = found.get(last.index, op.index)
-    return found
+        last_ops[op.index] = last_ops.get(last.index, op.index)
+    return last_ops

@@ -1,6 +1,6 @@
-"""Whether a fault shows where the TTGIR of a launch is evaluated, with its numbers of trips.
+"""Replay of a fault: an evaluation of a launch's TTGIR with its trip counts.
 
-What tensors hold is of no concern: only integers that arguments give, and what is in flight.
+Contents of tensors do not matter: only integers that depend on arguments, and operations in flight.
 """
 
 from __future__ import annotations
@@ -39,63 +39,64 @@ if TYPE_CHECKING:
 _SEEN: Final = {READS_EARLY: SEEN_READING, WRITES_EARLY: SEEN_WRITING}
 _STEPS: Final = 1 << 17
 _LARGE: Final = 4096
-_NOTHING: Final = Unknown(frozenset({"what tensors hold, which is of no concern here"}))
+_NOTHING: Final = Unknown(frozenset({"the contents of tensors, which do not matter here"}))
 
 
 def shows(fault: Fault, module: Module, call: Call) -> bool | None:
-    """Tell whether a fault shows in an evaluation of a call's TTGIR; None: that cannot be decided.
+    """Return whether a fault occurs in an evaluation of a call's TTGIR; None: not decidable.
 
-    It is evaluated with the call's integers, and with large ones in their place where it does not
-    show with them: loops may be too short. Evaluated, a buffer that is made in a loop is another
-    one in each trip.
+    The call's integers are used first, then large integers instead: the call's loops may be too
+    short. In an evaluation a buffer that is allocated in a loop is a new one in each trip.
     """
-    made = [] if fault.view is None else [each.name for each in enclosing_ops(fault.view.buffer)]
-    if fault.kind not in _SEEN or not LOOPS.isdisjoint(made):
+    parents = [] if fault.view is None else [parent.name for parent in around(fault.view.buffer)]
+    if fault.kind not in _SEEN or not LOOPS.isdisjoint(parents):
         return None
-    wanted = f"{fault.op.name} at {place(fault.op)} {_SEEN[fault.kind]}"
-    found: bool | None = None
+    description = f"{fault.op.name} at {place(fault.op)} {_SEEN[fault.kind]}"
+    result: bool | None = None
     for arguments in _arguments(call):
         try:
-            watching = _evaluated(fault, module, arguments, call)
+            replay = _evaluated(fault, module, arguments, call)
         except (KvtraceError, *UNFIT):  # not all ops are evaluated; nothing is concluded then
             continue
-        if wanted in watching.shared.faults:
+        if description in replay.shared.faults:
             return True
-        if watching.shared.complete and watching.reached:
-            found = False
-    return found
+        if replay.shared.complete and replay.has_reached_fault:
+            result = False
+    return result
 
 
 def _arguments(call: Call) -> Iterator[tuple[Argument, ...]]:
     yield call.arguments
     yield tuple(
-        replace(each, value=max(each.value, _LARGE))
-        if isinstance(each, ScalarArgument) and type(each.value) is int and each.value > 1
-        else each
-        for each in call.arguments
+        replace(argument, value=max(argument.value, _LARGE))
+        if isinstance(argument, ScalarArgument)
+        and type(argument.value) is int
+        and argument.value > 1
+        else argument
+        for argument in call.arguments
     )
 
 
 def _evaluated(
     fault: Fault, module: Module, arguments: tuple[Argument, ...], call: Call
-) -> _Watching:
+) -> _Replay:
     count = prod(call.grid)
-    watching = _Watching(fault)
+    replay = _Replay(fault)
     evaluate(
         module,
         arguments,
         call.grid,
         kernel=call.kernel,
         planned=False,
-        instrument=watching,
+        instrument=replay,
         programs=np.unique([0, count // 2, count - 1]) if count else np.zeros(0, np.int64),
         most_steps=_STEPS,
     )
-    return watching
+    return replay
 
 
-class _Watching(Instrument):
-    """Restricts an evaluation to what decides which operations are in flight."""
+class _Replay(Instrument):
+    """An instrument that evaluates only the ops that decide which operations are in flight."""
 
     shared: _EmptyShared
 
@@ -105,18 +106,18 @@ class _Watching(Instrument):
         self._times = 0
 
     @property
-    def reached(self) -> bool:
-        """Whether the op at fault ran as often as it takes."""
+    def has_reached_fault(self) -> bool:
+        """The replay has has_reached_fault the trip at which the op is at fault."""
         return self._times > max(self._fault.trips, default=0)
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Put memories in place that hold nothing."""
+        """Replace the launch's memories by empty ones."""
         del values
         self.shared = launch.shared = _EmptyShared(prod(launch.grid))
         launch.memory = _NoMemory(launch.arguments, frozenset())
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Leave out what makes tensors."""
+        """Replace ops that compute tensors by ops without effect."""
         plain = not any(isinstance(value.type, TensorType) for value in (*op.results, *op.operands))
         if op is self._fault.op:
             return self._counted(step)
@@ -139,38 +140,38 @@ class _Watching(Instrument):
 
 
 class _NoMemory(Memory):
-    """Memory of which nothing is known, and to which nothing is written."""
+    """Memory with unknown contents that ignores stores."""
 
     def load(self, *_given: Any) -> Any:
-        """Read nothing."""
+        """Return an unknown value."""
         return _NOTHING
 
     def store(self, *_given: Any) -> None:
-        """Write nothing."""
+        """Ignore a store."""
 
 
 class _EmptyShared(SharedMemory):
-    """Shared memory of which only what is in flight is known."""
+    """Shared memory without contents, which only tracks operations in flight."""
 
     @property
     def complete(self) -> bool:
-        """Whether each op was certain to run, at a place that is known."""
+        """Each op certainly ran, at a known address."""
         return self._complete
 
     def copy(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
     ) -> None:
-        """Begin a copy of nothing."""
+        """Begin a copy of zeros."""
         del value
         super().copy(op, scope, view, _zero(type_), type_, barrier)
 
     def write(self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType) -> None:
-        """Write nothing to a view."""
+        """Write zeros to a view."""
         del value
         super().write(op, scope, view, _zero(type_), type_)
 
     def read(self, op: Op, view: Any) -> Any:
-        """See that a view may be read."""
+        """Check that a view may be read, and return an unknown value."""
         super().read(op, view)
         return _NOTHING
 

@@ -1,4 +1,4 @@
-"""The rule pipeline-order: TTGIR waits for what is in flight, in any number of trips."""
+"""The rule pipeline-order: TTGIR waits for operations in flight, in any number of trips."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from kvtrace.verdicts.pipeline.faults import (
     STORED_EARLY,
     USED_EARLY,
     WRITES_EARLY,
-    Explored,
     Fault,
+    Findings,
 )
 from kvtrace.verdicts.pipeline.replay import shows
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 RULE: Final = "pipeline-order"
 
-_WORDS: Final = {
-    READS_EARLY: "reads {view}{when}, which {other} may not have brought yet",
+_PREDICATES: Final = {
+    READS_EARLY: "reads {view}{when}, which {other} may not have filled yet",
     WRITES_EARLY: "writes {view}{when}, which {other} may still be reading",
     OVERWRITES: "writes {view}{when}, to which {other} may still be in flight",
     STORED_EARLY: "writes {view}{when}, which {other} may still be reading",
-    USED_EARLY: "uses{when} what {other} may not have made yet",
+    USED_EARLY: "uses{when} the result of {other}, which may not be complete yet",
 }
 _NOUNS: Final = {
     Act.ALLOCATE: "a new tile", Act.READ: "a load", Act.WRITE: "a store", Act.COPY: "a copy",
@@ -46,7 +46,7 @@ _NOUNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OrderVerdict:
-    """A result for one kernel's TTGIR; `op` and `other` are ops of that."""
+    """The verdict on one kernel's TTGIR; `op` and `other` are ops of the TTGIR."""
 
     verdict: Answer
     message: str
@@ -62,7 +62,7 @@ NOTHING_GOES_ON: Final = OrderVerdict(
 
 
 def undecided(reason: str) -> OrderVerdict:
-    """Say that it is not known."""
+    """Return the verdict unknown with a reason."""
     return OrderVerdict(
         "unknown",
         f"whether anything in its TTGIR comes too early was not decided: {reason}",
@@ -71,38 +71,40 @@ def undecided(reason: str) -> OrderVerdict:
 
 
 def judge_order(module: Module, kernel: str, calls: Iterable[Call]) -> OrderVerdict:
-    """Judge the TTGIR of a kernel; a fault is looked for in evaluations of its calls, too."""
+    """Return the verdict on a kernel's TTGIR; faults are replayed in evaluations of its calls."""
     try:
-        found = explore(module)
+        findings = explore(module)
     except KvtraceError as error:
         return undecided(str(error))
     except UNFIT as error:  # recorded IR may be anything; reported for the kernel
         return undecided(str(UnfitOp(kernel, error)))
-    return _judged(found, module, calls)
+    return _judged(findings, module, calls)
 
 
-def _judged(found: Explored, module: Module, calls: Iterable[Call]) -> OrderVerdict:
-    if found.fault is not None:
-        seen = _seen(found.fault, module, calls)
-        if seen is not False:
-            return _violation(found.fault, confirmed=bool(seen))
-        return undecided(f"{_told(found.fault)}, but evaluations of its calls do not show it")
-    calls = list(calls) if found.possible else []
-    for fault in found.possible:
-        if _seen(fault, module, calls):
+def _judged(findings: Findings, module: Module, calls: Iterable[Call]) -> OrderVerdict:
+    if findings.fault is not None:
+        occurs = _occurs(findings.fault, module, calls)
+        if occurs is not False:
+            return _violation(findings.fault, confirmed=bool(occurs))
+        return undecided(
+            f"{_sentence(findings.fault)}, but evaluations of its calls do not show it"
+        )
+    calls = list(calls) if findings.possible else []
+    for fault in findings.possible:
+        if _occurs(fault, module, calls):
             return _violation(fault, confirmed=True)
-    if found.possible:
-        return undecided(f"{_told(found.possible[0])}, unless {found.possible[0].doubt}")
-    if found.blocked is not None:
-        return undecided(f"{found.blocked.name} may wait for what nothing begins")
-    if found.given_away is not None:
-        op, other = found.given_away
+    if findings.possible:
+        return undecided(f"{_sentence(findings.possible[0])}, unless {findings.possible[0].doubt}")
+    if findings.endless_wait is not None:
+        return undecided(f"{findings.endless_wait.name} may wait for a phase that never ends")
+    if findings.reused_memory is not None:
+        op, other = findings.reused_memory
         return undecided(f"{op.name} may get memory that {other.name} still uses")
     return OrderVerdict("proven", "nothing in its TTGIR comes too early, in any number of trips")
 
 
-def _seen(fault: Fault, module: Module, calls: Iterable[Call]) -> bool | None:
-    """Tell whether a fault shows where calls are evaluated; None: that cannot be decided."""
+def _occurs(fault: Fault, module: Module, calls: Iterable[Call]) -> bool | None:
+    """Return whether a fault occurs in evaluations of calls; None: that cannot be decided."""
     answers = set()
     for call in calls:
         answers.add(shows(fault, module, call))
@@ -115,23 +117,22 @@ def _violation(fault: Fault, *, confirmed: bool) -> OrderVerdict:
     how = "an evaluation of the TTGIR shows it" if confirmed else "no evaluation could show it"
     return OrderVerdict(
         "violation",
-        f"{_told(fault)}; {how}",
+        f"{_sentence(fault)}; {how}",
         op=fault.op,
         other=fault.other,
         iteration=fault.trips[-1] if fault.trips else None,
     )
 
 
-def _told(fault: Fault) -> str:
-    """Say what comes too early."""
+def _sentence(fault: Fault) -> str:
     other = f"the {_noun(fault.other).partition(' ')[2]}{_line(fault.other)}"
-    began = _when(fault.other_trips, "begun")
-    words = _WORDS[fault.kind].format(
+    started = _when(fault.other_trips, "begun")
+    predicate = _PREDICATES[fault.kind].format(
         view="" if fault.view is None else _buffer(fault.view),
         when=_when(fault.trips),
-        other=f"{other},{began}," if began else other,
+        other=f"{other},{started}," if started else other,
     )
-    return f"{_noun(fault.op)} ({fault.op.name}) {words}"
+    return f"{_noun(fault.op)} ({fault.op.name}) {predicate}"
 
 
 def _line(op: Op) -> str:
@@ -145,16 +146,16 @@ def _noun(op: Op) -> str:
 
 
 def _when(trips: tuple[int, ...], verb: str = "") -> str:
-    begun = f" {verb}" if verb else ""
+    participle = f" {verb}" if verb else ""
     if not trips:
-        return f"{begun} before the loop" if verb else ""
+        return f"{participle} before the loop" if verb else ""
     if len(trips) == 1:
-        return f"{begun} in iteration {trips[0]}"
-    return f"{begun} in iteration {trips[-1]} of iteration {', '.join(map(str, trips[:-1]))}"
+        return f"{participle} in iteration {trips[0]}"
+    return f"{participle} in iteration {trips[-1]} of iteration {', '.join(map(str, trips[:-1]))}"
 
 
 def _buffer(view: View) -> str:
-    """Name a view by its buffer: which part of what shape."""
+    """Return the name of a view: the shape of its buffer, and its part."""
     type_ = view.buffer.results[0].type
     assert isinstance(type_, SharedType)
     text = f"the buffer of {'×'.join(map(str, type_.shape))} {type_.element}"

@@ -1,4 +1,4 @@
-"""Views of the buffers that a program's threads share: which elements they have in common."""
+"""Views of buffers in shared memory, and the elements that two views have in common."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from kvtrace.verdicts.pipeline.faults import Unexplored
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A block of a buffer, which is known by the op that allocates it.
+    """A block of a buffer, which is identified by the op that allocates it.
 
-    `box` has the first element and one past the last along each axis of the buffer, `axes` which
-    of those each axis of the view is (None: it was reshaped). Not `exact`: it is in the box.
+    `box` has the first element and one past the last along each axis of the buffer; `axes` the
+    buffer's axis of each axis of the view (None: the view was reshaped). If not `exact`, the view
+    is somewhere in the box.
     """
 
     buffer: Op
@@ -28,51 +29,51 @@ class View:
     exact: bool = True
 
     def meets(self, other: View) -> bool:
-        """Whether two views may have an element in common."""
+        """Return whether two views may have an element in common."""
         return self.buffer is other.buffer and all(
             first < end and start < last
             for (first, last), (start, end) in zip(self.box, other.box, strict=True)
         )
 
     def within(self, axis: int, first: int, last: int) -> View:
-        """Return the block from `first` to before `last` along an axis of the view."""
+        """Return the block from `first` up to `last` along an axis of the view."""
         if self.axes is None:
             return replace(self, exact=False)
-        place = self.axes[axis]
-        start = self.box[place][0]
+        buffer_axis = self.axes[axis]
+        start = self.box[buffer_axis][0]
         block = (start + first, start + last)
-        return replace(self, box=(*self.box[:place], block, *self.box[place + 1 :]))
+        return replace(self, box=(*self.box[:buffer_axis], block, *self.box[buffer_axis + 1 :]))
 
     def part(self, index: int | None) -> View:
-        """Return the part of an index along the first axis; None: one of them."""
+        """Return the part at an index along the first axis; None: any part."""
         if self.axes is None:
             return replace(self, exact=False)
         chosen = replace(self, exact=False) if index is None else self.within(0, index, index + 1)
         return replace(chosen, axes=self.axes[1:])
 
     def turned(self, order: Iterable[int]) -> View:
-        """Return the same elements with axes permuted."""
+        """Return the same elements with permuted axes."""
         return self if self.axes is None else replace(self, axes=tuple(self.axes[i] for i in order))
 
 
 def whole(op: Op) -> View:
-    """Return all of the buffer that an op allocates."""
+    """Return the view of all of the buffer that an op allocates."""
     box = tuple((0, extent) for extent in _shape(op.results[0].type))
     return View(op, box, tuple(range(len(box))))
 
 
 def viewed(op: Op, view: View, index: int | None) -> View:
-    """Return what an op makes of a view; `index` is that of a part, None where it is not known.
+    """Return the view that an op makes of a view; `index` is that of a part, None if not known.
 
     Raises:
-        Unexplored: there is no such part.
+        Unexplored: the buffer has no such part.
 
     """
     act = act_of(op)
     if act is Act.INDEX:
         parts = _shape(op.operand("shared").type)[0]
         if index is not None and not 0 <= index < parts:
-            raise Unexplored(f"{op.name} may be of part {index}, and there are {parts}")
+            raise Unexplored(f"{op.name} may use part {index} of {parts}")
         return view.part(index)
     if act is Act.TURN:
         return view.turned(attribute(op, "order"))
@@ -85,7 +86,7 @@ def viewed(op: Op, view: View, index: int | None) -> View:
 
 
 def size_bytes(op: Op) -> int:
-    """Return the size in bytes of the view that an op is about."""
+    """Return the size in bytes of the view that an op uses."""
     type_ = value_type(op.operand("shared").type)
     return prod(type_.shape) * type_.element.bytes
 

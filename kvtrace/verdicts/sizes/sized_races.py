@@ -19,7 +19,7 @@ from kvtrace.symbolic.prover import Given, Proven, follows, prove
 from kvtrace.symbolic.terms import ZERO, Monomial, Term
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.copies import Question, two_programs
-from kvtrace.verdicts.conflicts.outcomes import Free
+from kvtrace.verdicts.conflicts.outcomes import NoConflict
 from kvtrace.verdicts.conflicts.race import ProgramPairs
 from kvtrace.verdicts.sizes.sized import BUDGET, SizedCall
 from kvtrace.verdicts.sizes.upper_bounds import varies
@@ -51,7 +51,7 @@ def pair_is_free(one: int, other: int, bound: SizedCall) -> bool:
     pairs = ProgramPairs(bound)
     sharers = {id(sharer.access): sharer for sharer in pairs.sharers}
     outcome = pairs.judged(sharers[id(first)], sharers[id(second)])
-    return isinstance(outcome, Free)
+    return isinstance(outcome, NoConflict)
 
 
 def _is_moved(bound: SizedCall, first: Access, second: Access) -> bool:

@@ -235,7 +235,7 @@ def test_a_read_before_its_copy_is_a_violation(tmp_path):
         gluon_kernels.read_too_early[(1,)](x, torch.zeros(128), BLOCK=128)
     verdict, message = judged(tmp_path)["read_too_early"]
     assert verdict == "violation"
-    assert "may not have brought yet" in message
+    assert "may not have filled yet" in message
 
 
 @pytest.mark.process
@@ -244,4 +244,4 @@ def test_a_barrier_that_expects_too_few_bytes_is_not_proven(tmp_path):
         gluon_kernels.copy_by_descriptor("cpu", size=1024)
     verdict, message = judged(tmp_path)["copied_by_descriptor"]
     assert verdict == "unknown"
-    assert "waits for 1,024 bytes where copies of 4,096 are begun" in message
+    assert "waits for 1,024 bytes, but 4,096 bytes are in flight" in message

@@ -127,7 +127,7 @@ def test_what_would_make_an_unknown_safe_is_told(tmp_path):
 def test_the_setting_that_is_advised_records_what_is_missing(tmp_path, tensor, setting):
     """`x_ptr` is of floats, which KVTRACE_TENSORS=int does not record."""
     side = write_trace(tmp_path / "t", [KERNEL])
-    reason = f"where it goes is not followed; evaluated: depends on the data of {tensor}"
+    reason = f"its address is not tracked; evaluated: depends on the data of {tensor}"
     add_findings(side, [{**UNKNOWN, "reason": reason}], [INLINED])
     (found,) = found_in(side).listed
     assert f"KVTRACE_TENSORS={setting}" in found.hint

@@ -306,7 +306,7 @@ def test_what_is_unknown_for_one_reason_is_told_once_with_its_places() -> None:
 
 def test_what_is_unknown_in_generated_code_is_one_reason_whatever_its_arguments() -> None:
     def unknown(arg: str, **facts: Any) -> str:
-        reason = f"it depends on what {arg} holds, which was not recorded"
+        reason = f"it depends on the contents of {arg}, which were not recorded"
         return cause_of(finding(verdict="unknown", severity="note", reason=reason, **facts))
 
     assert unknown("in_ptr0") == unknown("in_ptr3")

@@ -522,14 +522,14 @@ SAMPLES.good("rows normalised in place", normalised, {"x": tensor(4, 1000), "n":
 good("cleared twice with the same value", cleared, block(), how("alike"))
 SAMPLES.undecided("a sum lies between a store and a load by other lanes", summed,
                   {"scratch": tensor(LANES), "out": tensor(LANES)}, {"BLOCK": LANES}, ONE,
-                  "code that was compiled", race_within_program="store")  # fmt: skip
+                  "the compiled code has one", race_within_program="store")  # fmt: skip
 TOTAL = {"x": tensor(2 * LANES), "out": tensor(1)}
 SAMPLES.undecided("an element of what is stored after sums of a loop", totaled,
-                  TOTAL | {"tiles": 2}, {"BLOCK": LANES}, ONE, "code that was compiled",
+                  TOTAL | {"tiles": 2}, {"BLOCK": LANES}, ONE, "the compiled code has one",
                   race_within_program="store")  # fmt: skip
 bad("an element of what is stored after sums of a loop of no trips", totaled,
     TOTAL | {"tiles": 0}, {"BLOCK": LANES}, "store")  # fmt: skip
 SAMPLES.undecided("sums of registers in a loop between a store and a load", settled,
                   {"x": tensor(LANES), "out": tensor(LANES), "turns": 3}, {"BLOCK": LANES}, ONE,
-                  "code that was compiled", race_within_program="store")  # fmt: skip
+                  "the compiled code has one", race_within_program="store")  # fmt: skip
 bad("a counter updated atomically and loaded plainly", updated, NUMBER, {"BLOCK": LANES}, "add")

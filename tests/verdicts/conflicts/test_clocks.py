@@ -47,5 +47,5 @@ def test_programs_that_wait_for_each_other_are_ordered(kernel):
 @pytest.mark.parametrize(
     ("kernel", "early"), [(in_turn, 1), (counted_before_and_after, 0), (meeting, 1)]
 )
-def test_programs_that_are_let_in_too_early_race(kernel, early):
+def test_programs_that_a_broken_turn_admits_too_early_race(kernel, early):
     assert "violation" in verdicts(kernel, early)

@@ -1,4 +1,4 @@
-"""The rule `lane-conflict`: what it says, what it shows, and that lanes do what it says."""
+"""The rule `lane-conflict`: messages, witnesses, and verdicts against brute force."""
 
 import random
 from collections import Counter
@@ -66,32 +66,33 @@ def test_a_violation_names_both_lanes_the_byte_and_both_values():
     assert "0.015625 and 0.046875" in verdict.message
 
 
-def test_an_update_without_an_atomic_is_said_to_be_one():
+def test_an_update_without_an_atomic_is_reported_as_a_lost_update():
     verdict = only(judge(scatter("add", ids(5, 2, 5, 1)), [RULE]))
 
     assert verdict.verdict == "violation"
     assert "tl.atomic_add" in verdict.message
 
 
-def test_of_recorded_indices_the_proof_says_that_it_is_about_them():
+def test_a_proof_by_recorded_indices_names_their_tensor():
     verdict = only(judge(scatter("", ids(5, 2, 3, 1)), [RULE]))
 
     assert verdict.verdict == "proven"
     assert "for the recorded contents of index" in verdict.message
 
 
-def test_lanes_that_are_off_may_have_any_index():
+def test_masked_lanes_do_not_conflict_whatever_their_index():
     assert only(judge(scatter("", ids(5, 2, 5, 1), n=2), [RULE])).verdict == "proven"
 
 
-def test_of_indices_that_were_not_recorded_it_says_which_setting_records_them():
+def test_unrecorded_indices_are_unknown_with_the_setting_that_records_them():
     verdict = only(judge(scatter("", tensor(4, dtype="i32")), [RULE]))
 
     assert verdict.verdict == "unknown"
-    assert "what index holds, which was not recorded (KVTRACE_TENSORS=int" in verdict.reason
+    missing = "the contents of index, which were not recorded (set KVTRACE_TENSORS=int)"
+    assert missing in verdict.reason
 
 
-def test_an_unknown_is_left_out_where_another_rule_says_as_much_of_the_op():
+def test_an_unknown_is_left_out_if_out_of_bounds_is_unknown_for_the_same_op():
     found = judge(scatter("", tensor(4, dtype="i32")))
 
     assert RULE not in {verdict.rule for verdict in found}
@@ -106,7 +107,7 @@ def shared(x, starts, out, stride, BLOCK: tl.constexpr):
     tl.store(out + start * stride + lanes, tl.load(x + lanes))
 
 
-def test_what_all_lanes_have_need_not_be_known_and_may_wrap_around():
+def test_an_offset_that_all_lanes_share_may_be_unknown_and_wrap_around():
     starts = tensor(4, dtype="i32")
     one = call(shared, (4,), x=tensor(64), starts=starts, out=tensor(999), stride=100, BLOCK=64)
 
@@ -118,7 +119,7 @@ def once(x, out):
     tl.store(out, tl.load(x + tl.program_id(0)))
 
 
-def test_a_store_of_one_element_is_not_asked_about():
+def test_a_store_of_one_element_has_no_verdict():
     assert judge(call(once, (4,), x=tensor(4), out=tensor(1)), [RULE]) == []
 
 
@@ -138,14 +139,14 @@ def doubled(x, out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out + lanes % n, value)
 
 
-def test_what_two_orders_leave_alike_is_no_violation():
+def test_two_orders_with_the_same_result_are_no_violation():
     """Halves of one tensor hold the same, as recorded: nothing shows that they differ."""
     data = np.ones(32, np.float32)
     same = call(doubled, (1,), x=tensor(32, data=data), out=tensor(16), n=8, KIND="", BLOCK=16)
     verdict = only(judge(same, [RULE]))
 
     assert verdict.verdict == "unknown"
-    assert "store the same when it is run" in verdict.reason
+    assert "store the same value in the replay" in verdict.reason
     other = call(doubled, (1,), x=tensor(32), out=tensor(16), n=8, KIND="", BLOCK=16)
     assert only(judge(other, [RULE])).verdict == "violation"
 
@@ -270,7 +271,7 @@ def truth(case, programs, scalars, contents):
 
 
 @pytest.mark.parametrize("part", some(range(4), 4))
-def test_random_kernels_do_as_the_rule_says(say, part):
+def test_verdicts_on_random_kernels_agree_with_python(say, part):
     answers = Counter()
     for seed in range(part, usually(8, thorough=400), 4):
         kernel = Scattering(seed, cases=6, depth=4)

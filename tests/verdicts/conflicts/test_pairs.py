@@ -1,11 +1,11 @@
-"""From outcomes of pairs to verdicts: which outweighs which, whose reason is given."""
+"""Verdicts made of outcomes of pairs: precedence of outcomes, and the reported reason."""
 
 import pytest
 import triton
 import triton.language as tl
 
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.outcomes import Free, Open
+from kvtrace.verdicts.conflicts.outcomes import NoConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import Finding
 from kvtrace.verdicts.judge import judge
 from tests.verdicts.calls import call, tensor
@@ -29,8 +29,10 @@ def verdict_of(*outcomes):
     return finding.verdict(bound, "race")
 
 
-def test_the_reason_is_one_that_no_evaluation_removes():
-    verdict = verdict_of(Free("affine"), Open("of data"), Open("of assembly", evaluating=False))
+def test_an_open_pair_that_no_evaluation_decides_gives_the_reason():
+    verdict = verdict_of(
+        NoConflict("affine"), Undecided("of data"), Undecided("of assembly", evaluating=False)
+    )
     assert (verdict.verdict, verdict.reason, verdict.evaluating) == (
         "unknown",
         "of assembly",
@@ -38,14 +40,15 @@ def test_the_reason_is_one_that_no_evaluation_removes():
     )
 
 
-def test_an_evaluation_may_decide_what_it_may_decide_all_of():
-    verdict = verdict_of(Open("of data"), Open("of more"))
+def test_an_op_is_evaluated_if_an_evaluation_may_decide_all_open_pairs():
+    verdict = verdict_of(Undecided("of data"), Undecided("of more"))
     assert (verdict.reason, verdict.evaluating) == ("of data", True)
 
 
-def test_a_proof_has_the_dearest_method_all_reasons_and_an_assumption():
+def test_a_proof_has_its_most_expensive_method_all_reasons_and_the_assumption():
     verdict = verdict_of(
-        Free("evaluated", "by orders"), Free("affine", "by a lock", assumption="locks are open")
+        NoConflict("evaluated", "by orders"),
+        NoConflict("affine", "by a lock", assumption="locks are open"),
     )
     assert (verdict.verdict, verdict.method) == ("proven", "evaluated")
     assert verdict.message.endswith("(by orders; by a lock)")

@@ -1,4 +1,4 @@
-"""The rule `race` on the classics: what races, what only looks so, and what nobody can know."""
+"""The rule `race` on classic kernels: races, apparent races, and undecidable ones."""
 
 import numpy as np
 import pytest
@@ -182,7 +182,7 @@ def test_both_programs_of_a_race_touch_its_byte_when_they_are_run(name):
         assert mine & others
 
 
-def test_the_same_number_from_all_programs_is_no_race_and_is_said():
+def test_one_value_from_all_programs_is_no_race_and_the_message_says_so():
     arguments = {"x": floats(60), "out": floats(60), "done": integers(1), "n": 60}
     found = on_formulas(call_of(kernels.mark_done, (4,), arguments, {"BLOCK": 16}))
 
@@ -200,7 +200,7 @@ def gradient(locks, *, recorded=False):
     return call_of(kernels.row_gradient, (16,), arguments, constexprs, recorded=recorded)
 
 
-def test_a_lock_for_what_is_shared_is_proven_without_data():
+def test_a_lock_around_shared_rows_is_proven_without_contents():
     found = on_formulas(gradient(4))
 
     assert {v.verdict for v in found} == {"proven"}
@@ -209,7 +209,7 @@ def test_a_lock_for_what_is_shared_is_proven_without_data():
     assert store.assumption == "all locks are open when the kernel starts"
 
 
-def test_more_locks_than_things_that_are_shared_race():
+def test_programs_with_different_locks_race_on_a_shared_row():
     (found,) = races(gradient(8, recorded=True))
 
     assert (found.access, found.arg) == ("store", "dw")
@@ -217,7 +217,7 @@ def test_more_locks_than_things_that_are_shared_race():
     assert found.program[0] % 8 != found.other_program[0] % 8
 
 
-def test_a_lock_that_is_opened_too_early_does_not_help():
+def test_a_store_after_the_lock_was_opened_races():
     arguments = {"lock": integers(1), "total": integers(1)}
     found = races(call_of(kernels.released_too_early, (6,), arguments, recorded=True))
 
@@ -225,7 +225,7 @@ def test_a_lock_that_is_opened_too_early_does_not_help():
 
 
 @pytest.mark.parametrize("kind", ["swap", "exchange"])
-def test_locks_that_hold(kind):
+def test_correct_locks_are_proven(kind):
     call = call_of(kernels.locked_sum, (6,), {"lock": integers(1), "total": integers(1)},
                    {"KIND": kind})  # fmt: skip
 
@@ -237,7 +237,7 @@ def test_locks_that_hold(kind):
     ["shut in a relaxed way", "nobody waits", "opened in a relaxed way", "opened by a store",
      "opened within one program"],
 )  # fmt: skip
-def test_locks_that_do_not_hold(kind):
+def test_broken_locks_leave_a_race(kind):
     call = call_of(kernels.locked_sum, (6,), {"lock": integers(1), "total": integers(1)},
                    {"KIND": kind}, recorded=True)  # fmt: skip
 
@@ -254,30 +254,30 @@ def last_block(order, *, recorded=True):
     return call_of(kernels.last_block, (4,), arguments, constexprs, recorded=recorded)
 
 
-def test_the_last_program_may_read_what_all_have_left():
+def test_the_last_program_by_a_counter_may_read_all_partial_results():
     found = judged(last_block("acq_rel"))
 
     assert {v.verdict for v in found} == {"proven"}
     (partial,) = [v for v in found if v.arg == "partial"]
-    assert "atomics order the programs that meet" in partial.message
+    assert "atomics order the programs that access the same byte" in partial.message
     assert "backwards and shuffled" in partial.message
 
 
 @pytest.mark.parametrize("order", ["relaxed", "release", "acquire"])
-def test_counting_does_not_order_without_acquire_and_release(order):
+def test_a_counter_without_acquire_and_release_orders_nothing(order):
     (found,) = races(last_block(order))
 
     assert (found.arg, found.other_op.name) == ("partial", "tt.load")
 
 
-def test_what_a_counter_holds_must_be_known():
+def test_an_unrecorded_counter_leaves_the_verdict_unknown():
     found = [v for v in judged(last_block("acq_rel", recorded=False)) if v.verdict != "proven"]
 
     assert {v.verdict for v in found} == {"unknown"}
     assert all("counter" in v.reason for v in found)
 
 
-def test_the_first_program_may_not_read_what_all_leave():
+def test_the_first_program_by_a_counter_races_with_partial_results():
     arguments = {"x": floats(64), "partial": torch.zeros(4), "counter": integers(1),
                  "out": torch.zeros(1), "n": 60}  # fmt: skip
     call = call_of(kernels.first_block, (4,), arguments, {"PROGRAMS": 4, "BLOCK": 16},
@@ -288,7 +288,7 @@ def test_the_first_program_may_not_read_what_all_leave():
 
 
 @pytest.mark.parametrize("recorded", [True, False])
-def test_waiting_for_a_flag(recorded):
+def test_a_flag_orders_programs_if_its_contents_were_recorded(recorded):
     arguments = {"flag": integers(4), "x": floats(64), "out": floats(64)}
     constexprs = {"ORDER": "acquire", "BLOCK": 16}
     call = call_of(kernels.hand_over, (4,), arguments, constexprs, recorded=recorded)
@@ -297,7 +297,7 @@ def test_waiting_for_a_flag(recorded):
     assert verdicts(call) == ({"proven"} if recorded else {"proven", "unknown"})
 
 
-def test_waiting_for_all_programs():
+def test_a_barrier_over_the_grid_orders_programs():
     arguments = {"x": integers(64), "arrived": integers(1), "out": integers(64)}
     call = call_of(memory.grid_barrier, (4,), arguments, {"PROGRAMS": 4, "BLOCK": 16},
                    recorded=True)  # fmt: skip
@@ -305,7 +305,7 @@ def test_waiting_for_all_programs():
     assert verdicts(call) == {"proven"}
 
 
-def test_atomics_of_one_program_do_not_help_between_programs():
+def test_atomics_with_scope_cta_race_between_programs():
     arguments = {"x": integers(60), "counts": integers(7), "n": 60}
     constexprs = {"SCOPE": "cta", "BLOCK": 16}
     (found,) = races(call_of(kernels.histogram, (4,), arguments, constexprs, recorded=True))
@@ -359,7 +359,7 @@ def test_indices_that_were_not_recorded_leave_it_unknown_with_an_assumption():
     (found,) = on_formulas(scatter(torch.arange(60), recorded=False))
 
     assert (found.verdict, found.evaluating) == ("unknown", False)
-    assert "what index holds, which was not recorded (KVTRACE_TENSORS=int" in found.reason
+    assert "the contents of index, which were not recorded (set KVTRACE_TENSORS=int" in found.reason
     assert found.assumption == "no two programs take the same value from index"
 
 
@@ -382,7 +382,7 @@ def test_an_index_into_a_program_s_own_row(target, answer):
         assert {v.assumption for v in found} == {"0 <= target < 10 where it is used"}
 
 
-def test_addresses_that_hang_on_the_order_of_programs_stay_unknown():
+def test_addresses_that_depend_on_the_order_of_programs_stay_unknown():
     arguments = {"counter": integers(1), "x": floats(160), "out": floats(160), "tiles": 10}
     call = call_of(kernels.tickets, (4,), arguments, {"BLOCK": 16}, recorded=True)
 
@@ -402,14 +402,14 @@ def test_a_store_that_recorded_contents_keep_all_programs_from(kinds, programs, 
     (found,) = judged(calls.call(kernels.of_one_kind, (programs,), BLOCK=16, **given))
 
     assert found.verdict == answer
-    assert answer == "proven" or "what index holds, which was not recorded" in found.reason
+    assert answer == "proven" or "the contents of index, which were not recorded" in found.reason
 
 
 # -- how large the grid is ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("programs", [10**3, 10**6, 10**9])
-def test_proofs_do_not_hang_on_the_size_of_the_grid(programs):
+def test_proofs_hold_for_grids_of_any_size(programs):
     arguments = {"x": floats(64), "n": programs * 16 - 3}
     call = call_of(kernels.scaled_in_place, (programs,), arguments, {"BLOCK": 16})
 
@@ -440,7 +440,7 @@ PASSED_ON = ("first", "doubled", "row", "sum", "filled", "scanned", "sorted", "w
 
 
 @pytest.mark.parametrize("how", PASSED_ON)
-def test_what_all_programs_load_from_one_place_and_store_to_one_is_no_race(how):
+def test_a_value_that_all_programs_copy_between_two_addresses_is_no_race(how):
     found = judged(passed_on(how))
 
     assert {v.verdict for v in found} == {"proven"}
@@ -452,12 +452,12 @@ OWN = ("unfilled", "own", "turned", "shifted", "volatile", "own scanned", "own r
 
 
 @pytest.mark.parametrize("how", OWN)
-def test_what_may_differ_from_program_to_program_is_a_race(how):
+def test_storing_values_that_differ_between_programs_is_a_race(how):
     assert races(passed_on(how))
 
 
 @pytest.mark.parametrize("how", PASSED_ON)
-def test_what_is_loaded_from_where_the_launch_writes_is_not_the_same_for_all(how):
+def test_values_loaded_from_written_memory_may_differ_between_programs(how):
     memory = torch.arange(1, 257, dtype=torch.int32)
 
     assert verdicts(passed_on(how, x=memory, out=memory)) != {"proven"}
@@ -474,7 +474,7 @@ def read_back(how, programs=6):
 
 
 @pytest.mark.parametrize("how", ["plain", "address"])
-def test_what_all_programs_store_each_may_load_from_its_own(how):
+def test_programs_may_load_entries_that_all_programs_store_alike(how):
     found = judged(read_back(how))
 
     assert {v.verdict for v in found} == {"proven"}
@@ -485,10 +485,10 @@ BROKEN = ("early", "others' part", "own number", "perhaps", "another one", "shif
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_what_a_program_loads_of_others_is_a_race(how):
+def test_loading_entries_that_other_programs_stored_is_a_race(how):
     assert verdicts(read_back(how)) != {"proven"}
     assert not any("itself stored" in v.message for v in judged(read_back(how)))
 
 
-def test_an_entry_past_its_own_mask_is_not_what_a_program_has_stored():
+def test_an_entry_behind_the_mask_of_the_store_was_not_stored():
     assert not any("itself stored" in v.message for v in judged(read_back("plain", programs=7)))

@@ -99,7 +99,7 @@ def test_layouts_and_barriers_of_the_compiled_code_decide(name, warps, answer):
 
 
 @pytest.mark.parametrize("name", [*SAMPLES][::6])
-def test_in_a_grid_of_no_program_nothing_races(name):
+def test_an_empty_grid_has_no_race(name):
     """The launch is legal; a shape of zero makes it."""
     found = judge(replace(SAMPLES[name].call(), grid=(0, 1, 1)))
     assert [str(v) for v in found if v.verdict != "proven"] == []
@@ -122,7 +122,7 @@ def put_back(x, loaded, stored, BLOCK: tl.constexpr):
         (3, 128, "violation"),
     ],
 )
-def test_a_number_that_only_a_store_uses_is_of_its_thread_alone(loaded, stored, answer):
+def test_a_loaded_scalar_that_only_a_store_uses_belongs_to_one_thread(loaded, stored, answer):
     arguments = {"x": described(512), "loaded": loaded, "stored": stored}
     sample = Sample("put back", put_back, arguments, {"BLOCK": 512}, (1,))
     assert worst(compiled(sample, 4)) == answer
@@ -141,7 +141,7 @@ def test_a_barrier_holds_the_threads_of_one_cta(name):
     judged = replace(SAMPLES[name].call(), ctas=2)
     verdicts = [v for v in judge(judged, [RULE]) if v.verdict != "proven"]
     assert verdicts
-    assert all("one of them only" in verdict.reason for verdict in verdicts)
+    assert all("the threads of one CTA only" in verdict.reason for verdict in verdicts)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,8 @@ def test_lanes_of_different_ctas_are_held_by_no_barrier_of_one(name, answer):
     shown = [v for v in verdicts if v.verdict == "violation"]
     assert bool(shown) is (answer == "violation")
     assert all("different CTAs of the program" in v.message for v in shown)
-    assert all("one of them only" in v.reason for v in verdicts if v.verdict == "unknown")
+    unknown = [v for v in verdicts if v.verdict == "unknown"]
+    assert all("the threads of one CTA only" in v.reason for v in unknown)
 
 
 @triton.jit
@@ -197,7 +198,7 @@ CTAS = re.compile(
         ("CGALayout = [[1]]", "mapa.shared::cluster.u32 %r1, %r2, 0;", set()),
     ],
 )
-def test_lanes_are_told_apart_by_cta_where_layouts_split_them(layout, line, split):
+def test_layouts_that_split_a_block_over_ctas_give_the_cta_of_a_lane(layout, line, split):
     made = assembled(SAMPLES["a block flipped in place, all loaded first"], 4, ctas=2)
     ttgir, count = CTAS.subn(layout, made.asm["ttgir"])
     assert count > 0
@@ -210,7 +211,7 @@ def test_lanes_are_told_apart_by_cta_where_layouts_split_them(layout, line, spli
     assert set(splits.values()) == split
 
 
-def test_layouts_over_several_ctas_are_not_taken_for_those_of_one():
+def test_layouts_over_several_ctas_are_not_read_as_layouts_of_one():
     made = compiled(SAMPLES["a block flipped in place, all loaded first"], 4, ctas=2)
     assert made.compiled.layouts == {}
 
@@ -242,7 +243,7 @@ def test_the_finding_says_that_the_load_was_started_early():
     assert (verdict.iteration, verdict.arg) == (0, "x")
 
 
-def test_trips_that_are_further_apart_than_copies_are_started_early_are_not_shown():
+def test_no_race_between_trips_farther_apart_than_the_pipeline_is_deep():
     verdicts = answers(compiled(from_trip_to_trip(3, "far"), 4))
     assert "violation" not in verdicts
 
@@ -252,7 +253,7 @@ def test_trips_that_share_nothing_stay_proven_without_ttgir(how):
     assert worst(from_trip_to_trip(3, how).call()) == "proven"
 
 
-def test_loops_with_a_product_are_pipelined_unasked():
+def test_loops_with_a_product_are_pipelined_by_default():
     sample = Sample(
         "products from trip to trip", pipelined_kernels.products_in_a_row,
         {"x": described(9 * 64 * 64, dtype="fp16"), "w": described(64, 64, dtype="fp16"), "n": 8},
@@ -273,7 +274,7 @@ def test_an_atomic_orders_its_program_where_it_was_compiled_with_a_barrier_behin
     assert worst(made) == ("violation" if barrier is None else "proven")
 
 
-def test_a_single_warp_is_said_to_be_ordered_by_its_lockstep_alone():
+def test_lanes_of_one_warp_are_unknown_as_only_lockstep_orders_them():
     (verdict,) = judge(compiled(SAMPLES["a block flipped in place"], 1), [RULE])
     assert "lockstep" in verdict.reason
 
@@ -286,7 +287,7 @@ def test_a_witness_is_of_two_warps():
     assert verdict.lane[0] // 32 % 4 != (511 - verdict.lane[0]) // 32 % 4
 
 
-def test_ptx_tells_between_which_ops_a_barrier_lies():
+def test_barriers_between_ops_are_read_from_ptx():
     made = compiled(SAMPLES["a store, a barrier, then a load by other lanes"], 4)
     first, load, last = (op for op in made.module.ops if op.name in MEMORY)
     barriers = made.compiled.barriers
@@ -301,20 +302,20 @@ def test_ptx_tells_between_which_ops_a_barrier_lies():
 
 
 @pytest.mark.parametrize("ptx", ["", "no PTX", ".visible .entry k(\n)\n{\n\tbrx.idx x;\n}\n"])
-def test_ptx_that_is_not_followed_tells_nothing(ptx):
+def test_ptx_with_unknown_control_flow_has_no_known_barriers(ptx):
     module = SAMPLES["a block flipped in place"].module()
     load, store = (op for op in module.ops if op.name in MEMORY)
     assert CompiledBarriers(module, ptx, None).separate(load, store) is None
 
 
-def test_an_instruction_of_unknown_place_may_be_any_ops():
+def test_an_instruction_without_location_may_belong_to_any_op():
     made = compiled(SAMPLES["a store, a barrier, then a load by other lanes"], 4)
     first, load, _ = (op for op in made.module.ops if op.name in MEMORY)
     moved = made.compiled.barriers.ptx.replace("bar.sync", ".loc 1 0 0\n\tld.global.b32 x;bar.sync")
     assert CompiledBarriers(made.module, moved, triton.__version__).separate(first, load) is None
 
 
-def test_no_race_is_shown_by_instructions_of_unknown_places():
+def test_instructions_without_location_show_no_race():
     made = compiled(SAMPLES["a block flipped in place"], 4)
     elsewhere = re.sub(r"\.loc\s+1 \d+", ".loc 1 1", made.compiled.barriers.ptx)
     barriers = replace(made.compiled.barriers, ptx=elsewhere)
@@ -337,7 +338,7 @@ def nested(x, n, BLOCK: tl.constexpr):
         tl.debug_barrier()
 
 
-def test_ways_without_a_barrier_say_in_which_loop_they_turn():
+def test_paths_without_a_barrier_name_the_loop_of_the_next_trip():
     module = call(nested, (1,), x=tensor(64, dtype="i32"), n=3, BLOCK=8).module
     ops = [op for op in module.ops if op.name in MEMORY]
     store = next(op for op in ops if effect_of(op) == "store")
@@ -458,7 +459,7 @@ def held_in_one_program(x, which, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("which", [0, 1, 7])
-def test_a_race_is_looked_for_in_programs_that_take_no_barrier(which):
+def test_programs_that_skip_the_barrier_are_replayed_for_a_race(which):
     """The solver's program may be one whose branch takes the barrier: others are tried, too."""
     made = call(held_in_one_program, (8,), x=tensor(8 * 512), which=which, BLOCK=512)
     assert worst(made) == "violation"
@@ -487,7 +488,7 @@ def gathered_rows(x, rows, STEP: tl.constexpr, TRIPS: tl.constexpr, BLOCK: tl.co
         (None, 8, "unknown"),
     ],
 )
-def test_where_indices_lead_is_taken_from_an_evaluation(rows, step, answer):
+def test_addresses_by_loaded_indices_are_decided_by_an_evaluation(rows, step, answer):
     index = tensor(4, dtype="i32", data=None if rows is None else np.array(rows, np.int32))
     made = call(gathered_rows, (2,), x=tensor(4 * 8), rows=index, STEP=step, TRIPS=2, BLOCK=8)
     (verdict,) = judge(made, [RULE])
@@ -507,9 +508,9 @@ def test_an_index_that_the_launch_writes_to_proves_nothing():
     made = call(led_by_itself, (2,), x=tensor(64, dtype="i32", data=contents), BLOCK=8)
     (verdict,) = judge(made, [RULE])
     assert verdict.verdict == "unknown"
-    assert "depends on what x holds" in verdict.reason  # what formulas lack, then the evaluation
+    assert "depends on the contents of x" in verdict.reason  # by formulas, then the evaluation
     assert verdict.reason.endswith(
-        "; evaluated: where it goes may depend on what the launch itself writes"
+        "; evaluated: its address may depend on values that the launch itself writes"
     )
 
 
@@ -532,7 +533,7 @@ def test_elementwise_in_place_takes_no_solver():
 # -- random kernels --------------------------------------------------------------------------------
 
 
-def test_what_is_proven_leaves_one_result_and_what_is_found_several(tmp_path, say):
+def test_proven_kernels_have_one_result_and_racing_kernels_several(tmp_path, say):
     counts = Counter()
     for seed in range(usually(20, thorough=1500)):
         kernel = within_kernels.random_kernel(seed)

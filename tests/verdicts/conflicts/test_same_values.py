@@ -1,4 +1,4 @@
-"""What counts as storing the same in all programs."""
+"""Stores of which all programs store the same value."""
 
 import triton
 import triton.language as tl
@@ -26,11 +26,11 @@ def alike(rounded):
     return store_the_same(bound, first, second, common)
 
 
-def test_one_number_is_the_same_everywhere():
+def test_one_constant_is_the_same_in_all_programs():
     assert alike("rtne")
 
 
-def test_a_number_that_is_rounded_in_two_ways_is_not_one():
+def test_a_constant_rounded_in_two_ways_is_not_the_same():
     assert not alike("rtz")
 
 
@@ -53,16 +53,16 @@ def is_alike(kernel, shift, **tensors):
     return store_the_same(bound, store, store, Common(store.side, store.side))
 
 
-def test_what_the_address_decides_is_the_same_where_addresses_are():
+def test_a_value_that_follows_from_the_address_is_the_same_at_equal_addresses():
     assert is_alike(overlapping, 3, x=tensor(900), out=tensor(300))
     assert is_alike(offset_by_program, 0, x=tensor(900), out=tensor(300))
 
 
-def test_what_the_program_decides_too_is_not():
+def test_a_value_that_also_depends_on_the_program_is_not_the_same():
     assert not is_alike(offset_by_program, 1, x=tensor(900), out=tensor(300))
 
 
-def test_what_is_stored_where_it_was_loaded_is_not():
+def test_a_value_loaded_from_where_it_is_stored_is_not_the_same():
     both = tensor(300)
 
     assert not is_alike(overlapping, 1, x=both, out=both)

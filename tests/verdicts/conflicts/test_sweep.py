@@ -1,4 +1,4 @@
-"""Who meets over a grid, found from the smallest and largest program of each byte alone."""
+"""Meetings over a grid, found from the smallest and largest program of each byte alone."""
 
 from itertools import combinations_with_replacement
 
@@ -60,7 +60,7 @@ _TOUCHES = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(touches=_TOUCHES, page=st.sampled_from([1, 3, 8, sweeping.PAGE]))
-def test_it_finds_what_sets_of_programs_find(module, touches, page):
+def test_meetings_are_those_found_with_sets_of_programs(module, touches, page):
     ops = [op for op in module.ops if op.index in parts_of(module).by_op]
     assert len(ops) == 3
     arguments = shared_storage(module)
@@ -107,7 +107,7 @@ def test_it_finds_what_sets_of_programs_find(module, touches, page):
     assert found == expected
 
 
-def test_what_may_not_happen_meets_uncertainly(module):
+def test_a_meeting_with_an_uncertain_access_is_uncertain(module):
     store = next(op for op in module.ops if op.name == "tt.store")
     sweep = Sweep(module, shared_storage(module))
     sweep.access(access(store, 1, 4, [0], [0]))
@@ -118,7 +118,7 @@ def test_what_may_not_happen_meets_uncertainly(module):
     assert sweep.doubt == "depends on data"
 
 
-def test_an_address_that_is_not_known_is_kept_with_its_reason(module):
+def test_an_unknown_address_is_listed_with_its_reason(module):
     store = next(op for op in module.ops if op.name == "tt.store")
     sweep = Sweep(module, shared_storage(module))
     sweep.access(
@@ -129,7 +129,7 @@ def test_an_address_that_is_not_known_is_kept_with_its_reason(module):
     assert not list(sweep.meetings())
 
 
-def test_it_gives_up_where_there_is_too_much(module, monkeypatch):
+def test_a_sweep_gives_up_after_too_many_elements(module, monkeypatch):
     monkeypatch.setattr(sweeping, "MOST_ELEMENTS", 3)
     store = next(op for op in module.ops if op.name == "tt.store")
     sweep = Sweep(module, shared_storage(module))
@@ -138,7 +138,7 @@ def test_it_gives_up_where_there_is_too_much(module, monkeypatch):
     assert "more than 3 elements" in sweep.failure
 
 
-def test_a_storage_of_any_size_costs_what_is_touched_of_it(module):
+def test_only_touched_pages_of_a_huge_storage_are_kept(module):
     store = next(op for op in module.ops if op.name == "tt.store")
     size = 1 << 36
     storage = Storage(size)
@@ -153,7 +153,7 @@ def test_a_storage_of_any_size_costs_what_is_touched_of_it(module):
     assert met == {size - 2, size - 1, *range(1 << 35, (1 << 35) + 4)}
 
 
-def test_it_gives_up_where_too_much_is_touched(module, monkeypatch):
+def test_a_sweep_gives_up_after_too_many_cells(module, monkeypatch):
     monkeypatch.setattr(sweeping, "MOST_CELLS", 3)
     store = next(op for op in module.ops if op.name == "tt.store")
     sweep = Sweep(module, shared_storage(module), page=1)
@@ -162,7 +162,7 @@ def test_it_gives_up_where_too_much_is_touched(module, monkeypatch):
     assert "more than 3 places" in sweep.failure
 
 
-def test_what_takes_part_in_races():
+def test_atomics_of_a_grid_barrier_acquire_and_release():
     barrier = compile_for(
         memory.grid_barrier,
         {name: torch.zeros(64, dtype=torch.int32) for name in ("x", "arrived", "out")},

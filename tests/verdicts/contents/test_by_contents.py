@@ -87,7 +87,7 @@ PLACES = {
 @settings(max_examples=usually(20, thorough=150), deadline=None)
 @given(claim=conditions(), supposed=conditions(), numbers=st.lists(st.integers(-3, 4), min_size=17,
                                                                  max_size=17))  # fmt: skip
-def test_what_is_decided_is_so_at_every_point(place, claim, supposed, numbers):
+def test_decisions_hold_at_every_point(place, claim, supposed, numbers):
     replaced = Substitution({SCALAR: loaded(PLACES[place]) - TRIP.term})
     claim, supposed = claim.substitute(replaced), supposed.substitute(replaced)
 
@@ -106,7 +106,7 @@ def test_what_is_decided_is_so_at_every_point(place, claim, supposed, numbers):
             assert not holds(claim, point | decision.model, numbers, outside), point
 
 
-def test_a_table_that_decides_it_decides_it():
+def test_claims_that_a_table_decides_are_decided():
     """Of what is plainly decided by the numbers that are read nothing is left open."""
     numbers = [5, 1, 4, 2, 3, 1000]
     place = loaded(PROGRAM.term) * 6 + LANE.term
@@ -117,7 +117,7 @@ def test_a_table_that_decides_it_decides_it():
     assert isinstance(decided.prove(less(place, 30), [less(0, PROGRAM.term)], 0.0), Proven)
 
 
-def test_lanes_that_nothing_fills_decide_nothing():
+def test_masked_lanes_without_other_leave_a_claim_open():
     unknown = Symbol("unknown", (9, "a masked lane that nothing fills"), -(2**31), 2**31 - 1).term
     filled = choice(less(LANE.term, 3), loaded(LANE.term), unknown)
     decided = by_contents([0, 1, 2, 3, 4, 5])
@@ -141,13 +141,13 @@ def test_conditions_of_two_sums_are_used_together():
     assert (beyond.model[PROGRAM], beyond.model[row]) == (4, 2998)
 
 
-def test_what_is_never_reached_is_proven():
+def test_a_claim_under_impossible_conditions_is_proven():
     decided = by_contents([1, 2, 3, 4, 5])
 
     assert decided.prove(FALSE, [at_least(loaded(PROGRAM.term), 6)], 0.0) == Proven("interval")
 
 
-def test_numbers_that_64_bits_do_not_hold_are_left_open():
+def test_claims_about_numbers_beyond_64_bits_are_left_open():
     value = loaded(PROGRAM.term)
     cube = value * value * value
 
@@ -167,7 +167,7 @@ def random_call(kernel, seed):
 
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("kernel", kernels.CALLS)
-def test_bounds_are_what_an_evaluation_of_the_grid_finds(kernel, seed):
+def test_verdicts_on_bounds_agree_with_an_evaluation_of_the_grid(kernel, seed):
     one = random_call(kernel, seed)
     seen = EvaluatedBounds(one)
     assert run(one, (seen,), contents="integers") is None
@@ -187,7 +187,7 @@ def test_bounds_are_what_an_evaluation_of_the_grid_finds(kernel, seed):
 
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("kernel", kernels.CALLS)
-def test_races_are_what_an_evaluation_of_the_grid_finds(kernel, seed):
+def test_verdicts_on_races_agree_with_an_evaluation_of_the_grid(kernel, seed):
     one = random_call(kernel, seed)
     truth, all_known = clashes(one)
     assert all_known
@@ -250,7 +250,7 @@ def test_ragged_rows_are_decided():
     assert broken == {("out-of-bounds", "x"), ("out-of-bounds", "out")}
 
 
-def test_what_a_launch_writes_is_not_read_as_recorded():
+def test_recorded_contents_that_the_launch_writes_decide_nothing():
     """The table is written by the launch: what it held decides nothing."""
     written = call(
         kernels.stores_and_gathers, (8,), table=tensor(64, dtype="i32", data=np.zeros(64, "i4")),
@@ -262,7 +262,7 @@ def test_what_a_launch_writes_is_not_read_as_recorded():
     assert {v.verdict for v in found} == {"unknown"}
 
 
-def test_loops_are_gone_through_as_far_as_conditions_let_them():
+def test_endless_loops_are_enumerated_only_up_to_their_conditions():
     """Of a loop without an end nothing is decided; a bound that is loaded ends it."""
     trip = Symbol("trip", 9, 0, (1 << 62) - 1)
     numbers = [3, 1, 2, 0, 9, 9]
@@ -278,7 +278,7 @@ def test_loops_are_gone_through_as_far_as_conditions_let_them():
     assert isinstance(decided.prove(claim, [less(trip.term, loaded(PROGRAM.term))], 0.0), Refuted)
 
 
-def test_kept_rows_are_those_of_the_question():
+def test_kept_rows_are_reused_only_under_the_same_conditions():
     """Two claims share rows; a claim under other conditions has its own."""
     decided = by_contents([5, 1, 4, 2, 3])
     value = loaded(PROGRAM.term)

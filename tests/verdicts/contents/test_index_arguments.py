@@ -1,4 +1,4 @@
-"""Which tensors' integers matter to a kernel."""
+"""Pointer arguments whose integers matter to a kernel."""
 
 import pytest
 
@@ -22,17 +22,17 @@ KERNEL = """
 @pytest.mark.parametrize(
     "op", ["arith.divsi", "arith.remui", "arith.floordivsi", "arith.ceildivui"]
 )
-def test_divisors_matter(op):
+def test_the_contents_of_divisors_matter(op):
     found = index_arguments(parse(KERNEL.format(op=op)))
     assert found == IndexArguments(frozenset({0}), frozenset({1}), frozenset({0}), (0, 1))
 
 
-def test_what_is_only_stored_does_not():
+def test_contents_that_are_only_stored_do_not_matter():
     found = index_arguments(parse(KERNEL.format(op="arith.addi")))
     assert found == IndexArguments(frozenset(), frozenset({1}), frozenset({0}), (0, 1))
 
 
-def test_nothing_is_known_of_ops_that_are_not():
+def test_no_arguments_are_known_for_a_kernel_with_an_unknown_op():
     found = index_arguments(parse(KERNEL.format(op="new.op")))
     assert found == IndexArguments(None, None)
 
@@ -55,6 +55,6 @@ DESCRIBED = """
 """
 
 
-def test_what_is_read_and_written_through_descriptors_is_known_and_what_decides_is_not():
+def test_arguments_behind_descriptors_are_known_but_not_those_that_decide():
     found = index_arguments(parse(DESCRIBED))
     assert found == IndexArguments(None, frozenset({1}), frozenset({0}), (0, 1))

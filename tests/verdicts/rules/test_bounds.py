@@ -201,7 +201,7 @@ def test_unrecorded_indices_are_unknown_with_what_would_make_them_safe():
     (found,) = loads_of_table(judged(rows(tensor(32, dtype="i32"))))
 
     assert found.verdict == "unknown"
-    assert "what ids holds" in found.reason
+    assert "the contents of ids" in found.reason
     assert "KVTRACE_TENSORS=int" in found.reason
     assert found.assumption == "0 <= ids < 40"
 
@@ -232,7 +232,7 @@ def test_floats_that_were_not_recorded_need_another_setting():
     (found,) = [v for v in judged(by_floats(tensor(16))) if v.arg == "source"]
 
     assert found.verdict == "unknown"
-    assert "what places holds" in found.reason
+    assert "the contents of places" in found.reason
     assert "KVTRACE_TENSORS=all" in found.reason
 
 
