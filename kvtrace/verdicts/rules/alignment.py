@@ -19,7 +19,7 @@ from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER, FROM_MEMORY
 from kvtrace.symbolic.prover import Decision, Point, Proven, Refuted
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.rules.watched_values import completed
 from kvtrace.verdicts.verdict import Verdict
 
@@ -76,7 +76,7 @@ def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
     watch = _Offsets(access.op)
     failure = run(bound.call, (watch,), (program,), lanes=bound.budget.replay_lanes)
     if offset not in watch.offsets:
-        reason = f"a counterexample to it did not show when it was run ({failure or 'not seen'})"
+        reason = f"{NOT_REPRODUCED} ({failure or 'not seen'})"
         return _open(access, reason, tensor.name, decision.solver_ns)
     where = (offset + tensor.offset_bytes) % size
     message = (

@@ -12,7 +12,7 @@ from kvtrace.symbolic.summary import Assertion
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.feeding import feeding
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
     seen = EvaluatedAsserts(bound.call, ())
     run(bound.call, (seen,), (program,), lanes=_MOST_LANES)
     if seen.failure is None or seen.failure.op is not op:
-        return _unknown(assertion, "a counterexample to it did not show when it was run")
+        return _unknown(assertion, NOT_REPRODUCED)
     return asserted(seen.failure, decision.method)
 
 

@@ -16,7 +16,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.prover import Proven, Refuted, prove
 from kvtrace.symbolic.terms import as_term
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.rules.admitted import admitted
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, left
 from kvtrace.verdicts.verdict import Verdict
@@ -90,7 +90,7 @@ class Witnesses:
         seen, counted = self._run(op, refuted.model)
         defects = seen.defects(op.index)
         if not defects:
-            reason = found[0].suspected or "a counterexample to it did not show when it was run"
+            reason = found[0].suspected or NOT_REPRODUCED
             reason += f" ({self._failure})" if self._failure else ""
             message = f"{kind} could not be decided: {reason}"
             yield Verdict(

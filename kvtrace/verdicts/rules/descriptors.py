@@ -170,7 +170,7 @@ def _proven(
     inside = "" if access.kind == "load" else ", and writes nothing past the inner extent"
     if bound.call.recorded and access.op.index in depending_on_data(bound.call.module):
         scope += f"; for the recorded contents of {', '.join(bound.call.recorded)}"
-    message = f"{access.kind} by descriptor is as tensor maps demand{inside} ({scope})"
+    message = f"{access.kind} by descriptor meets the rules of tensor maps{inside} ({scope})"
     return Verdict(
         RULE, "proven", access.op, message, method, access=access.kind, arg=_name(bound, access),
         solver_ns=solver_ns or None,
@@ -179,7 +179,7 @@ def _proven(
 
 def _unknown(bound: BoundCall, access: Access, reason: str) -> Verdict:
     message = (
-        f"whether {access.kind} by descriptor is as tensor maps demand could not be decided: "
+        f"whether {access.kind} by descriptor meets the rules of tensor maps is not decided: "
         f"{reason}"
     )
     return Verdict(

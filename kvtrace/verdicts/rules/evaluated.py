@@ -161,14 +161,15 @@ def may_be_inside(defect: OutOfBounds, arguments: Sequence[Argument]) -> bool:
 
 
 def _others(defect: OutOfBounds, lanes: int | None) -> str:
-    """Say how many lanes leave the tensor, and how far the farthest does."""
+    """Return text that says how many lanes leave the tensor, and how far the farthest does."""
     farthest = abs(defect.farthest_bytes)
     by = plural(farthest, "byte") if farthest > abs(defect.past_end_bytes) else ""
+    outside = "out of bounds" if defect.rule == "out-of-bounds" else "outside of it"
     if lanes is None:
-        return f"; the farthest lane leaves it by {by}" if by else ""
+        return f"; the farthest lane is {outside} by {by}" if by else ""
     if lanes < 2:
         return ""
-    return f"; {lanes:,} lanes of the grid leave it" + (f", by up to {by}" if by else "")
+    return f"; {lanes:,} lanes of the grid are {outside}" + (f", by up to {by}" if by else "")
 
 
 def where_it_goes(defect: OutOfBounds, name: str) -> str:

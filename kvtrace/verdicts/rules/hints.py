@@ -23,6 +23,7 @@ from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.prover import Decision, Proven, Refuted
 from kvtrace.symbolic.summary import Assertion, Hint, Place
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
+from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.watched_values import Test, ValueWatch, evaluated
 from kvtrace.verdicts.verdict import Verdict
 
@@ -190,7 +191,7 @@ def _decided(
     seen = watch.sighting
     if seen is None:
         why = failure or "it was not seen"
-        reason = f"a counterexample to it did not show when it was run ({why})"
+        reason = f"{NOT_REPRODUCED} ({why})"
         return _unknown(place.op, what, reason, decision)
     shown = "does not hold" if test is np.logical_not else f"{seen.number} is there"
     return Verdict(

@@ -27,6 +27,7 @@ from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.feeding import feeding, feeding_values
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, Shown
+from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
 
@@ -182,7 +183,7 @@ def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
         return _unknown(bound, use.arithmetic, doubts.reason, decision.solver_ns, evaluating=True)
     shown = replays.shown(use, bound.program_of(decision.model))
     if shown is None:
-        reason = "a counterexample to it did not show when it was run"
+        reason = NOT_REPRODUCED
         return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
     return _violation(bound, shown, decision.method, decision.solver_ns)
 

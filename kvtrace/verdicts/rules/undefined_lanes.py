@@ -21,6 +21,7 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.fills import Difference, Look, Replays
 from kvtrace.verdicts.verdict import Verdict
 
@@ -94,7 +95,7 @@ def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdic
     shown = replays.difference(look, program)
     if isinstance(shown, Difference):
         return _violation(bound, sink, rule, shown, decision, weak=weak)
-    reason = f"a counterexample to it did not show: {shown}"
+    reason = f"{NOT_REPRODUCED}: {shown}"
     if doubts:
         reason = f"{doubts.reason}; {shown}"
     return _unknown(bound, sink, rule, reason, decision.solver_ns)

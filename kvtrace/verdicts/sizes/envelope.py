@@ -22,6 +22,7 @@ from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.contracts import Contract, ends_of, named_in, supposed, symbols_of
 from kvtrace.verdicts.sizes.envelope_rows import (
+    NOT_COVERED,
     SECONDS_A_ROW,
     Kernel,
     Kind,
@@ -209,10 +210,7 @@ def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
             continue
         now, before = ({s: at[k] for s, k in keys.items()} for at in (known, base))
         if condition.value(before) and not condition.value(now):
-            return "constants", (
-                "stores no longer reach all that their masks let through: another grid, or "
-                "another block size, and with it another variant"
-            )
+            return "constants", NOT_COVERED
     return None
 
 
@@ -235,7 +233,7 @@ def _refused(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
         low, high = signed_range(bits := integer_bits(parameters[number[1]].type) or 64)
         if not low <= value <= high:
             name = relations.name(number)
-            return "argument", f"{name} no longer fits {bits} bits: the kernel is compiled again"
+            return "argument", f"{name} no longer fits into {bits} bits: Triton compiles again"
     return None
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown"]
 
+NOT_COVERED: Final = "the grid and the block size no longer cover every element"
+
 #: After so long a row is unknown.
 SECONDS_A_ROW: Final = 2.0
 
@@ -282,7 +284,9 @@ def wraps_of(call: Call, use: Use) -> tuple[str, str]:
     argument = use.access.argument
     of = "" if argument is None else f" of {call.arguments[argument].name}"
     decides = "" if use.purpose == "address" else f" (by its {use.purpose})"
-    what = f"{text} leaves {arithmetic.bits} bits, for the {use.access.kind}{of}{decides}"
+    what = (
+        f"{text} does not fit into {arithmetic.bits} bits, for the {use.access.kind}{of}{decides}"
+    )
     return what, text
 
 
@@ -485,7 +489,7 @@ class Subject:
             return wraps_of(call, claim.use) if self._wraps(claim.use, value, program) else None
         if claim.group == "constants":
             holds = claim.holds(self.at(value))
-            return None if holds else (_OTHER_BLOCKS, None)
+            return None if holds else (NOT_COVERED, None)
         if claim.access is not None:
             left = self._left(call, self.chosen(value), claim.access)
             return left or self.by_run(claim, value)
@@ -520,12 +524,6 @@ def broken_by(call: Call, claim: Claim) -> tuple[str, str | None] | None:
         if verdict.verdict == "violation" and op in (call.module.main.op, verdict.op):
             return f"{verdict.rule}: {verdict.message}", None
     return None
-
-
-_OTHER_BLOCKS: Final = (
-    "stores no longer reach all that their masks let through: another grid, or another block size, "
-    "and with it another variant"
-)
 
 
 def contents_of(call: Call) -> dict[tuple[str, Any], Interval]:

@@ -513,9 +513,10 @@ class Relations:
         extents = [number for number in quantity if number[0] == "shape"]
         for one, other in pairwise(extents):
             if one[1] == other[1] and not self.varies(one):
+                equal = [*dict.fromkeys(map(self.name, (quantity[0], one, other)))]
                 raise Ambiguous(
-                    f"{self.name(quantity[0])} was {self.base[one]:,}, as were {self.name(one)} "
-                    f"and {self.name(other)}: record a launch where they differ"
+                    f"{', '.join(equal[:-1])} and {equal[-1]} were equal, {self.base[one]:,}: "
+                    "record a launch where they differ"
                 )
 
     def _elements(

@@ -192,13 +192,13 @@ def _is_inside_by_condition(bound: SizedCall, found: AccessCondition, end: Term)
 
 
 def _of_reach(module: Module) -> Iterator[Claim]:
-    """Claim that stores still reach all that their masks let through, where they did."""
+    """Claim that stores still reach every element that their masks admit, if they did."""
     seen: dict[Condition, Op] = {}
     for found in conditions_of(module):
         for condition in found.reach:
             seen.setdefault(condition, found.op)
     for condition, op in seen.items():
-        what = "whether stores reach all that their masks let through"
+        what = "whether every element is stored"
         yield Claim("constants", (), op, what, partial(_always, condition))
 
 

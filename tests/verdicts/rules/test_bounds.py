@@ -96,8 +96,8 @@ def test_the_farthest_lane_is_told_with_the_count():
 
     assert small.past_end_bytes == 8  # the witness is the first lane
     assert small.message == (
-        "store ends 8 bytes past the end of result; 24 lanes of the grid leave it, by up to "
-        "192 bytes"
+        "store ends 8 bytes past the end of result; 24 lanes of the grid are out of bounds, "
+        "by up to 192 bytes"
     )
 
 
@@ -107,7 +107,7 @@ def test_the_farthest_lane_of_a_large_grid_is_decided_by_formulas_and_run():
 
     assert large.program == (3, 0, 0)
     assert large.message == (
-        "store ends 8 bytes past the end of result; the farthest lane leaves it by "
+        "store ends 8 bytes past the end of result; the farthest lane is out of bounds by "
         f"{8 * (256 * programs - 1000):,} bytes"
     )
 

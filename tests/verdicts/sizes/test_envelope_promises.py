@@ -207,8 +207,8 @@ def printed(first, *more):
 
 def test_a_range_is_reported_with_its_assumptions():
     assert printed(flat(kernels.copied, 1000)) == (
-        "sizes n (was 1,000): this variant ends at 2,147,483,648: n no longer fits 32 bits: the "
-        "kernel is compiled again; proven for 0 <= n <= 2,147,483,647, assuming x.shape[0] = n, "
+        "sizes n (was 1,000): another variant from 2,147,483,648 on: n no longer fits into 32 "
+        "bits: Triton compiles again; proven for 0 <= n <= 2,147,483,647, assuming x.shape[0] = n, "
         "out.shape[0] = n, grid_x = cdiv(n, 1024), other sizes as recorded (one recorded launch)"
     )
     assert "(2 recorded launches, 2 sizes)" in printed(
@@ -219,7 +219,7 @@ def test_a_range_is_reported_with_its_assumptions():
 def test_a_kernel_that_is_bad_as_recorded_is_promised_nothing():
     assert printed(flat(kernels.one_off, 1000)) == (
         "sizes n (was 1,000): bad at 1,000: as recorded, load ends 4 bytes past the end of x "
-        "(out-of-bounds); no size is promised to be fine"
+        "(out-of-bounds); no size is proven safe"
     )
 
 
