@@ -33,7 +33,7 @@ from kvtrace.verdicts.conflicts.lane_orders import (
 )
 from kvtrace.verdicts.conflicts.outcomes import Witness
 from kvtrace.verdicts.replaying import Limit
-from kvtrace.verdicts.rules.fills import Numbers, few, with_contents
+from kvtrace.verdicts.rules.fills import Numbers, small_numbers, with_contents
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -264,7 +264,7 @@ def _unlike(arguments: tuple[Argument, ...], argument: TensorArgument) -> Number
     A lane that copies another tile than before, or a tile to another place, has to leave a trace.
     """
     if argument.element.kind != "f":
-        return few(argument)
+        return small_numbers(argument)
     first = _PRIME // 4 * next(n for n, each in enumerate(arguments) if each.name == argument.name)
     return [(1 + (first + number) % _PRIME) / 64 for number in range(_PRIME)]
 
