@@ -47,7 +47,7 @@ class BadContract(KvtraceError):
 
 @dataclass(frozen=True)
 class Contract:
-    """A contract `low <= subject <= high`; `steps` are what a `<` takes off the two ends: 0 or 1."""
+    """A contract `low <= subject < high`; `steps`: for `low` and `high`, 1 for `<`, 0 for `<=`."""
 
     text: str
     subject: str
@@ -122,7 +122,7 @@ def range_at(contract: Contract, relations: Relations, numbers: Numbers) -> Inte
     return ends[0].constant, ends[1].constant
 
 
-def supposed(
+def assumed_ranges(
     contracts: Sequence[Contract], relations: Relations, numbers: Numbers
 ) -> dict[tuple[str, Any], Interval]:
     """Return the ranges of loads by contracts, extended to 0, which masked lanes may give."""

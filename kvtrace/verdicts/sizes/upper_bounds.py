@@ -208,7 +208,7 @@ def _rounded(fact: Term) -> Iterator[Term]:
 
 
 def _is_of_programs(term: Term) -> bool:
-    """Return whether all variables of a term are programs, so a remainder of it may be all of it."""
+    """Return whether all variables of a term are programs: its remainders may be all of it."""
     atoms = {atom for monomial in term.coefficients for atom in monomial}
     return all(isinstance(atom, Symbol) and atom.kind == "program" for atom in atoms)
 
