@@ -82,7 +82,7 @@ class _Printer:
         return " or ".join(texts)
 
     def _need(self, part: Condition) -> tuple[Term, Term] | None:
-        """Return (need, limit) of `need <= limit` if the limit is an extent or number, else None."""
+        """Return (need, limit) of a condition `need <= limit`, or None if it has another form."""
         if not isinstance(part, AtLeast):
             return None
         room = self._room
