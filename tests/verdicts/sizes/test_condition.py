@@ -326,7 +326,7 @@ def test_the_corpus_of_defects_with_one_number_changed(say):
 # -- what is said ---------------------------------------------------------------------------------
 
 
-def test_vector_addition():
+def test_the_condition_of_vector_addition_is_the_lesser_of_size_and_grid():
     one = call(kernels.add, (4,), x=tensor(99), y=tensor(99), result=tensor(99), n=99, BLOCK=1024)
 
     assert told(one) == [
@@ -354,7 +354,7 @@ def reaches(one):
     return [width_text(c, summary) for found in conditions_of(one.module) for c in found.reach]
 
 
-def test_what_it_takes_to_reach_all_that_a_mask_lets_through():
+def test_reach_conditions_compare_the_size_with_grid_and_block():
     rows = {"x_stride": 99, "result_stride": 99, "columns": 99}
     wide = call(kernels.softmax, (9,), x=tensor(9, 99), result=tensor(9, 99), **rows, BLOCK=64)
     one = added(1000, n=1000, programs=1)
@@ -428,14 +428,14 @@ def test_a_call_outside_is_a_violation_with_a_witness():
     assert {v.lane for v in verdicts} == {(1000,)}
 
 
-def test_a_call_outside_of_its_view_alone_is_told_as_that():
+def test_a_call_outside_of_its_view_alone_breaks_out_of_view():
     wide = {name: tensor(1000, room=2000) for name in ("x", "y", "result")}
     one = call(kernels.add, (1,), **wide, n=1001, BLOCK=1024)
 
     assert {v.rule for v in judged(one, compared_accesses(one))} == {"out-of-view"}
 
 
-def test_a_call_inside_is_not_decided_anew(monkeypatch):
+def test_a_call_inside_its_conditions_is_not_judged_again(monkeypatch):
     monkeypatch.setattr("kvtrace.verdicts.sizes.compared_calls.judge", None)
     one = added(10**9, n=10**9, programs=10**6)
 
@@ -471,7 +471,7 @@ def test_a_grid_without_programs_is_inside():
     assert {each.standing for each in compared_accesses(one)} == {"inside"}
 
 
-def test_what_a_product_has_taken_is_not_taken_again():
+def test_each_summand_of_a_condition_is_printed_once():
     """Of `a * b * c - a * b - a`, the second summand went into the first one's factor."""
     a, b, c = (scalar(index) for index in range(2, 5))
     needed = at_least(2**31 - 1, a * b * c - a * b - a)

@@ -46,7 +46,7 @@ def test_a_loop_by_the_grid_ends_where_its_counter_wraps_around():
     assert row.fine == (1, row.first_bad - 1)
 
 
-def test_asked_for_at_a_size_the_loop_is_a_violation():
+def test_at_a_size_beyond_the_range_the_loop_is_a_violation():
     found = at_size(Relations(summed(1000)), {"n": 2_147_483_548}, ["overflow", "out-of-bounds"])
     assert "violation" in {v.verdict for v in found.verdicts if v.rule == "overflow"}
 

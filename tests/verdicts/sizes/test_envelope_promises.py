@@ -151,7 +151,7 @@ def test_relations_that_one_launch_does_not_show_are_not_invented():
     assert not any(text.startswith("cache.shape") and "*" in text for text in texts)
 
 
-def test_batch_plus_one_is_understood():
+def test_an_extent_of_batch_plus_one_grows_with_the_batch():
     row = rows(decoded())["q.shape[0]", "overflow"]
 
     assert "kv_indptr.shape[0] = grid_x + 1" in row.along
@@ -159,7 +159,7 @@ def test_batch_plus_one_is_understood():
     assert row.first_bad == 2**31 // 64 + 1
 
 
-def test_heads_grow_by_themselves():
+def test_heads_are_a_quantity_of_their_own():
     row = rows(decoded())["heads", "grid"]
 
     assert "q.shape[1] = heads" in row.along
