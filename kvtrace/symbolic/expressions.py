@@ -149,13 +149,13 @@ class _Printer:
 
     def _variable(self, op: Op) -> str | None:
         """Return the variable of a value that no op of the same statement uses, or None."""
-        own = self._names.get(op.index)
-        if own is None:
+        statement = self._names.get(op.index)
+        if statement is None:
             return None
         for value in op.results:
-            if any(self._names.get(user.index) == own for user in self._flow.uses(value)):
+            if any(self._names.get(user.index) == statement for user in self._flow.uses(value)):
                 return None
-        return own.name
+        return statement.name
 
     def operation(self, op: Op) -> str:
         """Return the text of an op's result; for a counted loop, of its counter after a trip."""
@@ -167,12 +167,12 @@ class _Printer:
     def _operation(self, op: Op, strength: int, *, address: bool, depth: int) -> str:
         operator = operator_of(op)
         if operator in _SIGNS and not _is_of_floats(op):
-            own = _SIGNS[operator]
+            precedence = _SIGNS[operator]
             first, second = (value for _, value in operands_of(op))
-            left = self.text(first, own, address=address, depth=depth)
-            right = self.text(second, own + (operator != "+"), depth=depth)
+            left = self.text(first, precedence, address=address, depth=depth)
+            right = self.text(second, precedence + (operator != "+"), depth=depth)
             text = left if operator == "+" and right == "0" else f"{left} {operator} {right}"
-            return f"({text})" if own < strength or (own == 0 and strength) else text
+            return f"({text})" if precedence < strength or (precedence == 0 and strength) else text
         if operator == "compare" and not _is_of_floats(op):
             left, right = (self.text(op.operand(n), _ADD, depth=depth) for n in ("left", "right"))
             return f"({left} {_COMPARISONS[number_of(op, 'predicate')]} {right})"
@@ -180,8 +180,8 @@ class _Printer:
             numbers = (str(number_of(op, name)) for name in _NUMBERED[operator])
             return f"{operator}({', '.join(numbers)})"
         if op.name in FILLING:
-            place = self.text(op.operand("pointer"), 0, address=True, depth=depth)
-            return f"load({place})"
+            address_text = self.text(op.operand("pointer"), 0, address=True, depth=depth)
+            return f"load({address_text})"
         if op.name in BRANCHES:
             return self._names[op.index].name if op.index in self._names else _ELSEWHERE
         called = operator if operator in _FUNCTIONS else op.name.rpartition(".")[2]
@@ -309,10 +309,10 @@ class _Terms:
             return "0"
         text = "".join(f" {sign} {part}" for sign, part, _ in parts)
         text = text[3:] if parts[0][0] == "+" else f"-{text[3:]}"
-        own = _ADD if len(parts) > 1 or parts[0][0] == "-" else (
+        precedence = _ADD if len(parts) > 1 or parts[0][0] == "-" else (
             _MULTIPLY if parts[0][2] > 1 else _UNIT
         )  # fmt: skip
-        return f"({text})" if own < strength else text
+        return f"({text})" if precedence < strength else text
 
     def atom(self, atom: Atom) -> str:
         """Return the text of a product."""

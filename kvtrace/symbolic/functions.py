@@ -45,11 +45,11 @@ class Applied(Atom):
 
     def __new__(cls, arguments: tuple[Term, ...], *settings: Any) -> Applied:  # noqa: D102
         def make() -> Applied:
-            made = object.__new__(cls)
-            made.arguments, made.settings = arguments, settings
-            made.low, made.high = made._bounds()
-            made._within = frozenset((made,)).union(*(term.atoms() for term in arguments))
-            return made
+            atom = object.__new__(cls)
+            atom.arguments, atom.settings = arguments, settings
+            atom.low, atom.high = atom._bounds()
+            atom._within = frozenset((atom,)).union(*(term.atoms() for term in arguments))
+            return atom
 
         atom: Applied = intern(cls, (arguments, settings), make)
         return atom
@@ -78,8 +78,8 @@ def quotient(dividend: Term | int, divisor: Term | int, *, floor: bool = False) 
     if number is None:
         small = left.low >= 0 and right.low > left.high
         return ZERO if small else Quotient((left, right), floor).term
-    if (own := left.constant) is not None:
-        return as_term(divided(own, number, floor=floor))
+    if (constant := left.constant) is not None:
+        return as_term(divided(constant, number, floor=floor))
     even, odd = multiples(left, number)
     if not odd.coefficients:
         return even
@@ -115,8 +115,8 @@ def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False)
         return left if small else Remainder((left, right), floor).term
     if number == 0:
         return left
-    if (own := left.constant) is not None:
-        return as_term(own - number * divided(own, number, floor=floor))
+    if (constant := left.constant) is not None:
+        return as_term(constant - number * divided(constant, number, floor=floor))
     _, odd = multiples(left, number)
     if not odd.coefficients:
         return ZERO
@@ -134,14 +134,14 @@ def multiples(term: Term, number: int) -> tuple[Term, Term]:
     """Return (even, odd) of term = number * even + odd; no coefficient of `odd` is divisible."""
     even, odd = {}, {}
     for monomial, coefficient in term.coefficients.items():
-        times, left = divmod(coefficient, number)
-        if monomial and left:
+        times, rest = divmod(coefficient, number)
+        if monomial and rest:
             odd[monomial] = coefficient
             continue
         if times:
             even[monomial] = times
-        if left:
-            odd[monomial] = left
+        if rest:
+            odd[monomial] = rest
     return Term(even), Term(odd)
 
 
@@ -314,14 +314,14 @@ class Choice(Atom):
 
     def __new__(cls, condition: Condition, then: Term, otherwise: Term) -> Choice:  # noqa: D102
         def make() -> Choice:
-            made = object.__new__(cls)
-            made.condition, made.then, made.otherwise = condition, then, otherwise
-            made.low = min(then.low, otherwise.low)
-            made.high = max(then.high, otherwise.high)
-            made._within = frozenset((made,)).union(
+            atom = object.__new__(cls)
+            atom.condition, atom.then, atom.otherwise = condition, then, otherwise
+            atom.low = min(then.low, otherwise.low)
+            atom.high = max(then.high, otherwise.high)
+            atom._within = frozenset((atom,)).union(
                 condition.atoms(), then.atoms(), otherwise.atoms()
             )
-            return made
+            return atom
 
         atom: Choice = intern(cls, (condition, then, otherwise), make)
         return atom
@@ -351,19 +351,19 @@ class Choice(Atom):
 
 def ways(term: Term) -> list[tuple[tuple[Condition, ...], Term]]:
     """Return the cases of a term with its conditions, one per outcome of choices, up to a limit."""
-    found: list[tuple[tuple[Condition, ...], Term]] = [((), term)]
-    for place, (conditions, value) in enumerate(found):
-        while len(found) < _MOST_WAYS:
+    cases: list[tuple[tuple[Condition, ...], Term]] = [((), term)]
+    for position, (conditions, value) in enumerate(cases):
+        while len(cases) < _MOST_WAYS:
             factors = (atom for monomial in value.coefficients for atom in monomial)
             chosen = next((atom for atom in factors if isinstance(atom, Choice)), None)
             if chosen is None:
                 break
             other = value.substitute({chosen: chosen.otherwise})
-            found.append(((*conditions, ~chosen.condition), other))
+            cases.append(((*conditions, ~chosen.condition), other))
             conditions = (*conditions, chosen.condition)
             value = value.substitute({chosen: chosen.then})
-            found[place] = conditions, value
-    return found
+            cases[position] = conditions, value
+    return cases
 
 
 def assuming(term: Term, holding: Sequence[Condition]) -> Term:

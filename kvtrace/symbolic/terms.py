@@ -68,16 +68,16 @@ class Atom:
 def intern(kind: type[Any], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     """Return the unique atom of a class and a key, built by `make` at first use."""
     full = (kind, *key)
-    found = _interned.get(full)
-    if found is not None:
-        return found
+    atom = _interned.get(full)
+    if atom is not None:
+        return atom
     with _interning:
-        found = _interned.get(full)
-        if found is None:
-            found = make()
-            found.order = next(_orders)
-            _interned[full] = found
-        return found
+        atom = _interned.get(full)
+        if atom is None:
+            atom = make()
+            atom.order = next(_orders)
+            _interned[full] = atom
+        return atom
 
 
 def interned_count() -> int:
@@ -112,10 +112,10 @@ class Symbol(Atom):
         cls, kind: Kind, key: Key, low: int, high: int, at: tuple[Term, ...] = ()
     ) -> Symbol:
         def make() -> Symbol:
-            made = object.__new__(cls)
-            made.kind, made.key, made.low, made.high, made.at = kind, key, low, high, at
-            made._within = frozenset((made,)).union(*(t.atoms() for t in at)) if at else None
-            return made
+            symbol = object.__new__(cls)
+            symbol.kind, symbol.key, symbol.low, symbol.high, symbol.at = kind, key, low, high, at
+            symbol._within = frozenset((symbol,)).union(*(t.atoms() for t in at)) if at else None
+            return symbol
 
         symbol: Symbol = intern(cls, (kind, key, low, high, at), make)
         return symbol
@@ -364,7 +364,7 @@ def _scaled(term: Term, number: int) -> Term:
         return term
     if number == 0:
         return ZERO
-    return Term({monomial: number * own for monomial, own in term.coefficients.items()})
+    return Term({m: number * coefficient for m, coefficient in term.coefficients.items()})
 
 
 class Substitution:
@@ -386,12 +386,12 @@ class Substitution:
             return term
         total: dict[Monomial, int] = {}
         for monomial, coefficient in term.coefficients.items():
-            kept: list[Atom] = []
+            atoms: list[Atom] = []
             factor: Term | None = None
             for atom in monomial:
                 by = self._of(atom)
                 if isinstance(by, Atom):
-                    kept.append(by)
+                    atoms.append(by)
                 elif (number := by.constant) is not None:
                     coefficient *= number
                 else:
@@ -399,21 +399,21 @@ class Substitution:
             if not coefficient:
                 continue
             if factor is None:
-                own = tuple(kept)
-                total[own] = total.get(own, 0) + coefficient
+                monomial = tuple(atoms)
+                total[monomial] = total.get(monomial, 0) + coefficient
                 continue
-            product = _product(Term({tuple(kept): coefficient}), factor) if kept else factor
-            scale = 1 if kept else coefficient
-            for own, number in product.coefficients.items():
-                total[own] = total.get(own, 0) + number * scale
+            product = _product(Term({tuple(atoms): coefficient}), factor) if atoms else factor
+            scale = 1 if atoms else coefficient
+            for monomial, number in product.coefficients.items():
+                total[monomial] = total.get(monomial, 0) + number * scale
         return Term({monomial: number for monomial, number in total.items() if number})
 
     def _of(self, atom: Atom) -> Term | Atom:
-        found = self._replaced.get(atom)
-        if found is None:
+        replacement = self._replaced.get(atom)
+        if replacement is None:
             same = self._keys.isdisjoint(atom.within())
-            found = self._replaced[atom] = atom if same else atom.substituted(self)
-        return found
+            replacement = self._replaced[atom] = atom if same else atom.substituted(self)
+        return replacement
 
 
 class Evaluation:
@@ -439,13 +439,13 @@ class Evaluation:
 
     def atom(self, atom: Any) -> Any:
         """Return the number of an atom, or the truth of an opaque condition."""
-        found = self._known.get(atom)
-        if found is not None:
-            return found
-        given = self.assignment.get(atom)
-        if given is None:
-            given = atom.compute(self)
+        cached = self._known.get(atom)
+        if cached is not None:
+            return cached
+        number = self.assignment.get(atom)
+        if number is None:
+            number = atom.compute(self)
         elif self.arrays:
-            given = np.asarray(given)
-        self._known[atom] = given
-        return given
+            number = np.asarray(number)
+        self._known[atom] = number
+        return number

@@ -193,12 +193,12 @@ class Walk:
             self.found_loops, self.accesses, self.arithmetic, self.divisions,
             self.assertions, self.assumptions, self.hints,
         )  # fmt: skip
-        lengths = [len(found) for found in lists]
+        lengths = [len(entries) for entries in lists]
         try:
             yield
         finally:
-            for found, length in zip(lists, lengths, strict=True):
-                del found[length:]
+            for entries, length in zip(lists, lengths, strict=True):
+                del entries[length:]
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -366,7 +366,7 @@ class Walk:
         **details: Any,
     ) -> list[Access]:
         """Record an access for each argument that the pointer may point into."""
-        made = []
+        accesses = []
         for chosen in pointer.choices:
             guards = self.guard.conjuncts()
             active = simplified(conjunction((chosen.condition, mask)), guards)
@@ -382,10 +382,10 @@ class Walk:
                 unknown=chosen.unknown,
                 **details,
             )
-            made.append(access)
+            accesses.append(access)
             if active is not FALSE or (mask is FALSE and self.arithmetic):
                 self.accesses.append(access)  # what has wrapped around may not be false
-        return made
+        return accesses
 
     # -- hints -----------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What ops mean to the walk, one file per dialect (`tt` is split by subject).
+"""Meanings of ops in the walk, one file per dialect (`tt` is split by subject).
 
 To add an op: find its dialect's file, write a small function of the walk and the op that sets the
 op's results, and register it with `@meaning`. An op without a meaning gives unknown results.

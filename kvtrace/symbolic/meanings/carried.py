@@ -193,7 +193,7 @@ class Carried:
         inside = Substitution({slot.placeholder: slot.inside or ZERO for slot in slots})
         conditions = running.substitute(solved).substitute(inside).conjuncts()
         for bound in kept_bounds(self.integers(), conditions, self._loop.trip):
-            slot = next(each for each in slots if each.placeholder.key == bound.integer.now.key)
+            slot = next(slot for slot in slots if slot.placeholder.key == bound.integer.now.key)
             slot.kept.append(bound)
         for slot in slots:
             slot.bounds = _narrowed(ranges[slot], slot.kept)
@@ -215,9 +215,9 @@ class Carried:
         )
 
     def _within(self, slot: _Slot, bounds: tuple[int, int]) -> Symbol:
-        found = slot.placeholder
-        low, high = max(bounds[0], found.low), min(bounds[1], found.high)
-        return Symbol(found.kind, found.key, low, max(low, high), found.at)
+        symbol = slot.placeholder
+        low, high = max(bounds[0], symbol.low), min(bounds[1], symbol.high)
+        return Symbol(symbol.kind, symbol.key, low, max(low, high), symbol.at)
 
     # -- using them ------------------------------------------------------------------------------
 
@@ -242,8 +242,8 @@ class Carried:
             key = self._key_after(slot)
             low, high = slot.bounds or (slot.placeholder.low, slot.placeholder.high)
             at = self._walk.coordinates(shape_of(value.type))
-            found = Symbol("unknown", key, low, high, at).term
-            numbers.append(_seen(found, slot.kept, Substitution({self._loop.trip: trips})))
+            after = Symbol("unknown", key, low, high, at).term
+            numbers.append(_seen(after, slot.kept, Substitution({self._loop.trip: trips})))
         return self._known(position, numbers)
 
     def _key_after(self, slot: _Slot) -> Key:

@@ -40,14 +40,14 @@ def assertion(walk: Walk, op: Op) -> None:
     attribute = op.attributes.get("message")
     message = attribute.value if isinstance(attribute, StringAttribute) else ""
     checked = op.name == "tt.assert"
-    found = Assertion(
+    assertion = Assertion(
         **walk.place(op),
         condition=walk.condition(op.operand("condition")),
         message=message,
         shape=shape_of(op.operand("condition").type),
         of_overflow=checked and "overflow detected for operation" in message,
     )
-    (walk.assertions if checked else walk.assumptions).append(found)
+    (walk.assertions if checked else walk.assumptions).append(assertion)
 
 
 @meaning(

@@ -64,10 +64,10 @@ class Ranges:
 
     def form(self, term: Term) -> Linear:
         """Return a term as a linear form, and set the ranges of its variables."""
-        found = self._terms.get(term)
-        if found is None:
-            found = self._terms[term] = self._form(term)
-        return found
+        form = self._terms.get(term)
+        if form is None:
+            form = self._terms[term] = self._form(term)
+        return form
 
     def interval(self, term: Term) -> Interval:
         """Return the lower and upper bound of a term."""
@@ -75,11 +75,11 @@ class Ranges:
 
     def definitions(self, variable: Variable) -> tuple[Linear, ...]:
         """Return a variable's definitions: forms that are never negative."""
-        found = self._defined.get(variable)
-        if found is None:
+        definitions = self._defined.get(variable)
+        if definitions is None:
             make = self._definitions.get(variable)
-            found = self._defined[variable] = () if make is None else make()
-        return found
+            definitions = self._defined[variable] = () if make is None else make()
+        return definitions
 
     def truth(self, condition: Condition) -> bool | None:
         """Return a condition's truth if intervals alone decide it, else None."""
@@ -126,12 +126,12 @@ class Ranges:
         return Linear(number, total)
 
     def _atom(self, atom: Atom) -> Linear:
-        found = self._atoms.get(atom)
-        if found is None:
-            found = self._atoms[atom] = self._symbol(atom) if isinstance(atom, Symbol) else (
+        form = self._atoms.get(atom)
+        if form is None:
+            form = self._atoms[atom] = self._symbol(atom) if isinstance(atom, Symbol) else (
                 _MAKERS[type(atom)](self, atom)
             )  # fmt: skip
-        return found
+        return form
 
     def _symbol(self, symbol: Symbol) -> Linear:
         low, high = self.of(symbol)

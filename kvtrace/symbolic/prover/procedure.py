@@ -321,7 +321,7 @@ def _replaced(form: Linear, variable: Variable, by: Linear) -> Linear:
     factor = form.coefficients.get(variable)
     if factor is None:
         return form
-    rest = {each: number for each, number in form.coefficients.items() if each is not variable}
+    rest = {other: number for other, number in form.coefficients.items() if other is not variable}
     return Linear(form.constant, rest).plus(by, factor)
 
 
@@ -359,7 +359,7 @@ def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Form
             queue.append(~condition.inner)
     lists: list[Forms] = [tuple(forms)]
     for parts in choices:
-        branches = [each for part in parts for each in _alternatives((part,), ranges)]
+        branches = [branch for part in parts for branch in _alternatives((part,), ranges)]
         if len(lists) * len(branches) > _MOST_ALTERNATIVES:
             continue
         lists = [(*one, *branch) for one in lists for branch in branches]
@@ -377,10 +377,10 @@ def _counterexample(
     for claim in claims:
         for against in _alternatives((~claim,), ranges):
             for forms in given.alternatives:
-                found = _narrowed((*forms, *against), ranges, order)
-                if found is None:
+                narrowed = _narrowed((*forms, *against), ranges, order)
+                if narrowed is None:
                     continue
-                point = _completed(found, claim, given)
+                point = _completed(narrowed, claim, given)
                 if is_counterexample(point, claim, given.exact):
                     return point
     return None
@@ -408,13 +408,13 @@ def _narrowed(
     if variable is not None:
         for branch, by in _branches(variable, ranges):
             replaced = tuple(_replaced(form, variable, by) for form in (*forms, *branch))
-            found = _narrowed(replaced, ranges, order, splits - 1)
-            if found is not None:
-                return found
+            in_case = _narrowed(replaced, ranges, order, splits - 1)
+            if in_case is not None:
+                return in_case
         return None
-    box = {each: ranges.intervals[each] for each in _variables(constraints)}
+    box = {variable: ranges.intervals[variable] for variable in _variables(constraints)}
     rank = {symbol: place for place, symbol in enumerate(order)}
-    free = [each for each in box if isinstance(each, Symbol)]
+    free = [variable for variable in box if isinstance(variable, Symbol)]
     free.sort(key=lambda symbol: (rank.get(symbol, len(rank)), symbol.order))
     point = first_point(constraints, box, free)
     return None if point is None else {symbol: point[symbol] for symbol in free}

@@ -224,8 +224,8 @@ class _Flow:
         return Opaque(("undefined", op.index), reason, tuple(lanes))
 
     def _place(self, op: Op) -> Place | None:
-        found = None if op.block is None else self.summary.places.get(op.block)
-        return None if found is None else replace(found, op=op)
+        place = None if op.block is None else self.summary.places.get(op.block)
+        return None if place is None else replace(place, op=op)
 
     def _used(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:
         """Note a use of what may be undefined where it counts."""
@@ -240,7 +240,7 @@ class _Flow:
                 undefined = undefined.where(
                     lambda condition: as_condition(reshaped(condition, source, place.shape))
                 )
-        holding = frozenset(part for each in conditions for part in each.conjuncts())
+        holding = frozenset(part for condition in conditions for part in condition.conjuncts())
         undefined = undefined.where(lambda condition: where_true(condition, holding))
         if not undefined.is_nowhere:
             key = (op, use, name, id(place) if isinstance(place, Access) else 0)
@@ -403,14 +403,14 @@ def _sources(
 ) -> dict[int, frozenset[Op]]:
     """Return the loads that what is carried comes from, also by way of what else is carried."""
     positions = list(carried)
-    found = {i: initial[i].sources | outcomes[i].sources for i in positions}
+    sources = {i: initial[i].sources | outcomes[i].sources for i in positions}
     at = {opaque.key: i for opaque, i in zip(own, positions, strict=True)}
     for _ in positions:
         for i in positions:
             for opaque in outcomes[i].possibly.opaques():
                 if opaque.key in at:
-                    found[i] |= found[at[opaque.key]]
-    return found
+                    sources[i] |= sources[at[opaque.key]]
+    return sources
 
 
 def _jumped_back_to(blocks: Sequence[Block]) -> set[Block]:

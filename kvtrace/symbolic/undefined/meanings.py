@@ -1,6 +1,6 @@
-"""How ops propagate the taint of undefined elements: by kind, by computation, else elementwise.
+"""Propagation of the taint of undefined elements by ops: by kind, by operator, else elementwise.
 
-Lanes are positional, as in the summary: what rearranges elements substitutes lane symbols.
+Lanes are positional, as in the summary: ops that rearrange elements substitute lane symbols.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def elementwise(flow: Flow, op: Op) -> None:
     """Set the union of all operands' taints."""
     for value in op.results:
         shape = shape_of(value.type)
-        flow.set(value, united(as_shaped(flow, each, op, shape) for each in op.operands))
+        flow.set(value, united(as_shaped(flow, operand, op, shape) for operand in op.operands))
 
 
 def as_shaped(flow: Flow, value: Value, op: Op, shape: tuple[int, ...]) -> Undefined:
@@ -194,7 +194,7 @@ def gather(flow: Flow, op: Op) -> None:
     axis, shape = number_of(op, "axis"), shape_of(source.type)
     known = flow.summary.values.get(index.id)
     place = known if isinstance(known, Term) else some_lane(op.index, axis, shape[axis])
-    picked = flow.of(source).where(lambda each: _along(each, shape, axis, place))
+    picked = flow.of(source).where(lambda condition: _along(condition, shape, axis, place))
     flow.set(op.results[0], united((picked, flow.of(index))))
 
 
@@ -235,7 +235,7 @@ def _times(undefined: Undefined, zero: Condition, *, exact: bool) -> Undefined:
         return undefined
     counts = ~zero
     if exact:
-        return undefined.where(lambda each: counts & each)
+        return undefined.where(lambda condition: counts & condition)
     return made(undefined.surely & counts, undefined.possibly, undefined.sources)
 
 
