@@ -59,11 +59,11 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
     if doubts:
         return _unknown(assertion, _doubted(bound, op, doubts), decision.solver_ns)
     program = bound.program_of(decision.model)
-    seen = EvaluatedAsserts(bound.call, ())
-    run(bound.call, (seen,), (program,), lanes=_MOST_LANES)
-    if seen.failure is None or seen.failure.op is not op:
+    observer = EvaluatedAsserts(bound.call, ())
+    run(bound.call, (observer,), (program,), lanes=_MOST_LANES)
+    if observer.failure is None or observer.failure.op is not op:
         return _unknown(assertion, NOT_REPRODUCED)
-    return asserted(seen.failure, decision.method)
+    return asserted(observer.failure, decision.method)
 
 
 def _doubted(bound: BoundCall, op: Op, doubts: Doubts) -> str:

@@ -62,15 +62,15 @@ class _Shown(KvtraceError):
 class _Enough(Observer):
     """Ends an evaluation of long loops once an op was seen to leave its tensor."""
 
-    def __init__(self, seen: EvaluatedBounds, op: int) -> None:
-        self._seen = seen
+    def __init__(self, bounds: EvaluatedBounds, op: int) -> None:
+        self._bounds = bounds
         self._op = op
         self._batches = 0
 
     def access(self, access: Evaluated) -> None:  # noqa: ARG002
         """Count a batch."""
         self._batches += 1
-        if self._batches > _ENOUGH_BATCHES and self._seen.defects(self._op):
+        if self._batches > _ENOUGH_BATCHES and self._bounds.defects(self._op):
             raise _Shown("an access was seen to leave its tensor")
 
 
@@ -88,8 +88,8 @@ class Witnesses:
     ) -> Iterator[Verdict]:
         """Yield the violations that a run shows of an op's accesses, else an unknown verdict."""
         access, refuted = outside[0].access, outside[0].refuted
-        seen, counted = self._run(op, refuted.model)
-        defects = seen.defects(op.index)
+        bounds, counted = self._run(op, refuted.model)
+        defects = bounds.defects(op.index)
         if not defects:
             reason = outside[0].suspected or NOT_REPRODUCED
             reason += f" ({self._failure})" if self._failure else ""
@@ -127,11 +127,11 @@ class Witnesses:
             self._ended = run(bound.call, (self._whole,), contents="none", lanes=_MOST_LANES)
         if self._whole is not None and self._whole.defects(op.index):
             return self._whole, self._ended is None
-        seen = EvaluatedBounds(bound.call, (op.index,))
+        bounds = EvaluatedBounds(bound.call, (op.index,))
         programs = (bound.program_of(point),)
-        enough = _Enough(seen, op.index)
-        self._failure = run(bound.call, (seen, enough), programs, lanes=_MOST_LANES)
-        return seen, False
+        enough = _Enough(bounds, op.index)
+        self._failure = run(bound.call, (bounds, enough), programs, lanes=_MOST_LANES)
+        return bounds, False
 
 
 # -- the farthest lane ----------------------------------------------------------------------------
@@ -155,9 +155,9 @@ def _with_farthest(
     farthest = _farthest_point(bound, access, point, past=defect.past_end_bytes > 0)
     if farthest is None:
         return None
-    seen = EvaluatedBounds(bound.call, (access.op.index,))
-    run(bound.call, (seen,), (bound.program_of(farthest),), lanes=_MOST_LANES)
-    other = seen.defects(access.op.index).get(defect.rule)
+    bounds = EvaluatedBounds(bound.call, (access.op.index,))
+    run(bound.call, (bounds,), (bound.program_of(farthest),), lanes=_MOST_LANES)
+    other = bounds.defects(access.op.index).get(defect.rule)
     if other is None or access.offset.value(farthest) not in (other.lowest, other.highest):
         return None
     return defect.followed_by(other)

@@ -54,7 +54,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Snapshot:
     programs: Any
     grid: tuple[int, int, int]
     iterations: Any
@@ -79,7 +79,7 @@ class _LaneFiller(Instrument):
         self._fill = fill
         self._fill_count = 0
         self._masks: dict[int, Value] = {}
-        self.seen: dict[Look, list[_Seen]] = {look: [] for look in looks}
+        self.snapshots: dict[Look, list[_Snapshot]] = {look: [] for look in looks}
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap loads and the observed ops."""
@@ -89,7 +89,7 @@ class _LaneFiller(Instrument):
             step = filling_masked(op, mask, step, self._numbers)
         elif self._fill is _SCATTERED and (mask := self._merged_mask(op)) is not None:
             step = filling_masked(op, mask, step, self._numbers)
-        for look in self.seen:
+        for look in self.snapshots:
             if look.op is op:
                 step = self._looking(look, step)
         return step
@@ -130,8 +130,8 @@ class _LaneFiller(Instrument):
         mask = look.mask
         on = True if mask is None else _numbers(values[mask.id], mask.type)
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        seen = _Seen(scope.linear, scope.launch.grid, trips, numbers, on)
-        self.seen[look].append(seen)
+        snapshot = _Snapshot(scope.linear, scope.launch.grid, trips, numbers, on)
+        self.snapshots[look].append(snapshot)
 
 
 def filling_masked(
@@ -213,7 +213,7 @@ class Replays:
             failures = [
                 evaluated(call, with_contents(call.arguments), filler, program) for filler in pair
             ]
-            first, second = (filler.seen for filler in pair)
+            first, second = (filler.snapshots for filler in pair)
             differences = {
                 look: difference
                 for look in self._looks
@@ -249,7 +249,7 @@ def evaluated(
     return ""
 
 
-def _first_difference(first: Iterable[_Seen], second: Iterable[_Seen]) -> Difference | None:
+def _first_difference(first: Iterable[_Snapshot], second: Iterable[_Snapshot]) -> Difference | None:
     for one, other in zip(first, second, strict=False):
         if one.numbers is None or other.numbers is None or one.mask is None:
             continue
@@ -264,9 +264,9 @@ def _first_difference(first: Iterable[_Seen], second: Iterable[_Seen]) -> Differ
     return None
 
 
-def _difference(seen: _Seen, place: int, lane: tuple[int, ...]) -> Difference:
-    program = int(seen.programs[place])
-    return Difference(program_at(program, seen.grid), int(seen.iterations[place]), lane)
+def _difference(snapshot: _Snapshot, place: int, lane: tuple[int, ...]) -> Difference:
+    program = int(snapshot.programs[place])
+    return Difference(program_at(program, snapshot.grid), int(snapshot.iterations[place]), lane)
 
 
 def with_contents(

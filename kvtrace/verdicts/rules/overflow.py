@@ -330,8 +330,8 @@ def _evaluated(
     settled = [verdict for verdict in verdicts if not verdict.evaluating]
     violated = {v.op.index for v in settled if v.verdict == "violation"}
     settled = [v for v in settled if v.op.index not in seen.shown or v.verdict == "violation"]
-    wraps = [shown for index, shown in seen.shown.items() if index not in violated]
-    settled += [_violation(bound, shown, "evaluated") for shown in wraps]
+    shown_wraps = [shown for index, shown in seen.shown.items() if index not in violated]
+    settled += [_violation(bound, shown, "evaluated") for shown in shown_wraps]
     for verdict, access in undecided:
         index = verdict.op.index
         if index in seen.shown or not seen.shown.keys().isdisjoint(seen.reached.get(index, ())):
